@@ -1,0 +1,57 @@
+# Everything needs only Python 3.11+ and make. `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-browser check format lock wheel bench-loop clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/.runtime: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Frontdesk needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked packages into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
+	@echo "Installing the development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop and Frontdesk; open the page's address
+	@exec $(BIN)/python -m demo
+
+test: $(VENV)/.dev  ## every test that needs only Python
+	$(BIN)/python -m pytest
+
+test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
+	$(BIN)/python -m pytest -m browser
+
+check: $(VENV)/.dev  ## style, types, import contracts, documents against code
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -m contract
+
+format: $(VENV)/.dev  ## format the code and sort the imports
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock:  ## pin every dependency again (needs uv)
+	$(UV_COMPILE) pyproject.toml --group build --group demo -o requirements.lock
+	$(UV_COMPILE) pyproject.toml --group build --group demo --group dev -c requirements.lock -o requirements-dev.lock
+
+wheel: $(VENV)/.dev  ## build the wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+
+bench-loop: $(VENV)/.dev  ## client CPU of a support turn next to a hand-written floor; last line is JSON
+	@$(BIN)/python -m bench.loop
+
+clean:  ## remove the environment and everything built
+	rm -rf $(VENV) dist build

@@ -1,0 +1,1 @@
+"""A human takes over: the case, its card, the relay."""

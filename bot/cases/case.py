@@ -1,0 +1,71 @@
+"""The case as a state machine: pure functions from a case to the case it becomes.
+
+            claim                resolve
+  waiting ────────► human ────────────────► resolved
+     │                │                        │
+     │ cancel         │ hand_back              │ reopen
+     ▼                ▼                        ▼
+    bot              bot                    waiting
+
+A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
+"""
+
+from dataclasses import replace
+from typing import Literal
+
+from bot.errors import FrontdeskError
+from bot.store.cases import Case
+
+State = Literal["waiting", "human", "resolved", "bot"]
+Priority = Literal["low", "medium", "high"]
+
+
+class MovedOn(FrontdeskError):
+    """The case is not where the button thought; `case` is how it stands now."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        super().__init__(f"{case.ref} is {case.state}")
+
+
+def claim(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
+    """A person takes a waiting case."""
+    _must_be(case, "waiting")
+    return replace(case, state="human", owner=owner, owner_name=owner_name, claimed_at=now)
+
+
+def take_over(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
+    """Another person takes a claimed case."""
+    _must_be(case, "human")
+    if case.owner == owner:
+        raise MovedOn(case)
+    return replace(case, owner=owner, owner_name=owner_name, claimed_at=now)
+
+
+def resolve(case: Case, *, now: float) -> Case:
+    """The owner's work is done."""
+    _must_be(case, "human")
+    return replace(case, state="resolved", resolved_at=now)
+
+
+def hand_back(case: Case) -> Case:
+    """The assistant answers again."""
+    _must_be(case, "human", "waiting")
+    return replace(case, state="bot")
+
+
+def cancel(case: Case) -> Case:
+    """The customer does not want a person any more."""
+    _must_be(case, "waiting")
+    return replace(case, state="bot")
+
+
+def reopen(case: Case) -> Case:
+    """The customer says it is not solved; anybody may claim it again."""
+    _must_be(case, "resolved")
+    return replace(case, state="waiting", owner=None, owner_name=None, claimed_at=None, resolved_at=None)
+
+
+def _must_be(case: Case, *states: State) -> None:
+    if case.state not in states:
+        raise MovedOn(case)

@@ -1,0 +1,269 @@
+"""Cases: opening, claiming, ending. Each step is one transaction that changes the case and queues what is said of it.
+
+open         a person is needed
+claim        somebody takes it; of two presses one wins
+take_over    somebody else goes on
+resolve      settled
+hand_back    the assistant goes on, in a fresh episode
+cancel       the customer does not want a person any more
+reopen       the customer says it is not solved
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.agent.guardrails import mask
+from bot.cases import case as steps
+from bot.cases.case import MovedOn, Priority
+from bot.cases.messages import CaseMessages, language
+from bot.clock import Clock
+from bot.conversation import Customer, ThreadRef
+from bot.errors import FrontdeskError
+from bot.slack import cards
+from bot.slack.cards import Card
+from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.outbox import Outbox
+from bot.store import cases, outbox, records, threads, transcripts
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.outbox import Outgoing
+from bot.store.transcripts import Line
+from bot.telemetry import Metrics
+
+logger = logging.getLogger(__name__)
+
+TITLE_LIMIT = 90
+SUMMARY_LIMIT = 600
+
+
+class UnknownCase(FrontdeskError):
+    """A button names a case that is not here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Every change of a case goes through here."""
+
+    database: Database
+    outbox: Outbox
+    slack: SlackClient
+    clock: Clock
+    messages: CaseMessages
+    metrics: Metrics
+
+    async def open(
+        self, thread: ThreadRef, customer: Customer, *, reason: str, priority: Priority, summary: str = ""
+    ) -> Case:
+        """Open a case for the thread and tell both sides; the case that is open already, when there is one."""
+        link = await self._permalink(thread)
+        async with self.database.transaction() as tx:
+            if already := await cases.find_open(tx, thread):
+                return already
+            state = await threads.find_thread(tx, thread)
+            lines = await transcripts.of_thread(tx, thread)
+            told = mask(summary).strip() or _last_words(lines, customer.user)
+            new = Case(
+                id=0,
+                thread=thread,
+                customer=customer.user,
+                customer_name=customer.name,
+                standing=customer.standing,
+                link=link,
+                language=state.language if state else "",
+                state="waiting",
+                version=1,
+                reason=reason,
+                priority=priority,
+                title=_title(told),
+                summary=told[:SUMMARY_LIMIT],
+                owner=None,
+                owner_name=None,
+                opened_at=self.clock.now(),
+                claimed_at=None,
+                resolved_at=None,
+            )
+            case = await cases.add(tx, new)
+            if case is None:
+                raise RuntimeError("the thread's case was opened inside this transaction")
+            await self._queue(tx, self.messages.opened(case, lines))
+            await self._note(tx, customer.user, "opened", case, reason=reason)
+        self.outbox.wake()
+        self.metrics.case_opened(reason)
+        return case
+
+    async def claim(self, ref: str, user: str) -> Case:
+        """A person of the desk takes a waiting case. Raises MovedOn for all but the first."""
+        name = await self._name(user)
+        return await self._step(
+            ref,
+            user,
+            "claimed",
+            lambda case: steps.claim(case, user, name, now=self.clock.now()),
+            lambda _, case: self.messages.claimed(case),
+        )
+
+    async def take_over(self, ref: str, user: str) -> Case:
+        """Another person goes on with a claimed case; the customer is told once."""
+        name = await self._name(user)
+        return await self._step(
+            ref,
+            user,
+            "taken_over",
+            lambda case: steps.take_over(case, user, name, now=self.clock.now()),
+            lambda before, case: self.messages.taken_over(case, before=before.owner_name or ""),
+        )
+
+    async def resolve(self, ref: str, user: str) -> Case:
+        """The matter is settled; the assistant answers from here on."""
+        return await self._step(
+            ref,
+            user,
+            "resolved",
+            lambda case: steps.resolve(case, now=self.clock.now()),
+            lambda _, case: self.messages.resolved(case),
+            note="The matter was marked as solved.",
+        )
+
+    async def hand_back(self, ref: str, user: str) -> Case:
+        """The assistant goes on."""
+        return await self._step(
+            ref,
+            user,
+            "handed_back",
+            steps.hand_back,
+            lambda _, case: self.messages.back_to_assistant(case),
+            note="They handed the conversation back to you.",
+        )
+
+    async def cancel(self, ref: str, user: str) -> Case:
+        """The customer goes on with the assistant. Raises MovedOn for anybody else, and once somebody has claimed."""
+        return await self._step(
+            ref,
+            user,
+            "cancelled",
+            lambda case: steps.cancel(_own(case, user)),
+            lambda _, case: self.messages.back_to_assistant(case),
+            note="The customer asked for a person, then chose to go on with you.",
+        )
+
+    async def reopen(self, ref: str, user: str) -> Case:
+        """The customer says that it is not solved; the case waits again."""
+        return await self._step(
+            ref,
+            user,
+            "reopened",
+            lambda case: steps.reopen(_own(case, user)),
+            lambda _, case: self.messages.reopened(case),
+        )
+
+    async def find(self, ref: str) -> Case:
+        """The case with this reference. Raises UnknownCase."""
+        async with self.database.transaction() as tx:
+            return await _the(tx, ref)
+
+    async def tell_moved_on(self, case: Case, user: str, action: str) -> None:
+        """Tell a member of staff, unseen by others, how the case stands now."""
+        if action in ("case.claim", "relay.claim_send") and case.state == "human" and case.owner != user:
+            card = cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
+        else:
+            card = cards.moved_on(case=case.ref, state=case.state)
+        await self._tell_one(self.messages.agent_channel, user, card)
+
+    async def tell_customer_moved_on(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
+        """Tell a customer that the button they pressed does not fit any more."""
+        words = self.messages.sentences.say(language(case), "case_moved_on")
+        await self._tell_one(thread.channel, customer.user, Card(words, ()), thread_ts=thread.ts)
+
+    async def _step(
+        self,
+        ref: str,
+        actor: str,
+        action: str,
+        change: Callable[[Case], Case],
+        say: Callable[[Case, Case], Sequence[Outgoing]],
+        *,
+        note: str | None = None,
+    ) -> Case:
+        """Change the case and queue what is said; with `note`, a fresh episode begins for the assistant.
+
+        Raises:
+            MovedOn: the case is not where this step starts, or somebody else was faster.
+            UnknownCase: there is no such case.
+        """
+        async with self.database.transaction() as tx:
+            before = await _the(tx, ref)
+            after = await cases.change(tx, before, change(before))
+            if after is None:
+                raise MovedOn(await _the(tx, ref))
+            if note is not None:
+                await threads.begin_episode(tx, after.thread, note=_stretch(before, note, until=self.clock.now()))
+            await self._queue(tx, say(before, after))
+            await self._note(tx, actor, action, after)
+        self.outbox.wake()
+        return after
+
+    async def _queue(self, tx: AsyncConnection, rows: Sequence[Outgoing]) -> None:
+        for row in rows:
+            await outbox.add(tx, row, now=self.clock.now())
+
+    async def _note(self, tx: AsyncConnection, actor: str, action: str, case: Case, **detail: str) -> None:
+        await records.note(
+            tx, actor=actor, action=f"case.{action}", subject=case.ref, detail=detail, now=self.clock.now()
+        )
+
+    async def _tell_one(self, channel: str, user: str, card: Card, *, thread_ts: str | None = None) -> None:
+        try:
+            await self.slack.ephemeral(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
+        except (SlackRefused, SlackUnanswered):
+            logger.warning("a note to one person was not delivered", extra={"channel": channel, "user": user})
+
+    async def _name(self, user: str) -> str:
+        try:
+            return (await self.slack.user(user)).display_name
+        except (SlackRefused, SlackUnanswered):
+            return "A colleague"
+
+    async def _permalink(self, thread: ThreadRef) -> str:
+        try:
+            return await self.slack.permalink(thread.channel, thread.ts)
+        except (SlackRefused, SlackUnanswered):
+            return ""
+
+
+async def _the(tx: AsyncConnection, ref: str) -> Case:
+    case_id = cases.id_of(ref)
+    case = None if case_id is None else await cases.find(tx, case_id)
+    if case is None:
+        raise UnknownCase(ref[:20])
+    return case
+
+
+def _own(case: Case, user: str) -> Case:
+    """The case, when it is the user's own."""
+    if case.customer != user:
+        raise MovedOn(case)
+    return case
+
+
+def _stretch(case: Case, ending: str, *, until: float) -> str:
+    """What the assistant is told of the time in which it was silent."""
+    start, end = (datetime.fromtimestamp(at, UTC) for at in (case.opened_at, until))
+    who = f"a person of the team ({case.owner_name})" if case.owner_name else "nobody yet"
+    return (
+        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}: {case.summary} "
+        f"{ending} You answer again now; what was said before is not shown to you."
+    )
+
+
+def _last_words(lines: Sequence[Line], customer: str) -> str:
+    said = [line.text for line in lines if line.speaker == customer]
+    return said[-1] if said else "No message yet."
+
+
+def _title(told: str) -> str:
+    first = " ".join(told.split())
+    return first if len(first) <= TITLE_LIMIT else first[: TITLE_LIMIT - 2].rsplit(" ", 1)[0] + " …"

@@ -1,0 +1,181 @@
+"""What is said when a case changes: to the customer in their thread, to staff on the card and in its thread.
+
+Every function is pure and returns outbox rows; their keys hold the case's version, so that a step that is
+repeated says nothing twice.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.cases.case import State
+from bot.conversation import Standing
+from bot.sentences import LANGUAGES, Language, Sentences
+from bot.slack import cards
+from bot.slack.cards import Card
+from bot.slack.mrkdwn import escape, to_mrkdwn
+from bot.store.cases import Case
+from bot.store.outbox import Outgoing
+from bot.store.transcripts import Line
+
+TRANSCRIPT_LIMIT = 2_800
+"""Characters of the transcript in the card's thread; what is older is left out first."""
+
+WHY = {
+    "asked_for_person": "asked for a person",
+    "upset": "is upset",
+    "no_answer": "the help pages hold no answer",
+    "billing": "a dispute about money",
+    "security": "the account's safety",
+    "legal": "a legal matter",
+    "sensitive": "speaks of law, fraud or theft",
+    "change": "wants a change that the assistant cannot make",
+    "technical": "the assistant could not answer",
+    "other": "the assistant called for help",
+}
+"""Reason -> what the card says."""
+
+STANDING: dict[Standing, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMessages:
+    """Writes the outbox rows of every step."""
+
+    sentences: Sentences
+    agent_channel: str
+
+    def opened(self, case: Case, lines: Sequence[Line]) -> list[Outgoing]:
+        """The customer is told; the card is posted, and in its thread how to use it and what was said before."""
+        card = self._card(case)
+        told = cards.escalated(self.sentences, language(case), case=case.ref)
+        if case.reason == "technical":
+            told = _after(self.sentences.say(language(case), "technical_problem"), told)
+        rows = [
+            self._to_customer(case, "opened", told),
+            Outgoing(card_key(case), "post", self.agent_channel, payload(card), case_id=case.id),
+            self._in_card_thread(case, "opener", cards.thread_opener(case=case.ref, messages=len(lines))),
+        ]
+        if transcript := _transcript(case, lines):
+            rows.append(self._in_card_thread(case, "transcript", Card(transcript, ())))
+        return rows
+
+    def claimed(self, case: Case) -> list[Outgoing]:
+        """A person has joined."""
+        card = cards.claimed(self.sentences, language(case), case=case.ref, staff=case.owner_name or "")
+        return [self._to_customer(case, "claimed", card), self._card_update(case)]
+
+    def taken_over(self, case: Case, *, before: str) -> list[Outgoing]:
+        """Another person has taken over from `before`."""
+        staff = case.owner_name or ""
+        card = cards.taken_over(self.sentences, language(case), case=case.ref, staff=staff, before=before)
+        return [self._to_customer(case, "taken-over", card), self._card_update(case)]
+
+    def resolved(self, case: Case) -> list[Outgoing]:
+        """The customer is asked how it was."""
+        card = cards.resolved(self.sentences, language(case), case=case.ref, staff=case.owner_name or "")
+        return [self._to_customer(case, "resolved", card), self._card_update(case)]
+
+    def back_to_assistant(self, case: Case) -> list[Outgoing]:
+        """The assistant goes on."""
+        card = cards.handed_back(self.sentences, language(case), case=case.ref)
+        return [self._to_customer(case, "back", card), self._card_update(case)]
+
+    def reopened(self, case: Case) -> list[Outgoing]:
+        """The customer says it is not solved; a new line in the card's thread rings, which an update does not."""
+        told = cards.reopened(self.sentences, language(case), case=case.ref)
+        ring = Card(f"{case.ref} is open again: {escape(case.customer_name)} says it is not solved.", ())
+        return [
+            self._to_customer(case, "reopened", told),
+            self._card_update(case),
+            self._in_card_thread(case, f"reopened/{case.version}", ring),
+        ]
+
+    def _to_customer(self, case: Case, event: str, card: Card) -> Outgoing:
+        key = f"case/{case.id}/{event}/{case.version}"
+        return Outgoing(key, "post", case.thread.channel, payload(card), thread_ts=case.thread.ts, case_id=case.id)
+
+    def _in_card_thread(self, case: Case, name: str, card: Card) -> Outgoing:
+        return Outgoing(
+            f"case/{case.id}/{name}",
+            "post",
+            self.agent_channel,
+            payload(card),
+            parent=card_key(case),
+            case_id=case.id,
+        )
+
+    def _card_update(self, case: Case) -> Outgoing:
+        key = f"case/{case.id}/card/{case.version}"
+        return Outgoing(
+            key,
+            "update",
+            self.agent_channel,
+            payload(self._card(case)),
+            parent=card_key(case),
+            case_id=case.id,
+        )
+
+    def _card(self, case: Case) -> Card:
+        """The card as the case stands now."""
+        state: State = case.state  # type: ignore[assignment]  # the column holds nothing else
+        common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": case.link}
+        note = STANDING.get(case.standing, "")  # type: ignore[call-overload]  # as above
+        detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
+        match state:
+            case "waiting":
+                return cards.case_card(**common, **detail, since=case.opened_at, summary=case.summary)
+            case "human":
+                return cards.claimed_card(
+                    **common,
+                    **detail,
+                    summary=case.summary,
+                    staff=case.owner or "",
+                    at=case.claimed_at or 0.0,
+                )
+            case "resolved":
+                return cards.closed_card(**common, outcome="Solved", staff=case.owner, at=case.resolved_at or 0.0)
+            case "bot":
+                outcome = "Back with the assistant"
+                return cards.closed_card(**common, outcome=outcome, staff=case.owner, at=case.opened_at)
+
+
+def language(case: Case) -> Language:
+    """The case's language, one of ours."""
+    return next((known for known in LANGUAGES if known == case.language), "en")
+
+
+def card_key(case: Case) -> str:
+    """The outbox key of the case's card; its row knows where the card stands."""
+    return f"case/{case.id}/card"
+
+
+def payload(card: Card) -> dict[str, object]:
+    """A card as the arguments of a post."""
+    return {"text": card.text, "blocks": list(card.blocks)} if card.blocks else {"text": card.text}
+
+
+def _after(sentence: str, card: Card) -> Card:
+    block = {"type": "section", "text": {"type": "mrkdwn", "text": sentence}}
+    return Card(f"{sentence}\n{card.text}", (block, *card.blocks))
+
+
+def _transcript(case: Case, lines: Iterable[Line]) -> str:
+    """What was said, oldest first, as quoted lines; the oldest go first when it is too long."""
+    spoken: list[str] = []
+    length = 0
+    for line in reversed(list(lines)):
+        who = "Assistant" if line.speaker == "assistant" else escape(case.customer_name)
+        at = datetime.fromtimestamp(float(line.ts), UTC)
+        text = to_mrkdwn(line.text) if line.speaker == "assistant" else escape(line.text)
+        entry = f"*{who}* <!date^{int(at.timestamp())}^{{time}}|{at:%H:%M}>\n" + _quote(text)
+        length += len(entry)
+        if length > TRANSCRIPT_LIMIT:
+            break
+        spoken.append(entry)
+    return "\n".join(reversed(spoken))
+
+
+def _quote(text: str) -> str:
+    shown = text if len(text) <= 600 else text[:600] + " …"
+    return "\n".join(f">{line}" for line in shown.splitlines())

@@ -1,0 +1,147 @@
+"""The relay between the customer's thread and the card's thread, while a person is on the case.
+
+from_customer   the customer's words go into the card's thread; no model is asked
+from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside
+send            a held message goes out after "Claim and send"
+
+What was delivered bears an outbox tray; what Slack refused bears a warning and one line that says so.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.agent.guardrails import mask
+from bot.cases.case import MovedOn
+from bot.cases.messages import card_key
+from bot.clock import Clock
+from bot.conversation import Customer
+from bot.slack import cards
+from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.mrkdwn import escape
+from bot.slack.outbox import Outbox
+from bot.store import cases, inbox, outbox
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.outbox import Outgoing
+
+logger = logging.getLogger(__name__)
+
+NOTE = "//"
+"""What a note for the team begins with."""
+DELIVERED = "outbox_tray"
+NOT_DELIVERED = "warning"
+SEEN = "eyes"
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Carries words both ways through the outbox."""
+
+    database: Database
+    outbox: Outbox
+    slack: SlackClient
+    clock: Clock
+    agent_channel: str
+
+    async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
+        """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
+        words = f"*{escape(customer.name)}* (customer)\n{_quote(escape(mask(_words(item.body))))}"
+        rows = [
+            Outgoing(
+                f"relay/{item.id}",
+                "post",
+                self.agent_channel,
+                {"text": words},
+                parent=card_key(case),
+                case_id=case.id,
+                source=(item.thread.channel, item.ts),
+            )
+        ]
+        if case.state == "waiting":
+            seen = {"ts": item.ts, "name": SEEN}
+            rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
+        await self._queue(*rows)
+
+    async def from_staff(self, item: InboxItem) -> str:
+        """Relay, hold or leave inside what somebody wrote under a card; how it ended, in one stable word."""
+        case = await self._case_of(item.thread.channel, item.thread.ts)
+        if case is None or item.body["text"].lstrip().startswith(NOTE):
+            return "note"
+        if case.state == "waiting":
+            await self._ask(case, item)
+            return "held"
+        if case.state != "human" or case.owner != item.author:
+            return "note"
+        await self._queue(self._to_customer(case, item.ts, _words(item.body)))
+        return "relayed"
+
+    async def send(self, ref: str, user: str, ts: str) -> None:
+        """Send the held message at `ts`. Raises MovedOn when the user does not own the case."""
+        case, body = await self._held(ref, user, ts)
+        if case.state != "human" or case.owner != user:
+            raise MovedOn(case)
+        if body is not None:
+            await self._queue(self._to_customer(case, ts, _words(body)))
+
+    def _to_customer(self, case: Case, ts: str, words: str) -> Outgoing:
+        """The owner's words in the customer's thread, and the marks that tell staff how it went."""
+        source = (self.agent_channel, ts)
+        key = f"relay/{self.agent_channel}/{ts}"
+        sorry = (
+            f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
+        )
+        return Outgoing(
+            key,
+            "post",
+            case.thread.channel,
+            {"text": f"*{escape(case.owner_name or 'Support')} (support)*\n{escape(words)}"},
+            thread_ts=case.thread.ts,
+            case_id=case.id,
+            source=source,
+            when_sent=(Outgoing(f"{key}/sent", "react", self.agent_channel, {"ts": ts, "name": DELIVERED}),),
+            when_failed=(
+                Outgoing(f"{key}/failed", "react", self.agent_channel, {"ts": ts, "name": NOT_DELIVERED}),
+                Outgoing(f"{key}/sorry", "post", self.agent_channel, {"text": sorry}, parent=card_key(case)),
+            ),
+        )
+
+    async def _ask(self, case: Case, item: InboxItem) -> None:
+        """Nobody has claimed the case: ask, unseen by others, what to do with the message."""
+        card = cards.take_over_prompt(case=case.ref, ts=item.ts)
+        try:
+            await self.slack.ephemeral(
+                self.agent_channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
+            )
+        except (SlackRefused, SlackUnanswered):
+            logger.warning("a prompt was not delivered", extra={"case": case.ref, "user": item.author})
+
+    async def _case_of(self, channel: str, thread_ts: str) -> Case | None:
+        async with self.database.transaction() as tx:
+            card = await outbox.by_place(tx, channel, thread_ts)
+            return None if card is None or card.case_id is None else await cases.find(tx, card.case_id)
+
+    async def _held(self, ref: str, user: str, ts: str) -> tuple[Case, Mapping[str, Any] | None]:
+        async with self.database.transaction() as tx:
+            case_id = cases.id_of(ref)
+            case = None if case_id is None else await cases.find(tx, case_id)
+            if case is None:
+                raise SlackRefused("relay", "unknown_case")
+            return case, await inbox.body_at(tx, self.agent_channel, ts, author=user)
+
+    async def _queue(self, *rows: Outgoing) -> None:
+        async with self.database.transaction() as tx:
+            for row in rows:
+                await outbox.add(tx, row, now=self.clock.now())
+        self.outbox.wake()
+
+
+def _words(body: Mapping[str, Any]) -> str:
+    files = ", ".join(body.get("files", ()))
+    return f"{body['text']}\n[attached: {files}]".strip() if files else str(body["text"])
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f">{line}" for line in text.splitlines())

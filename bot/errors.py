@@ -1,0 +1,30 @@
+"""The exception tree.
+
+FrontdeskError
+├── ConfigurationError   what an operator must mend before the program can run
+├── StoreUnavailable     the database cannot be written: nothing is acknowledged
+├── SlackRefused         Slack answered "no" (bot/slack/client.py)
+├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
+└── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
+
+Errors are told by audience: the model reads a ToolResult, the customer a fixed sentence and a case, the
+operator a log line with ids. Exception text never reaches a customer.
+"""
+
+from collections.abc import Sequence
+
+
+class FrontdeskError(Exception):
+    """The root of everything Frontdesk raises on purpose."""
+
+
+class ConfigurationError(FrontdeskError):
+    """Settings or surroundings are wrong; `faults` holds one sentence for each, values never shown."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("; ".join(self.faults))
+
+
+class StoreUnavailable(FrontdeskError):
+    """The database could not be written (locked, full, read-only). The sender must try again."""

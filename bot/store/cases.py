@@ -1,0 +1,150 @@
+"""The cases' rows; every change is a compare-and-set on `version`, so of two people one wins."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Row, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import schema
+from bot.store.statements import insert_new
+
+OPEN_STATES = ("waiting", "human")
+"""While a case is in one of these, the bot is silent in the customer's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One hand-over to people."""
+
+    id: int
+    thread: ThreadRef
+    """The customer's thread."""
+    customer: str
+    customer_name: str
+    standing: str
+    """As `bot.conversation.Standing`: staff see who is a guest or from another organisation."""
+    link: str
+    """The customer's thread, for staff to open; empty when Slack did not give it."""
+    language: str
+    state: str
+    """As `bot.cases.case.State`."""
+    version: int
+    reason: str
+    priority: str
+    title: str
+    summary: str
+    owner: str | None
+    owner_name: str | None
+    opened_at: float
+    claimed_at: float | None
+    resolved_at: float | None
+
+    @property
+    def ref(self) -> str:
+        """What people call it: FD-1001 and on."""
+        return f"FD-{1000 + self.id}"
+
+
+def id_of(ref: str) -> int | None:
+    """The row id of `FD-1042`; None when it is not of that form."""
+    prefix, _, number = ref.partition("-")
+    if prefix != "FD" or not (number.isascii() and number.isdigit() and len(number) <= 12):
+        return None
+    return int(number) - 1000
+
+
+async def add(tx: AsyncConnection, case: Case) -> Case | None:
+    """Open a case (`case.id` is ignored); None when the thread has an open one."""
+    values = {
+        "team": case.thread.team,
+        "thread": case.thread.key,
+        "channel": case.thread.channel,
+        "thread_ts": case.thread.ts,
+        "customer": case.customer,
+        "customer_name": case.customer_name[:120],
+        "standing": case.standing,
+        "link": case.link[:255],
+        "language": case.language,
+        "state": case.state,
+        "reason": case.reason,
+        "priority": case.priority,
+        "title": case.title[:160],
+        "summary": case.summary,
+        "opened_at": case.opened_at,
+    }
+    case_id = await insert_new(tx, schema.kase, values)
+    return None if case_id is None else replace(case, id=case_id)
+
+
+async def find(tx: AsyncConnection, case_id: int) -> Case | None:
+    """The case with this id."""
+    row = (await tx.execute(select(schema.kase).where(schema.kase.c.id == case_id))).one_or_none()
+    return _case(row) if row else None
+
+
+async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
+    """The thread's waiting or human case; a thread has one at the most."""
+    table = schema.kase
+    statement = select(table).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
+    row = (await tx.execute(statement)).one_or_none()
+    return _case(row) if row else None
+
+
+async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
+    """Write `changed` over `case`; None when somebody else was faster."""
+    table = schema.kase
+    statement = (
+        update(table)
+        .where(table.c.id == case.id, table.c.version == case.version)
+        .values(
+            version=case.version + 1,
+            state=changed.state,
+            priority=changed.priority,
+            owner=changed.owner,
+            owner_name=changed.owner_name,
+            claimed_at=changed.claimed_at,
+            resolved_at=changed.resolved_at,
+        )
+        .returning(table)
+    )
+    row = (await tx.execute(statement)).one_or_none()
+    return _case(row) if row else None
+
+
+async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) -> list[Case]:
+    """The newest cases in these states."""
+    table = schema.kase
+    statement = select(table).where(table.c.state.in_(states)).order_by(table.c.opened_at.desc()).limit(limit)
+    return [_case(row) for row in await tx.execute(statement)]
+
+
+async def count_by_state(tx: AsyncConnection) -> dict[str, int]:
+    """How many cases are in each state."""
+    table = schema.kase
+    rows = await tx.execute(select(table.c.state, func.count()).group_by(table.c.state))
+    return {row[0]: row[1] for row in rows}
+
+
+def _case(row: Row[Any]) -> Case:
+    return Case(
+        id=row.id,
+        thread=ThreadRef(row.team, row.channel, row.thread_ts),
+        customer=row.customer,
+        customer_name=row.customer_name,
+        standing=row.standing,
+        link=row.link,
+        language=row.language,
+        state=row.state,
+        version=row.version,
+        reason=row.reason,
+        priority=row.priority,
+        title=row.title,
+        summary=row.summary,
+        owner=row.owner,
+        owner_name=row.owner_name,
+        opened_at=row.opened_at,
+        claimed_at=row.claimed_at,
+        resolved_at=row.resolved_at,
+    )

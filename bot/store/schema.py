@@ -1,0 +1,186 @@
+"""The tables, once for every database.
+
+inbox     every Slack message or press that Frontdesk must answer, stored before Slack hears "ok"
+thread    what is known of one Slack thread: who answers in it, which episode it is in
+turn      one answer to one inbox row: its transcript, its ending, its cost. A private answer to a question
+          asked in a channel has two rows: the whole in the direct message's thread, a stub in the channel's
+journal   the finished steps of a turn that is still running, so that a restart repeats none of them
+kase      a case: a person takes over (the table is `case_`, since CASE is a word of SQL)
+outbox    every post that must not be lost, with a deterministic key
+feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case
+audit     who did what; append-only
+
+Times are seconds since 1970 (float, UTC).
+"""
+
+from sqlalchemy import (
+    JSON,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("event_id", String(255), nullable=False, unique=True),
+    Column("team", String(32), nullable=False),
+    Column("channel", String(32), nullable=False),
+    Column("ts", String(32), nullable=False),
+    Column("kind", String(16), nullable=False),
+    Column("thread", String(128), nullable=False),
+    Column("author", String(32), nullable=False),
+    Column("author_team", String(32), nullable=False),
+    Column("body", JSON, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("reason", String(64), nullable=False, server_default=""),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("received_at", Float, nullable=False),
+    Column("finished_at", Float),
+    # One message is one row, though app_mention and message bring it under two event ids.
+    Index("uq_inbox_message", "team", "channel", "ts", "kind", unique=True),
+    Index("ix_inbox_open", "state", "id"),
+    Index("ix_inbox_thread", "thread", "id"),
+)
+
+thread = Table(
+    "thread",
+    metadata,
+    Column("key", String(128), primary_key=True),
+    Column("team", String(32), nullable=False),
+    Column("channel", String(32), nullable=False),
+    Column("ts", String(32), nullable=False),
+    Column("agent", String(64), nullable=False, server_default=""),
+    Column("language", String(8), nullable=False, server_default=""),
+    Column("episode", Integer, nullable=False, server_default="0"),
+    Column("note", Text, nullable=False, server_default=""),
+    Column("opened_at", Float, nullable=False),
+)
+
+turn = Table(
+    "turn",
+    metadata,
+    Column("id", Integer, ForeignKey("inbox.id"), primary_key=True, autoincrement=False),
+    Column("thread", String(128), primary_key=True),
+    Column("episode", Integer, nullable=False),
+    Column("ts", String(32), nullable=False),
+    Column("customer", String(32), nullable=False),
+    Column("agent", String(64), nullable=False),
+    Column("ended", String(16), nullable=False),
+    Column("reason", String(64), nullable=False, server_default=""),
+    Column("messages", JSON, nullable=False),
+    Column("sources", JSON, nullable=False),
+    Column("confidence", Float, nullable=False, server_default="0"),
+    Column("input_tokens", Integer, nullable=False, server_default="0"),
+    Column("output_tokens", Integer, nullable=False, server_default="0"),
+    Column("finished_at", Float, nullable=False),
+    Index("ix_turn_thread", "thread", "episode", "ts"),
+)
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("turn", Integer, ForeignKey("inbox.id"), primary_key=True),
+    Column("name", String(128), primary_key=True),
+    Column("attempt", Integer, nullable=False),
+    Column("value", JSON, nullable=False),
+    Column("recorded_at", Float, nullable=False),
+)
+
+kase = Table(
+    "case_",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("team", String(32), nullable=False),
+    Column("thread", String(128), nullable=False),
+    Column("channel", String(32), nullable=False),
+    Column("thread_ts", String(32), nullable=False),
+    Column("customer", String(32), nullable=False),
+    Column("customer_name", String(120), nullable=False),
+    Column("standing", String(16), nullable=False),
+    Column("link", String(255), nullable=False, server_default=""),
+    Column("language", String(8), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("version", Integer, nullable=False, server_default="1"),
+    Column("reason", String(64), nullable=False),
+    Column("priority", String(8), nullable=False),
+    Column("title", String(160), nullable=False),
+    Column("summary", Text, nullable=False),
+    Column("owner", String(32)),
+    Column("owner_name", String(120)),
+    Column("opened_at", Float, nullable=False),
+    Column("claimed_at", Float),
+    Column("resolved_at", Float),
+    Index(
+        "uq_case_open_thread",
+        "thread",
+        unique=True,
+        sqlite_where=text("state in ('waiting', 'human')"),
+        postgresql_where=text("state in ('waiting', 'human')"),
+    ),
+    Index("ix_case_state", "state", "opened_at"),
+    sqlite_autoincrement=True,
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("key", String(160), nullable=False, unique=True),
+    Column("method", String(16), nullable=False),
+    Column("channel", String(32), nullable=False),
+    Column("thread_ts", String(32)),
+    Column("parent", String(160)),
+    Column("payload", JSON, nullable=False),
+    Column("afterwards", JSON, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("ts", String(32)),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("error", String(160), nullable=False, server_default=""),
+    Column("case_id", Integer, ForeignKey("case_.id")),
+    Column("source_channel", String(32)),
+    Column("source_ts", String(32)),
+    Column("created_at", Float, nullable=False),
+    Column("sent_at", Float),
+    Index("ix_outbox_state", "state", "id"),
+    Index("ix_outbox_place", "channel", "ts"),
+    Index("ix_outbox_source", "source_channel", "source_ts"),
+)
+
+feedback = Table(
+    "feedback",
+    metadata,
+    Column("subject", String(64), primary_key=True),
+    Column("person", String(32), primary_key=True),
+    Column("value", String(16), nullable=False),
+    Column("given_at", Float, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("at", Float, nullable=False),
+    Column("actor", String(32), nullable=False),
+    Column("action", String(64), nullable=False),
+    Column("subject", String(160), nullable=False),
+    Column("detail", JSON, nullable=False),
+    Index("ix_audit_subject", "subject"),
+)

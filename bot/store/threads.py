@@ -1,0 +1,61 @@
+"""What is known of a Slack thread: the agent that answers in it, its language, its episode."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import schema
+from bot.store.statements import insert_new
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadState:
+    """A thread that is a conversation."""
+
+    agent: str
+    """The agent that answered last; empty before the first answer."""
+    language: str
+    """The language of the customer's last message; empty before the first."""
+    episode: int
+    """Counts the hand-backs from people; the model sees the present episode only."""
+    note: str
+    """What the model is told of the stretch before this episode."""
+
+
+async def add_thread(tx: AsyncConnection, thread: ThreadRef, *, now: float) -> None:
+    """Make the thread a conversation, unless it is one."""
+    values = {
+        "key": thread.key,
+        "team": thread.team,
+        "channel": thread.channel,
+        "ts": thread.ts,
+        "opened_at": now,
+    }
+    await insert_new(tx, schema.thread, values)
+
+
+async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:
+    """The thread's state, or None when it is no conversation."""
+    table = schema.thread
+    columns = (table.c.agent, table.c.language, table.c.episode, table.c.note)
+    row = (await tx.execute(select(*columns).where(table.c.key == thread.key))).one_or_none()
+    return ThreadState(*row) if row else None
+
+
+async def set_language(tx: AsyncConnection, thread: ThreadRef, language: str) -> None:
+    """Remember the language of the customer's last message."""
+    await tx.execute(update(schema.thread).where(schema.thread.c.key == thread.key).values(language=language))
+
+
+async def set_agent(tx: AsyncConnection, thread: ThreadRef, agent: str) -> None:
+    """Remember which agent answered last."""
+    await tx.execute(update(schema.thread).where(schema.thread.c.key == thread.key).values(agent=agent))
+
+
+async def begin_episode(tx: AsyncConnection, thread: ThreadRef, *, note: str) -> None:
+    """Start afresh after a person: the model will see `note` and nothing older."""
+    table = schema.thread
+    values = {"episode": table.c.episode + 1, "note": note, "agent": ""}
+    await tx.execute(update(table).where(table.c.key == thread.key).values(**values))

@@ -1,0 +1,102 @@
+"""Logging and metrics. A log line is one JSON object with secrets masked; library chatter is kept down.
+
+Customer text is never logged above DEBUG; ids are.
+"""
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TextIO
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+
+LINE_LIMIT = 4_096
+"""Characters of one log line; what is longer is cut and says so."""
+
+SECRET_LENGTH = 8
+"""Shorter secrets are not masked: they are placeholders, and words of every line."""
+
+_SECRET_SHAPES = re.compile(r"xox[abposr]-[\w-]+|xapp-[\w-]+|sk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*")
+_RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+def configure_logging(level: str, *, secrets: Iterable[str] = (), stream: TextIO = sys.stderr) -> None:
+    """Send every log record of the process to `stream` as JSON lines, with `secrets` masked."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_JsonLines(secret for secret in secrets if len(secret) >= SECRET_LENGTH))
+    logging.basicConfig(level=level, handlers=[handler], force=True)
+    for chatty in ("slack_sdk", "openai", "httpx", "httpx2", "aiohttp", "chromadb", "alembic"):
+        logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
+    # Bolt warns at every start that our authorization takes the place of its own.
+    logging.getLogger("slack_bolt").setLevel(logging.ERROR)
+
+
+class _JsonLines(logging.Formatter):
+    def __init__(self, secrets: Iterable[str]) -> None:
+        super().__init__()
+        known = "|".join(re.escape(secret) for secret in sorted(set(secrets), key=len, reverse=True))
+        self._known = re.compile(known) if known else None
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **{key: value for key, value in record.__dict__.items() if key not in _RECORD_FIELDS},
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return self._mask(json.dumps(line, default=str, ensure_ascii=False))
+
+    def _mask(self, line: str) -> str:
+        line = _SECRET_SHAPES.sub("[secret]", line)
+        if self._known:
+            line = self._known.sub("[secret]", line)
+        if len(line) <= LINE_LIMIT:
+            return line
+        return json.dumps({"cut": True, "line": line[: LINE_LIMIT - 64]}, ensure_ascii=False)
+
+
+class Metrics:
+    """What is counted, in Prometheus' terms; `text()` is the page that /metrics serves."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._turns = Counter(
+            "frontdesk_turns", "Inbox rows that were closed", ["kind", "ended"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "frontdesk_turn_seconds",
+            "From the event's arrival to the end of its turn",
+            ["kind"],
+            registry=self._registry,
+            buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 300),
+        )
+        self._cases = Counter("frontdesk_cases", "Cases that were opened", ["reason"], registry=self._registry)
+        self._stored = Counter("frontdesk_events_stored", "Events that were acknowledged", registry=self._registry)
+        self._refused = Counter("frontdesk_events_refused", "Events that could not be stored", registry=self._registry)
+
+    def turn_finished(self, kind: str, ended: str, seconds: float) -> None:
+        """A row was closed."""
+        self._turns.labels(kind, ended).inc()
+        self._seconds.labels(kind).observe(max(0.0, seconds))
+
+    def case_opened(self, reason: str) -> None:
+        """A person was called."""
+        self._cases.labels(reason).inc()
+
+    def event_stored(self) -> None:
+        """An event is on disk and may be acknowledged."""
+        self._stored.inc()
+
+    def event_refused(self) -> None:
+        """An event could not be stored; Slack will deliver it again."""
+        self._refused.inc()
+
+    def text(self) -> bytes:
+        """The metrics in Prometheus' text format."""
+        return generate_latest(self._registry)

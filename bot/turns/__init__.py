@@ -1,0 +1,1 @@
+"""From a stored message to an answer, surviving restarts."""

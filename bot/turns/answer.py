@@ -1,0 +1,244 @@
+"""The answer to one question: search, run the agent, stream, and end as the outcome demands.
+
+answer        everything up to the agent's outcome
+  _conclude   which of the endings it is
+    _deliver  the answer, its sources, the buttons under it
+    _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
+    _say_not_found       nothing was found to rest an answer on: say so and offer a person
+    _escalated, _failed  a person goes on
+  _keep       the transcript; the turn's journal is closed by it
+"""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.agent.agent import Team
+from bot.agent.guardrails import OutputGate
+from bot.agent.loop import Limits, Outcome, run
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, to_json
+from bot.agent.model import Model
+from bot.cases.cases import Cases
+from bot.clock import Clock
+from bot.conversation import Customer, ThreadRef
+from bot.desk import policy
+from bot.desk.answers import Evidence, TurnContext, passages_text
+from bot.sentences import Language, Sentences
+from bot.slack import cards
+from bot.slack.client import Block, Identity, SlackClient
+from bot.slack.outbox import Outbox
+from bot.slack.stream import StreamWriter, open_stream
+from bot.store import threads, turns
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.outbox import Outgoing
+from bot.store.turns import TurnRecord
+from bot.turns.journal import TurnJournal, open_journal
+from bot.turns.reply import Reply
+from knowledge.knowledge_base import KnowledgeBase
+from knowledge.passages import Hit
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A customer's message with what is known around it."""
+
+    item: InboxItem
+    customer: Customer
+    language: Language
+    text: str
+    agent: str
+    """Who answered last; empty for nobody."""
+    episode: int
+    history: Sequence[Message]
+    """The episode so far, without this message."""
+
+    @property
+    def message(self) -> CustomerMessage:
+        """The message as the agent reads it."""
+        return CustomerMessage(self.text, speaker=self.customer.user, ts=self.item.ts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A question, what the agent made of it, and where it is being said."""
+
+    question: Question
+    outcome: Outcome
+    reply: Reply
+    confidence: float
+    journal: TurnJournal
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.reply.evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Answers questions; the parts are put together in `bot.app`."""
+
+    me: Identity
+    database: Database
+    slack: SlackClient
+    outbox: Outbox
+    clock: Clock
+    sentences: Sentences
+    knowledge: KnowledgeBase
+    team: Team
+    model: Model
+    model_name: str
+    limits: Limits
+    link_hosts: frozenset[str]
+    cases: Cases
+
+    async def answer(self, question: Question) -> str:
+        """Answer in the thread; how it ended, in one stable word."""
+        thread = question.item.thread
+        await self.slack.status(thread.channel, thread.ts, self.sentences.say(question.language, "status_looking"))
+        findings = await self.knowledge.search(question.text)
+        evidence = Evidence()
+        evidence.add(findings)
+        journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
+        async with self._stream(question, thread, journal, "stream") as writer:
+            reply = Reply(writer, evidence, is_direct=thread.is_direct)
+            outcome = await run(
+                self.team,
+                question.agent if question.agent in self.team else self.team.entry,
+                [*question.history, question.message],
+                model=self.model,
+                model_name=self.model_name,
+                context=TurnContext(question.customer, thread, str(question.item.id), evidence=evidence),
+                passages=passages_text(findings, today=datetime.fromtimestamp(self.clock.now(), UTC).date()),
+                emit=reply.emit,
+                limits=self.limits,
+                journal=journal,
+            )
+            return await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
+
+    async def _conclude(self, answered: _Answered) -> str:
+        outcome, reply = answered.outcome, answered.reply
+        if reply.writer.stopped:
+            return await self._keep(answered, "stopped")
+        if outcome.ended == "escalated":
+            await reply.writer.finish()
+            return await self._keep(answered, "escalated")
+        if outcome.ended == "failed":
+            return await self._failed(answered)
+        if not policy.may_stand(outcome.text, answered.question.text, evidence=reply.evidence.found):
+            return await self._say_not_found(answered)
+        if reply.withheld:
+            return await self._deliver_privately(answered)
+        return await self._deliver(answered)
+
+    async def _deliver(self, answered: _Answered) -> str:
+        answered.reply.release()
+        sources = answered.evidence.sources(answered.outcome.text)
+        await answered.reply.writer.finish(blocks=self._footer(answered, sources), text_if_empty=answered.outcome.text)
+        return await self._keep(answered, "answered", sources=sources)
+
+    async def _deliver_privately(self, answered: _Answered) -> str:
+        question = answered.question
+        channel = await self.slack.open_dm(question.customer.user)
+        opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
+        root = await self.outbox.deliver(
+            Outgoing(f"turn/{question.item.id}/private", "post", channel, {"text": opening})
+        )
+        private = ThreadRef(self.me.team, channel, root)
+        sources = answered.evidence.sources(answered.outcome.text)
+        async with self._stream(question, private, answered.journal, "private-stream") as writer:
+            writer.text(answered.outcome.text)
+            await writer.finish(blocks=self._footer(answered, sources))
+        sentence = self.sentences.say(question.language, "sent_privately")
+        answered.reply.writer.text(f"\n\n{sentence}" if answered.reply.shown else sentence)
+        await answered.reply.writer.finish()
+        await self._keep(answered, "answered", sources=sources, thread=private)
+        return await self._keep(answered, "answered", instead=sentence)
+
+    async def _say_not_found(self, answered: _Answered) -> str:
+        card = cards.no_answer(self.sentences, answered.question.language, ref=str(answered.question.item.id))
+        answered.reply.writer.text(card.text)
+        await answered.reply.writer.finish(blocks=card.blocks)
+        return await self._keep(answered, "no_answer", instead=card.text)
+
+    async def _failed(self, answered: _Answered) -> str:
+        question, outcome = answered.question, answered.outcome
+        logger.error(
+            "the agent gave no answer",
+            extra={"turn": question.item.id, "reason": outcome.reason},
+        )
+        if answered.reply.shown:
+            await answered.reply.writer.abandon(self.sentences.say(question.language, "cut_short"))
+        else:
+            await answered.reply.writer.finish()
+        await self.cases.open(question.item.thread, question.customer, reason="technical", priority="medium")
+        return await self._keep(answered, "failed")
+
+    async def _keep(
+        self,
+        answered: _Answered,
+        ended: str,
+        *,
+        sources: Sequence[Hit] = (),
+        thread: ThreadRef | None = None,
+        instead: str | None = None,
+    ) -> str:
+        """Store the turn; in `thread` when it is not the question's, `instead` in place of what the agent wrote."""
+        question, outcome = answered.question, answered.outcome
+        said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
+        record = TurnRecord(
+            id=question.item.id,
+            thread=thread or question.item.thread,
+            episode=0 if thread else question.episode,
+            ts=question.item.ts,
+            customer=question.customer.user,
+            agent=outcome.agent,
+            ended=ended,
+            reason=outcome.reason,
+            messages=[to_json(message) for message in (question.message, *said)],
+            sources=[{"title": hit.title, "url": hit.url or ""} for hit in sources],
+            confidence=answered.confidence,
+            input_tokens=outcome.usage.input_tokens,
+            output_tokens=outcome.usage.output_tokens,
+        )
+        async with self.database.transaction() as tx:
+            if thread is not None:
+                await threads.add_thread(tx, thread, now=self.clock.now())
+            await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
+            await threads.set_agent(tx, record.thread, outcome.agent)
+        return ended
+
+    def _footer(self, answered: _Answered, sources: Sequence[Hit]) -> Sequence[Block]:
+        """Sources, feedback, and the way to a person; small talk gets none."""
+        if policy.is_small_talk(answered.question.text) and not sources:
+            return ()
+        shown = [cards.Source(hit.title, hit.url or "", hit.last_updated or "") for hit in sources]
+        ref = str(answered.question.item.id)
+        return cards.answer_footer(self.sentences, answered.question.language, ref=ref, sources=shown).blocks
+
+    @asynccontextmanager
+    async def _stream(
+        self, question: Question, thread: ThreadRef, journal: TurnJournal, name: str
+    ) -> AsyncIterator[StreamWriter]:
+        """A stream in `thread`; after a crash it takes the place of what the earlier attempt left there."""
+        opened: list[str] = (await journal.recall(name) or {}).get("opened", [])
+
+        async def note(ts: str) -> None:
+            opened.append(ts)
+            await journal.record(name, {"opened": opened})
+
+        async with open_stream(
+            self.slack,
+            channel=thread.channel,
+            thread_ts=thread.ts,
+            user=question.item.author,
+            team=question.item.author_team,
+            gate=OutputGate(self.link_hosts),
+            on_open=note,
+            adopt=None if question.item.attempts == 1 else tuple(opened),
+        ) as writer:
+            yield writer

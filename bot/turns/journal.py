@@ -1,0 +1,35 @@
+"""The journal of one running turn: a finished step is stored once and never repeated after a restart."""
+
+from typing import Any
+
+from bot.clock import Clock
+from bot.store import turns
+from bot.store.database import Database
+
+
+class TurnJournal:
+    """Recalls what earlier attempts finished and records what this one does; `bot.agent.loop.Journal`."""
+
+    def __init__(self, database: Database, clock: Clock, *, turn: int, attempt: int, known: dict[str, Any]) -> None:
+        self._database = database
+        self._clock = clock
+        self._turn = turn
+        self._attempt = attempt
+        self._known = known
+
+    async def recall(self, name: str) -> Any | None:
+        """The step's value, or None when no attempt has finished it."""
+        return self._known.get(name)
+
+    async def record(self, name: str, value: Any) -> None:
+        """Store a finished step."""
+        async with self._database.transaction() as tx:
+            await turns.record(tx, self._turn, name, value, attempt=self._attempt, now=self._clock.now())
+        self._known[name] = value
+
+
+async def open_journal(database: Database, clock: Clock, *, turn: int, attempt: int) -> TurnJournal:
+    """The turn's journal with everything that earlier attempts finished."""
+    async with database.transaction() as tx:
+        known = await turns.recall(tx, turn)
+    return TurnJournal(database, clock, turn=turn, attempt=attempt, known=known)

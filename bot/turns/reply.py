@@ -1,0 +1,75 @@
+"""What the customer sees of a running turn: the loop's events become a stream in the thread.
+
+Two things keep text back. Without evidence nothing is shown, since it may not stand at the end. In a channel,
+everything after a private tool result is kept for a direct message, since others read the thread.
+"""
+
+from dataclasses import dataclass, field
+
+from bot.agent.agent import HANDOVER
+from bot.agent.events import Event, HandedOver, ModelRetried, TextDelta, ToolFinished, ToolStarted
+from bot.desk.answers import SEARCH, Evidence
+from bot.desk.escalate import ESCALATE
+from bot.slack.stream import StreamWriter
+
+
+@dataclass(slots=True)
+class Reply:
+    """Feeds one `StreamWriter`; `emit` is what the loop calls."""
+
+    writer: StreamWriter
+    evidence: Evidence
+    is_direct: bool
+    """True: only the customer reads the thread."""
+    private: bool = False
+    """True as soon as what follows is for the customer's eyes only."""
+    shown: bool = False
+    """True when some text of the answer has been written to the stream."""
+    _held: list[str] = field(default_factory=list)
+    _paragraph: bool = False
+
+    def emit(self, event: Event) -> None:
+        """Show an event, or keep it back."""
+        match event:
+            case TextDelta(text):
+                self._say(text)
+            case ToolStarted(call_id, name, title) if _is_shown(name):
+                self.writer.task(call_id, title=title, status="in_progress")
+            case ToolFinished(call_id, name, title, ok):
+                self._finished(event)
+                if _is_shown(name):
+                    self.writer.task(call_id, title=title, status="complete" if ok else "error")
+            case ToolStarted() | HandedOver() | ModelRetried():
+                pass
+
+    def release(self) -> None:
+        """Show what was kept back for want of evidence."""
+        if self._held and not self.withheld:
+            held, self._held = "".join(self._held), []
+            self.writer.text(held)
+            self.shown = True
+
+    @property
+    def withheld(self) -> bool:
+        """True when text must not be shown where others read."""
+        return self.private and not self.is_direct
+
+    def _say(self, text: str) -> None:
+        if self._paragraph and (self.shown or self._held):
+            text = f"\n\n{text}"
+        self._paragraph = False
+        self._held.append(text)
+        if self.evidence.found:
+            self.release()
+
+    def _finished(self, event: ToolFinished) -> None:
+        self._paragraph = True
+        if event.ok and event.name not in (SEARCH, ESCALATE) and not event.name.startswith(HANDOVER):
+            self.evidence.facts = True
+        if self.evidence.found:
+            self.release()
+        self.private = self.private or event.private
+
+
+def _is_shown(tool: str) -> bool:
+    return tool != ESCALATE and not tool.startswith(HANDOVER)

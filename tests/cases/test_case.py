@@ -1,0 +1,92 @@
+"""The case's state machine."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.cases import case as steps
+from bot.cases.case import MovedOn
+from bot.conversation import ThreadRef
+from bot.store.cases import OPEN_STATES, Case, id_of
+
+
+def waiting() -> Case:
+    return Case(
+        id=42,
+        thread=ThreadRef("T0FRONTDESK", "D0CUSTOMERA", "1.1"),
+        customer="U0CUSTOMERA",
+        customer_name="Customer A",
+        standing="member",
+        link="",
+        language="en",
+        state="waiting",
+        version=1,
+        reason="asked_for_person",
+        priority="medium",
+        title="A title",
+        summary="A summary",
+        owner=None,
+        owner_name=None,
+        opened_at=100.0,
+        claimed_at=None,
+        resolved_at=None,
+    )
+
+
+STEPS: dict[str, Callable[[Case], Case]] = {
+    "claim by a": lambda case: steps.claim(case, "A", "Agent A", now=1.0),
+    "claim by b": lambda case: steps.claim(case, "B", "Agent B", now=1.0),
+    "take over by b": lambda case: steps.take_over(case, "B", "Agent B", now=2.0),
+    "resolve": lambda case: steps.resolve(case, now=3.0),
+    "hand back": steps.hand_back,
+    "cancel": steps.cancel,
+    "reopen": steps.reopen,
+}
+
+
+def test_a_case_is_claimed_resolved_and_reopened_for_anybody() -> None:
+    claimed = STEPS["claim by a"](waiting())
+    assert (claimed.state, claimed.owner) == ("human", "A")
+    resolved = STEPS["resolve"](claimed)
+    assert (resolved.state, resolved.resolved_at) == ("resolved", 3.0)
+    reopened = STEPS["reopen"](resolved)
+    assert (reopened.state, reopened.owner, reopened.resolved_at) == ("waiting", None, None)
+
+
+def test_a_claimed_case_is_not_claimed_again() -> None:
+    with pytest.raises(MovedOn) as told:
+        STEPS["claim by b"](STEPS["claim by a"](waiting()))
+    assert told.value.case.owner == "A"
+
+
+def test_the_owner_does_not_take_over_from_themselves() -> None:
+    with pytest.raises(MovedOn):
+        STEPS["take over by b"](STEPS["claim by b"](waiting()))
+
+
+def test_a_customer_cannot_cancel_once_somebody_has_claimed() -> None:
+    with pytest.raises(MovedOn):
+        STEPS["cancel"](STEPS["claim by a"](waiting()))
+
+
+@given(st.lists(st.sampled_from(sorted(STEPS)), max_size=12))
+def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed: list[str]) -> None:
+    case = waiting()
+    for name in pressed:
+        try:
+            case = STEPS[name](case)
+        except MovedOn as refusal:
+            assert refusal.case == case
+        assert case.state in (*OPEN_STATES, "resolved", "bot")
+        assert (case.state == "waiting") <= (case.owner is None)
+        assert (case.state in ("human", "resolved")) <= (case.owner is not None)
+        assert (case.state == "resolved") == (case.resolved_at is not None)
+
+
+@pytest.mark.parametrize(
+    ("ref", "row"), [("FD-1042", 42), ("FD-1001", 1), ("FD-", None), ("FD-١٠٤٢", None), ("x", None)]
+)
+def test_a_reference_names_its_row(ref: str, row: int | None) -> None:
+    assert id_of(ref) == row

@@ -1,0 +1,1 @@
+"""Stand-ins for the tests: scripted or recording classes."""

@@ -1,0 +1,76 @@
+"""The database and its schema."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, insert, text
+
+from bot.errors import ConfigurationError, StoreUnavailable
+from bot.store import schema
+from bot.store.database import Database, open_database
+
+
+async def test_migrations_make_exactly_the_schema(database: Database) -> None:
+    def differences(connection: Connection) -> list[object]:
+        return list(compare_metadata(MigrationContext.configure(connection), schema.metadata))
+
+    async with database.transaction() as tx:
+        assert await tx.run_sync(differences) == []
+
+
+async def test_migrating_twice_changes_nothing(database: Database) -> None:
+    await database.migrate()
+
+
+async def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
+    async with database.transaction() as tx:
+        await tx.execute(text("update alembic_version set version_num = '9999'"))
+    with pytest.raises(ConfigurationError, match="newer"):
+        await database.migrate()
+
+
+async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
+    row = {"at": 1.0, "actor": "U1", "action": "x", "subject": "y", "detail": {}}
+    with pytest.raises(ZeroDivisionError):
+        async with database.transaction() as tx:
+            await tx.execute(insert(schema.audit).values(**row))
+            raise ZeroDivisionError
+    async with database.transaction() as tx:
+        assert (await tx.execute(text("select count(*) from audit"))).scalar_one() == 0
+
+
+async def test_a_read_only_database_is_unavailable_and_not_a_crash(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'x.db'}"
+    async with open_database(url) as writable:
+        await writable.migrate()
+    async with open_database(url, read_only=True) as opened:
+        with pytest.raises(StoreUnavailable, match="SQLITE_READONLY"):
+            async with opened.transaction() as tx:
+                await tx.execute(text("delete from audit"))
+
+
+async def test_the_command_line_reads_while_the_server_writes(database: Database, tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'frontdesk.db'}"
+    async with database.transaction() as writer, open_database(url, read_only=True) as reader:
+        await writer.execute(text("delete from audit"))
+        async with reader.transaction() as tx:
+            assert (await tx.execute(text("select count(*) from audit"))).scalar_one() == 0
+
+
+async def test_what_is_committed_is_on_disk_before_the_commit_returns(database: Database) -> None:
+    async with database.transaction() as tx:
+        assert (await tx.execute(text("pragma synchronous"))).scalar_one() == 2
+        assert (await tx.execute(text("pragma journal_mode"))).scalar_one() == "wal"
+
+
+async def test_no_database_is_told_by_its_path(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no database"):
+        async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'none.db'}", read_only=True):
+            pass
+
+
+def test_the_library_is_new_enough_for_returning() -> None:
+    assert sqlite3.sqlite_version_info >= (3, 35)

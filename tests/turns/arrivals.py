@@ -1,0 +1,29 @@
+"""Arrivals for tests."""
+
+from bot.conversation import ThreadRef
+from bot.store.inbox import Arrival, Kind
+
+TEAM = "T0FRONTDESK"
+
+
+def arrival(
+    ts: str,
+    *,
+    text: str = "Where is my order?",
+    thread_ts: str | None = None,
+    channel: str = "D0CUSTOMERA",
+    kind: Kind = "message",
+    addressed: bool = True,
+    event_id: str | None = None,
+) -> Arrival:
+    """A message of Customer A."""
+    return Arrival(
+        event_id=event_id or f"Ev{channel}{ts}{kind}",
+        kind=kind,
+        thread=ThreadRef(TEAM, channel, thread_ts or ts),
+        ts=ts,
+        author="U0CUSTOMERA",
+        author_team=TEAM,
+        body={"text": text, "files": []},
+        addressed=addressed,
+    )

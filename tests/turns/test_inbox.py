@@ -1,0 +1,122 @@
+"""Stored first, acknowledged second."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.errors import StoreUnavailable
+from bot.store import inbox as rows
+from bot.store.database import Database
+from bot.telemetry import Metrics
+from bot.turns.inbox import Inbox
+from tests.doubles.clock import ManualClock
+from tests.turns.arrivals import arrival
+
+
+class Engine:
+    """Records what it is given."""
+
+    def __init__(self) -> None:
+        self.submitted: list[tuple[int, str]] = []
+
+    def submit(self, item_id: int, thread: str) -> None:
+        self.submitted.append((item_id, thread))
+
+
+class FullDisk(Database):
+    """A database that cannot be written."""
+
+    def __init__(self) -> None:
+        self.transactions = 0
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        self.transactions += 1
+        raise StoreUnavailable("SQLITE_FULL")
+        yield
+
+
+@asynccontextmanager
+async def running(database: Database, engine: Engine) -> AsyncIterator[Inbox]:
+    inbox = Inbox(database, engine, ManualClock(), Metrics())
+    writer = asyncio.create_task(inbox.run())
+    try:
+        yield inbox
+    finally:
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+
+
+async def test_an_accepted_message_is_on_disk_and_in_its_lane(database: Database) -> None:
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        await inbox.accept(arrival("1.1"))
+    async with database.transaction() as tx:
+        assert await rows.unfinished(tx) == engine.submitted == [(1, "T0FRONTDESK/D0CUSTOMERA/1.1")]
+
+
+async def test_a_redelivered_event_is_acknowledged_and_answered_once(database: Database) -> None:
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        await inbox.accept(arrival("1.1"))
+        await inbox.accept(arrival("1.1"))
+    assert len(engine.submitted) == 1
+
+
+async def test_a_mention_and_its_message_are_one_turn(database: Database) -> None:
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        await inbox.accept(arrival("1.1", channel="C0SUPPORT", event_id="EvMention"))
+        await inbox.accept(arrival("1.1", channel="C0SUPPORT", event_id="EvMessage", addressed=False))
+    assert len(engine.submitted) == 1
+
+
+async def test_a_reply_counts_only_in_a_thread_that_is_a_conversation(database: Database) -> None:
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        await inbox.accept(arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", addressed=False))
+        await inbox.accept(arrival("2.1", channel="C0SUPPORT"))
+        await inbox.accept(arrival("2.2", thread_ts="2.1", channel="C0SUPPORT", addressed=False))
+    assert [thread for _, thread in engine.submitted] == ["T0FRONTDESK/C0SUPPORT/2.1"] * 2
+
+
+async def test_a_burst_is_stored_in_few_transactions(database: Database) -> None:
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        await asyncio.gather(*(inbox.accept(arrival(f"{number}.1")) for number in range(300)))
+    async with database.transaction() as tx:
+        assert (await tx.execute(text("select count(*) from inbox"))).scalar_one() == 300
+        # Whatever was waiting shares one transaction, hence one time of receipt.
+        assert (await tx.execute(text("select count(distinct received_at) from inbox"))).scalar_one() <= 3
+    assert len(engine.submitted) == 300
+
+
+async def test_what_cannot_be_stored_is_refused_and_starts_nothing() -> None:
+    engine = Engine()
+    async with running(FullDisk(), engine) as inbox:
+        with pytest.raises(StoreUnavailable):
+            await inbox.accept(arrival("1.1"))
+    assert engine.submitted == []
+
+
+async def test_an_attempt_is_counted_before_the_work_begins(database: Database) -> None:
+    async with running(database, Engine()) as inbox:
+        await inbox.accept(arrival("1.1"))
+    for attempt in (1, 2):
+        async with database.transaction() as tx:
+            item = await rows.start(tx, 1)
+        assert item is not None
+        assert item.attempts == attempt
+
+
+async def test_a_finished_row_is_not_started_again(database: Database) -> None:
+    async with running(database, Engine()) as inbox:
+        await inbox.accept(arrival("1.1"))
+    async with database.transaction() as tx:
+        await rows.finish(tx, 1, "done", reason="answered", now=2.0)
+    async with database.transaction() as tx:
+        assert await rows.start(tx, 1) is None
