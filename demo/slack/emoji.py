@@ -1,0 +1,41 @@
+"""The emoji short names that people and apps use most; any other name stays as `:name:`."""
+
+EMOJI = {
+    "+1": "👍", "thumbsup": "👍", "-1": "👎", "thumbsdown": "👎", "ok_hand": "👌", "wave": "👋",
+    "clap": "👏", "raised_hands": "🙌", "raised_hand": "✋", "pray": "🙏", "muscle": "💪", "point_right": "👉",
+    "point_left": "👈", "point_up": "☝️", "point_down": "👇", "handshake": "🤝", "writing_hand": "✍️",
+    "smile": "😄", "smiley": "😃", "grinning": "😀", "slightly_smiling_face": "🙂", "blush": "😊", "wink": "😉",
+    "joy": "😂", "heart_eyes": "😍", "star-struck": "🤩", "thinking_face": "🤔", "neutral_face": "😐",
+    "disappointed": "😞", "slightly_frowning_face": "🙁", "cry": "😢", "sob": "😭", "angry": "😠", "rage": "😡",
+    "sweat_smile": "😅", "tada": "🎉", "sparkles": "✨", "star": "⭐", "fire": "🔥", "zap": "⚡", "rocket": "🚀",
+    "heart": "❤️", "green_heart": "💚", "blue_heart": "💙", "broken_heart": "💔", "100": "💯",
+    "eyes": "👀", "bust_in_silhouette": "👤", "busts_in_silhouette": "👥", "robot_face": "🤖",
+    "technologist": "🧑‍💻", "office_worker": "🧑‍💼", "sos": "🆘", "speech_balloon": "💬", "thought_balloon": "💭",
+    "white_check_mark": "✅", "heavy_check_mark": "✔️", "ballot_box_with_check": "☑️", "x": "❌",
+    "negative_squared_cross_mark": "❎", "no_entry": "⛔", "no_entry_sign": "🚫", "warning": "⚠️",
+    "rotating_light": "🚨", "bell": "🔔", "bellhop_bell": "🛎️", "no_bell": "🔕", "question": "❓",
+    "grey_question": "❔", "exclamation": "❗", "information_source": "ℹ️", "bulb": "💡",
+    "red_circle": "🔴", "large_orange_circle": "🟠", "large_yellow_circle": "🟡", "large_green_circle": "🟢",
+    "large_blue_circle": "🔵", "large_purple_circle": "🟣", "white_circle": "⚪", "black_circle": "⚫",
+    "large_red_square": "🟥", "large_green_square": "🟩", "small_blue_diamond": "🔹",
+    "arrow_right": "➡️", "arrow_left": "⬅️", "arrow_up": "⬆️", "arrow_down": "⬇️", "arrow_upper_right": "↗️",
+    "arrows_counterclockwise": "🔄", "repeat": "🔁", "leftwards_arrow_with_hook": "↩️",
+    "books": "📚", "book": "📖", "green_book": "📗", "bookmark": "🔖", "link": "🔗", "paperclip": "📎",
+    "page_facing_up": "📄", "page_with_curl": "📃", "memo": "📝", "pencil": "✏️", "pencil2": "✏️", "clipboard": "📋",
+    "file_folder": "📁", "card_index": "📇", "label": "🏷️", "ticket": "🎫", "email": "✉️", "envelope": "✉️",
+    "inbox_tray": "📥", "outbox_tray": "📤", "mailbox": "📫", "package": "📦", "truck": "🚚",
+    "articulated_lorry": "🚛", "airplane": "✈️", "ship": "🚢", "house": "🏠", "convenience_store": "🏪",
+    "shopping_trolley": "🛒", "shopping_bags": "🛍️", "credit_card": "💳", "moneybag": "💰",
+    "money_with_wings": "💸", "receipt": "🧾", "gift": "🎁", "bar_chart": "📊", "chart_with_upwards_trend": "📈",
+    "calendar": "📅", "date": "📅", "clock1": "🕐", "hourglass": "⌛", "hourglass_flowing_sand": "⏳",
+    "stopwatch": "⏱️", "alarm_clock": "⏰", "mag": "🔍", "mag_right": "🔎", "lock": "🔒", "unlock": "🔓", "key": "🔑",
+    "gear": "⚙️", "wrench": "🔧", "hammer": "🔨", "shield": "🛡️", "phone": "☎️", "telephone_receiver": "📞",
+    "computer": "💻", "globe_with_meridians": "🌐", "earth_americas": "🌎", "pushpin": "📌", "round_pushpin": "📍",
+    "coffee": "☕", "sunny": "☀️", "crescent_moon": "🌙", "zzz": "💤", "pause_button": "⏸️", "arrow_forward": "▶️",
+    "octagonal_sign": "🛑", "checkered_flag": "🏁", "triangular_flag_on_post": "🚩", "flag-id": "🇮🇩",
+    "seedling": "🌱", "umbrella": "☔", "art": "🎨", "test_tube": "🧪", "lower_left_ballpoint_pen": "🖊️",
+    "one": "1️⃣", "two": "2️⃣", "three": "3️⃣", "four": "4️⃣", "five": "5️⃣",
+}  # fmt: skip
+
+QUICK_REACTIONS = ("+1", "white_check_mark", "eyes", "heart", "tada", "pray")
+"""What the page offers for a reaction."""

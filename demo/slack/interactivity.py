@@ -1,0 +1,201 @@
+"""Interactions: the payloads that clicks, commands and views send, and the response_url they carry."""
+
+import json
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from demo.slack import timeline, views
+from demo.slack.methods.call import Call
+from demo.slack.methods.content import content
+from demo.slack.rate_limits import RateLimits
+from demo.slack.shapes import by_app, interaction_user, readable
+from demo.slack.workspace import Channel, Json, SlackError, User, Workspace
+
+URLS_KEPT = 1_000
+
+
+@dataclass(slots=True)
+class Place:
+    """Where an interaction happened, and so where its answers appear."""
+
+    channel: str
+    user: str
+    thread_ts: str = ""
+    message_ts: str = ""
+    """The message with the button; "" for a command."""
+    is_ephemeral: bool = False
+
+
+@dataclass(slots=True)
+class _ResponseUrl:
+    place: Place
+    until: float
+    uses: int
+
+
+class Interactivity:
+    """Builds payloads, and shows what the app answers to them."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._limits = RateLimits(workspace.clock, enabled=False)
+        self._urls: OrderedDict[str, _ResponseUrl] = OrderedDict()
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.post("/commands/{id}", self.respond), web.post("/actions/{id}", self.respond)]
+
+    def block_actions(
+        self, user: User, channel: Channel, message: Json, action: Json, *, state: Json, is_ephemeral: bool
+    ) -> Json:
+        """The payload of an element in a message. An ephemeral message is not in it, as in Slack."""
+        ts = message["ts"]
+        thread_ts = message.get("thread_ts", "")
+        place = Place(channel.id, user.id, thread_ts, ts, is_ephemeral)
+        container = {"type": "message", "message_ts": ts, "channel_id": channel.id, "is_ephemeral": is_ephemeral}
+        payload = self._common("block_actions", user) | {
+            "container": container | ({"thread_ts": thread_ts} if thread_ts else {}),
+            "channel": {"id": channel.id, "name": _channel_name(channel)},
+            "state": {"values": state},
+            "response_url": self._new_url("actions", place),
+            "actions": [action],
+        }
+        return payload if is_ephemeral else payload | {"message": readable(message)}
+
+    def view_actions(self, user: User, view: Json, action: Json) -> Json:
+        """The payload of an element in a modal or a Home tab."""
+        container = {"type": "view", "view_id": view["id"]}
+        return self._common("block_actions", user) | {"container": container, "view": view, "actions": [action]}
+
+    def view_submission(self, user: User, view: Json) -> Json:
+        return self._common("view_submission", user) | {"view": view, "response_urls": []}
+
+    def view_closed(self, user: User, view: Json, *, is_cleared: bool) -> Json:
+        return self._common("view_closed", user) | {"view": view, "is_cleared": is_cleared}
+
+    def slash_command(self, user: User, channel: Channel, command: str, text: str) -> Json:
+        """Flat fields, as Slack posts them."""
+        place = Place(channel.id, user.id)
+        return {
+            "token": "unused-verification-token",
+            "team_id": self._workspace.team.id,
+            "team_domain": self._workspace.team.domain,
+            "channel_id": channel.id,
+            "channel_name": _channel_name(channel),
+            "user_id": user.id,
+            "user_name": user.name,
+            "command": command,
+            "text": text,
+            "api_app_id": self._workspace.app.app_id,
+            "is_enterprise_install": "false",
+            "response_url": self._new_url("commands", place),
+            "trigger_id": self._workspace.triggers.issue(user.id),
+        }
+
+    def action(self, element: Json, block_id: str, value: Any) -> Json:
+        """What was done with an element. Raises `option_not_found`."""
+        action = {"type": element["type"], "action_id": element["action_id"], "block_id": block_id}
+        action["action_ts"] = self._workspace.new_ts()
+        if element["type"] == "feedback_buttons":
+            pressed = next(each for each in _feedback(element) if value in (None, each["value"]))
+            return action | {"value": pressed["value"], "text": pressed["text"]}
+        if element["type"] == "overflow":
+            chosen = next((each for each in element["options"] if each["value"] == value), None)
+            if chosen is None:
+                raise SlackError("option_not_found")
+            return action | {"selected_option": chosen}
+        held = views.holding(element, value)
+        if held is not None:
+            return action | held
+        return action | {name: element[name] for name in ("text", "value", "style", "url", "icon") if name in element}
+
+    async def respond(self, request: web.Request) -> web.Response:
+        """The app answers by response_url: five times within half an hour."""
+        url = self._urls.get(request.match_info["id"])
+        if url is None or self._workspace.clock.time() > url.until:
+            return self._responded(request, {}, status=404, text="expired_url" if url else "no_such_url")
+        if url.uses >= self._workspace.rules.response_url_uses:
+            return self._responded(request, {}, status=404, text="used_url")
+        try:
+            payload = json.loads(await request.text() or "null")
+        except ValueError:
+            payload = None
+        if not isinstance(payload, dict):
+            return self._responded(request, {}, status=400, text="invalid_payload")
+        url.uses += 1
+        try:
+            self.show(url.place, payload)
+        except SlackError as refusal:
+            return self._responded(request, payload, status=400, text=refusal.error)
+        return self._responded(request, payload, status=200, text="ok")
+
+    def show(self, place: Place, payload: Json) -> None:
+        """Show an answer of the app where the interaction happened: a new ephemeral or message, or in place of the
+        one with the button. Raises SlackError for content that Slack refuses."""
+        channel = self._workspace.channel(place.channel)
+        if payload.get("delete_original") and place.message_ts:
+            self._delete(channel, place)
+            return
+        call = Call(self._workspace, "response_url", payload, self._limits)
+        given = content(call)
+        thread_ts = call.text("thread_ts") or place.thread_ts
+        message = by_app(self._workspace) | given | ({"thread_ts": thread_ts} if thread_ts else {})
+        if call.flag("replace_original") and place.message_ts and not place.is_ephemeral:
+            edited = {"edited": {"user": self._workspace.app.user_id, "ts": self._workspace.new_ts()}}
+            timeline.change(self._workspace, channel, place.message_ts, given | edited)
+        elif payload.get("response_type") == "in_channel":
+            timeline.post(self._workspace, channel, message)
+        else:
+            replaced = call.flag("replace_original") and place.is_ephemeral
+            ts = place.message_ts if replaced else self._workspace.new_ts()
+            address = {"ts": ts, "channel": channel.id, "user": place.user, "is_ephemeral": True}
+            self._workspace.keep_ephemeral(message | address)
+
+    def slackbot_says(self, place: Place, text: str) -> None:
+        """A line by Slack itself, for one person."""
+        line = {"type": "message", "user": "USLACKBOT", "username": "Slackbot", "text": text, "is_ephemeral": True}
+        address = {"ts": self._workspace.new_ts(), "channel": place.channel}
+        self._workspace.keep_ephemeral(line | address | {"user": place.user, "author": "USLACKBOT", "blocks": []})
+
+    def _delete(self, channel: Channel, place: Place) -> None:
+        if place.is_ephemeral:
+            self._workspace.forget_ephemeral(place.message_ts)
+        else:
+            timeline.delete(self._workspace, channel, place.message_ts)
+
+    def _common(self, kind: str, user: User) -> Json:
+        return {
+            "type": kind,
+            "user": interaction_user(user),
+            "api_app_id": self._workspace.app.app_id,
+            "token": "unused-verification-token",
+            "trigger_id": self._workspace.triggers.issue(user.id),
+            "team": {"id": self._workspace.team.id, "domain": self._workspace.team.domain},
+            "enterprise": None,
+            "is_enterprise_install": False,
+        }
+
+    def _new_url(self, kind: str, place: Place) -> str:
+        key = self._workspace.new_id("", length=24)
+        until = self._workspace.clock.time() + self._workspace.rules.response_url_seconds
+        self._urls[key] = _ResponseUrl(place, until, uses=0)
+        while len(self._urls) > URLS_KEPT:
+            self._urls.popitem(last=False)
+        return f"{self._workspace.url}/{kind}/{key}"
+
+    def _responded(self, request: web.Request, payload: Json, *, status: int, text: str) -> web.Response:
+        detail = {"args": payload, "answer": text, "path": request.path}
+        self._workspace.note("call", "response_url", ok=status == 200, detail=detail)
+        return web.Response(status=status, text=text)
+
+
+def _feedback(element: Json) -> tuple[Json, Json]:
+    return element["positive_button"], element["negative_button"]
+
+
+def _channel_name(channel: Channel) -> str:
+    if channel.is_im:
+        return "directmessage"
+    return "privategroup" if channel.is_private else channel.name

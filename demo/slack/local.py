@@ -1,0 +1,197 @@
+"""`/_local/*`: the workspace's own door for tests and for the page: act as a person, look, break things.
+
+Every path under `/_` wants the secret of this run (see demo.slack.server); nothing here exists in Slack.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+from typing import Any
+
+from aiohttp import web
+
+from demo.slack.faults import CallRule, Faults
+from demo.slack.workspace import Ack, Acts, Json, SlackError, Workspace
+
+LONG_POLL_SECONDS = 30.0
+
+_ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
+    "send": lambda act, given: act.send(
+        given["user"], given["channel"], given["text"], thread_ts=given.get("thread_ts")
+    ),
+    "edit": lambda act, given: act.edit(given["user"], given["channel"], given["ts"], given["text"]),
+    "delete": lambda act, given: act.delete(given["user"], given["channel"], given["ts"]),
+    "react": lambda act, given: act.react(given["user"], given["channel"], given["ts"], given["name"]),
+    "click": lambda act, given: act.click(
+        given["user"],
+        given["channel"],
+        given["ts"],
+        given["action_id"],
+        block_id=given.get("block_id", ""),
+        value=given.get("value"),
+        state=given.get("state"),
+    ),
+    "click_view": lambda act, given: act.click_view(
+        given["user"],
+        given["view_id"],
+        given["action_id"],
+        block_id=given.get("block_id", ""),
+        value=given.get("value"),
+        state=given.get("state"),
+    ),
+    "command": lambda act, given: act.command(
+        given["user"], given["channel"], f"{given['command']} {given.get('text', '')}"
+    ),
+    "open_home": lambda act, given: act.open_home(given["user"]),
+    "open_dm_tab": lambda act, given: act.open_dm_tab(given["user"]),
+    "submit_view": lambda act, given: act.submit_view(given["user"], given["view_id"], given.get("state")),
+    "close_view": lambda act, given: act.close_view(given["user"], given["view_id"]),
+    "stop": lambda act, given: act.stop(given["user"], given["channel"], given["thread_ts"]),
+    "join": lambda act, given: act.join(given["user"], given["channel"]),
+}
+
+
+class LocalApi:
+    """Answers JSON; refusals are `{"ok": false, "error": …}` with status 400."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        faults: Faults,
+        *,
+        cut_sockets: Callable[[], None],
+        disconnect_sockets: Callable[[str], None],
+    ) -> None:
+        self._workspace = workspace
+        self._faults = faults
+        self._cut_sockets = cut_sockets
+        self._disconnect_sockets = disconnect_sockets
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/_local/act/{what}", self.act),
+            web.get("/_local/state", self.state),
+            web.get("/_local/log", self.log),
+            web.get("/_local/changes", self.changes),
+            web.post("/_local/fault", self.fault),
+        ]
+
+    async def act(self, request: web.Request) -> web.Response:
+        """One act of a person; its fields are the arguments of `Acts`, a command comes as `command` and `text`."""
+        run = _ACTS.get(request.match_info["what"])
+        if run is None:
+            return _no(f"unknown act; known are {', '.join(_ACTS)}")
+        try:
+            given = await _body(request)
+            _check_strings(given)
+            result = await run(self._workspace.act, given)
+        except KeyError as missing:
+            return _no(f"missing field: {missing.args[0]}")
+        except (ValueError, TypeError) as wrong:
+            return _no(f"not an act: {wrong}")
+        except SlackError as refusal:
+            return _no(refusal.error)
+        if isinstance(result, Ack):
+            return web.json_response(asdict(result))
+        return web.json_response({"ok": True} | ({"ts": result} if result else {}))
+
+    async def state(self, request: web.Request) -> web.Response:
+        """Everything that can be seen, or with `channel` only what is in it. A message that is or was a stream
+        carries it as `stream`."""
+        workspace = self._workspace
+        wanted = [request.query["channel"]] if "channel" in request.query else list(workspace.channels)
+        return web.json_response(
+            {
+                "n": workspace.counter,
+                "online": workspace.online,
+                "team": asdict(workspace.team),
+                "app": asdict(workspace.app),
+                "users": [asdict(user) for user in workspace.users.values()],
+                "channels": [asdict(workspace.channels[each]) for each in wanted if each in workspace.channels],
+                "messages": {channel: self._messages(channel) for channel in wanted},
+                "ephemerals": [each for each in workspace.ephemerals if each["channel"] in wanted],
+                "statuses": _by_thread(workspace.statuses, wanted),
+                "sessions": _by_thread(workspace.sessions, wanted),
+                "prompts": _by_thread(workspace.prompts, wanted),
+                "homes": workspace.homes,
+                "modals": workspace.modals,
+            }
+        )
+
+    async def log(self, request: web.Request) -> web.Response:
+        """The log's entries, oldest first, with id greater than `after` and of one `kind` if that is given."""
+        after, kind = _number(request, "after", 0), request.query.get("kind")
+        entries = [each for each in self._workspace.log if each["id"] > after and kind in (None, each["kind"])]
+        return web.json_response({"ok": True, "entries": entries})
+
+    async def changes(self, request: web.Request) -> web.Response:
+        """Wait until something changes after number `after`, for at most `timeout` seconds."""
+        timeout = min(_number(request, "timeout", 10), LONG_POLL_SECONDS)
+        n = await self._workspace.wait_for_change(int(_number(request, "after", 0)), timeout=timeout)
+        return web.json_response({"n": n})
+
+    async def fault(self, request: web.Request) -> web.Response:
+        """Break something: `{"method", "do", "count", "seconds"}` (see CallRule), `{"deliveries": "drop" or
+        "duplicate", "count"}`, `{"sockets": "cut", "warning" or "refresh_requested"}`, or `{"clear": true}`."""
+        try:
+            given = await _body(request)
+            self._break(given)
+        except (KeyError, ValueError, TypeError) as wrong:
+            return _no(f"not a fault: {wrong}")
+        self._workspace.note("act", "fault", detail=given)
+        return web.json_response({"ok": True})
+
+    def _break(self, given: Json) -> None:
+        if given.get("clear"):
+            self._faults.clear()
+        elif "sockets" in given:
+            if given["sockets"] == "cut":
+                self._cut_sockets()
+            else:
+                self._disconnect_sockets(str(given["sockets"]))
+        elif "deliveries" in given:
+            if given["deliveries"] not in ("drop", "duplicate"):
+                raise ValueError(given["deliveries"])
+            self._faults.deliveries[given["deliveries"]] += int(given.get("count", 1))
+        else:
+            count, seconds = int(given.get("count", 1)), float(given.get("seconds", 1))
+            self._faults.calls.append(CallRule(str(given["method"]), str(given["do"]), count, seconds))
+
+    def _messages(self, channel: str) -> list[Json]:
+        shown = []
+        for ts, message in self._workspace.messages.get(channel, {}).items():
+            stream = self._workspace.streams.get((channel, ts))
+            shown.append(message | ({"stream": asdict(stream)} if stream else {}))
+        return shown
+
+
+def _by_thread(held: dict[tuple[str, str], Json], channels: list[str]) -> list[Json]:
+    return [
+        {"channel": channel, "thread_ts": thread_ts, **each}
+        for (channel, thread_ts), each in held.items()
+        if channel in channels
+    ]
+
+
+async def _body(request: web.Request) -> Json:
+    given = await request.json()
+    if not isinstance(given, dict):
+        raise TypeError("the body must be a JSON object")
+    return given
+
+
+def _check_strings(given: Json) -> None:
+    """Everything but `value` and `state` is text."""
+    for name, value in given.items():
+        if name not in ("value", "state") and value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} must be a string")
+
+
+def _number(request: web.Request, name: str, default: float) -> float:
+    try:
+        return float(request.query.get(name, default))
+    except ValueError:
+        raise web.HTTPBadRequest(text=f"{name} must be a number") from None
+
+
+def _no(error: str) -> web.Response:
+    return web.json_response({"ok": False, "error": error}, status=400)

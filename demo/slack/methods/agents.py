@@ -1,0 +1,79 @@
+"""assistant.threads.* and agents.sessions.*: what a thread shows about the agent that works in it."""
+
+from demo.slack.agent_status import SESSION_STATES, set_session, set_status
+from demo.slack.methods.call import Call, Method, invalid_arguments
+from demo.slack.workspace import Json, SlackError
+
+LOADING_MESSAGES = 10
+PROMPTS = 4
+TITLE_CHARACTERS = 200
+UNHEARD_STOP = "missing_agent_session_stopped_event_subscription"
+
+
+def set_thread_status(call: Call) -> Json:
+    channel = call.writable("channel_id")
+    call.required("thread_ts")
+    thread_ts = call.thread(channel)
+    loading = call.json("loading_messages") or []
+    if not isinstance(loading, list) or len(loading) > LOADING_MESSAGES:
+        raise invalid_arguments(f"no more than {LOADING_MESSAGES} items allowed [json-pointer:/loading_messages]")
+    set_status(call.workspace, channel.id, thread_ts, call.text("status"), loading)
+    return {}
+
+
+def set_title(call: Call) -> Json:
+    channel = call.writable("channel_id")
+    call.required("thread_ts")
+    set_session(call.workspace, channel.id, call.thread(channel), title=call.required("title"))
+    return {}
+
+
+def set_suggested_prompts(call: Call) -> Json:
+    channel = call.writable("channel_id")
+    thread_ts = call.thread(channel)
+    prompts = call.json("prompts")
+    if not isinstance(prompts, list) or not 1 <= len(prompts) <= PROMPTS:
+        raise invalid_arguments(f"must be 1 to {PROMPTS} items [json-pointer:/prompts]")
+    if not all(isinstance(each, dict) and each.get("title") and each.get("message") for each in prompts):
+        raise invalid_arguments("missing required field: title or message [json-pointer:/prompts]")
+    call.workspace.prompts[channel.id, thread_ts] = {"title": call.text("title"), "prompts": prompts}
+    call.workspace.changed("prompts", channel=channel.id, ts=thread_ts)
+    return {}
+
+
+def set_session_status(call: Call) -> Json:
+    channel = call.writable("channel_id")
+    status = call.required("status")
+    if status not in SESSION_STATES:
+        raise invalid_arguments(f"must be one of {', '.join(SESSION_STATES)} [json-pointer:/status]")
+    thread_ts = call.thread(channel)
+    set_session(call.workspace, channel.id, thread_ts, status=status, title=_title(call))
+    if "agent_session_stopped" in call.workspace.subscriptions:
+        return {}
+    return {"warning": UNHEARD_STOP, "response_metadata": {"warnings": [UNHEARD_STOP]}}
+
+
+def rename(call: Call) -> Json:
+    channel = call.writable("channel_id")
+    call.required("title")
+    thread_ts = call.thread(channel)
+    if (channel.id, thread_ts) not in call.workspace.sessions:
+        raise SlackError("session_not_found")
+    set_session(call.workspace, channel.id, thread_ts, title=_title(call))
+    return {}
+
+
+METHODS = {
+    "assistant.threads.setStatus": Method(set_thread_status, scope="chat:write", tier=5),
+    "assistant.threads.setTitle": Method(set_title, scope="assistant:write", tier=4),
+    "assistant.threads.setSuggestedPrompts": Method(set_suggested_prompts, scope="assistant:write", tier=4),
+    "agents.sessions.setStatus": Method(set_session_status, scope="chat:write", tier=3),
+    "agents.sessions.rename": Method(rename, scope="chat:write", tier=3),
+}
+
+
+def _title(call: Call) -> str:
+    title = call.text("title")
+    if len(title) > TITLE_CHARACTERS:
+        raise invalid_arguments(f"must be less than {TITLE_CHARACTERS + 1} characters [json-pointer:/title]")
+    return title

@@ -1,0 +1,135 @@
+"""One call of the Web API as the methods see it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from demo.slack.rate_limits import RateLimits
+from demo.slack.workspace import Channel, Json, SlackError, Workspace
+
+_HISTORY = {"im": "im:history", "group": "groups:history", "channel": "channels:history"}
+_READ = {"im": "im:read", "group": "groups:read", "channel": "channels:read"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Arguments with the forms that Slack accepts: JSON, or strings that hold JSON."""
+
+    workspace: Workspace
+    method: str
+    args: Json
+    limits: RateLimits
+
+    def text(self, name: str, default: str = "") -> str:
+        """A string, or `default` when it was not given."""
+        value = self.args.get(name)
+        return default if value is None else str(value)
+
+    def required(self, name: str) -> str:
+        """A string that has to be there. Raises `invalid_arguments`."""
+        if value := self.text(name):
+            return value
+        raise invalid_arguments(f"missing required field: {name}")
+
+    def flag(self, name: str) -> bool:
+        """A boolean; forms carry it as 1 or true."""
+        return self.text(name).lower() in ("1", "true")
+
+    def number(self, name: str, default: int, *, most: int) -> int:
+        """A whole number between 1 and `most`. Raises `invalid_limit`."""
+        try:
+            value = int(self.text(name, str(default)))
+        except ValueError:
+            raise SlackError("invalid_limit") from None
+        if value < 1:
+            raise SlackError("invalid_limit")
+        return min(value, most)
+
+    def json(self, name: str, *, error: str = "invalid_arguments") -> Any:
+        """A structure, decoded if it came as a string; None when it was not given."""
+        value = self.args.get(name)
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value) if value else None
+        except ValueError:
+            raise SlackError(error) from None
+
+    def need(self, scope: str) -> None:
+        """Raises `missing_scope` when the token lacks it."""
+        provided = self.workspace.scopes
+        if scope not in provided:
+            raise SlackError("missing_scope", needed=scope, provided=",".join(sorted(provided)))
+
+    def conversation(self, name: str = "channel") -> Channel:
+        """The channel, if the app may know of it: private ones only as a member."""
+        channel = self.workspace.channel(self.required(name))
+        hidden = channel.is_private or channel.is_im
+        if hidden and self.workspace.app.user_id not in channel.members:
+            raise SlackError("channel_not_found")
+        return channel
+
+    def joined(self, name: str = "channel") -> Channel:
+        """A channel of which the app is a member. Raises `not_in_channel`."""
+        channel = self.conversation(name)
+        if self.workspace.app.user_id not in channel.members:
+            raise SlackError("not_in_channel")
+        return channel
+
+    def writable(self, name: str = "channel") -> Channel:
+        """A channel in which the app can write. Raises `is_archived`."""
+        channel = self.joined(name)
+        if channel.is_archived:
+            raise SlackError("is_archived")
+        return channel
+
+    def readable(self, name: str = "channel") -> Channel:
+        """A channel whose history the app may read."""
+        channel = self.joined(name)
+        self.need(_HISTORY[channel.kind])
+        return channel
+
+    def known(self, name: str = "channel") -> Channel:
+        """A channel whose properties the app may read."""
+        channel = self.conversation(name)
+        self.need(_READ[channel.kind])
+        return channel
+
+    def thread(self, channel: Channel, name: str = "thread_ts") -> str:
+        """The root of a thread, or "" when none was given. Raises `thread_not_found` and the like."""
+        ts = self.text(name)
+        if not ts:
+            return ""
+        root = self.workspace.messages.get(channel.id, {}).get(ts)
+        if root is None:
+            raise SlackError("thread_not_found")
+        if root.get("thread_ts", ts) != ts:
+            raise SlackError("cannot_reply_to_message")
+        return ts
+
+    def page(self, items: list[Any], *, default: int = 100, most: int = 999) -> tuple[list[Any], str]:
+        """A page of `items` by `cursor` and `limit`, and the cursor of the next one ("" at the end)."""
+        limit = self.number("limit", default, most=most)
+        cursor = self.text("cursor", "0").removeprefix("next:")
+        if not cursor.isdecimal():
+            raise SlackError("invalid_cursor")
+        first = int(cursor)
+        after = first + limit
+        return items[first:after], f"next:{after}" if after < len(items) else ""
+
+
+def invalid_arguments(*problems: str) -> SlackError:
+    """Slack's answer to arguments of the wrong form."""
+    return SlackError("invalid_arguments", response_metadata={"messages": [f"[ERROR] {each}" for each in problems]})
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method: what it does, what it needs and how often it may be called."""
+
+    run: Callable[[Call], Json]
+    scope: str = ""
+    tier: int = 3
+    caller: Literal["bot", "app", "anyone"] = "bot"
+    """Whose token it takes."""

@@ -1,0 +1,159 @@
+"""chat.*: messages, ephemerals and streams of the app."""
+
+from demo.slack import streams, timeline
+from demo.slack.agent_status import SESSION_STATES, set_status
+from demo.slack.methods.call import Call, Method, invalid_arguments
+from demo.slack.methods.content import TEXT_KEPT, content, given_blocks, given_metadata
+from demo.slack.shapes import by_app, readable
+from demo.slack.workspace import Channel, Json, SlackError
+
+UPDATE_CHARACTERS = 4_000
+
+
+def post_message(call: Call) -> Json:
+    """To a channel, or to a person by user id."""
+    channel = _destination(call)
+    given = content(call)
+    thread_ts = call.thread(channel)
+    if wait := call.limits.wait_for_channel(channel.id):
+        raise SlackError("ratelimited", retry_after=wait)
+    broadcast = {"subtype": "thread_broadcast"} if thread_ts and call.flag("reply_broadcast") else {}
+    in_thread = {"thread_ts": thread_ts, **broadcast} if thread_ts else {}
+    message = timeline.post(call.workspace, channel, _author(call) | given | in_thread | given_metadata(call))
+    set_status(call.workspace, channel.id, thread_ts, "", [])
+    shown = readable(message, include_metadata=True)
+    return {"channel": channel.id, "ts": message["ts"], "message": shown, **_truncation(call)}
+
+
+def update(call: Call) -> Json:
+    channel = call.writable()
+    ts = call.required("ts")
+    message = _own(call, channel, ts, error="cant_update_message")
+    if message.get("streaming_state") == "in_progress":
+        raise SlackError("streaming_state_conflict")
+    if len(call.text("text")) > UPDATE_CHARACTERS:
+        raise SlackError("msg_too_long")
+    edited = {"edited": {"user": call.workspace.app.user_id, "ts": call.workspace.new_ts()}}
+    # A finished stream that is updated loses its cards and is a message like any other.
+    call.workspace.streams.pop((channel.id, ts), None)
+    changes = content(call) | edited | given_metadata(call) | {"streaming_state": None}
+    message = timeline.change(call.workspace, channel, ts, changes)
+    shown = readable(message, include_metadata=True)
+    return {"channel": channel.id, "ts": ts, "text": message["text"], "message": shown}
+
+
+def delete(call: Call) -> Json:
+    channel = call.writable()
+    ts = call.required("ts")
+    _own(call, channel, ts, error="cant_delete_message")
+    timeline.delete(call.workspace, channel, ts)
+    return {"channel": channel.id, "ts": ts}
+
+
+def post_ephemeral(call: Call) -> Json:
+    channel = call.writable()
+    user = call.workspace.user(call.required("user"))
+    if user.id not in channel.members:
+        raise SlackError("user_not_in_channel")
+    given = content(call)
+    thread_ts = call.thread(channel)
+    ts = call.workspace.new_ts()
+    place = {"ts": ts, "channel": channel.id, "user": user.id, "is_ephemeral": True}
+    in_thread = {"thread_ts": thread_ts} if thread_ts else {}
+    call.workspace.keep_ephemeral(_author(call) | given | in_thread | place)
+    return {"message_ts": ts}
+
+
+def get_permalink(call: Call) -> Json:
+    channel = call.conversation()
+    message = call.workspace.message(channel.id, call.required("message_ts"))
+    ts = message["ts"]
+    thread = message.get("thread_ts", ts)
+    query = f"?thread_ts={thread}&cid={channel.id}" if thread != ts else ""
+    link = f"{call.workspace.url}/archives/{channel.id}/p{ts.replace('.', '')}{query}"
+    return {"channel": channel.id, "permalink": link}
+
+
+def start_stream(call: Call) -> Json:
+    channel = call.writable()
+    call.required("thread_ts")
+    thread_ts = call.thread(channel)
+    if not channel.is_im:
+        for name in ("recipient_team_id", "recipient_user_id"):
+            if not call.text(name):
+                raise SlackError(f"missing_{name}")
+    if (user := call.text("recipient_user_id")) and user not in channel.members:
+        raise SlackError("user_not_found")
+    chunks = streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or [])
+    display = call.text("task_display_mode", "timeline")
+    if display not in ("timeline", "plan", "dense"):
+        raise invalid_arguments("must be one of timeline, plan, dense [json-pointer:/task_display_mode]")
+    stream = streams.start(call.workspace, channel, _author(call), thread_ts=thread_ts, display=display)
+    streams.grow(call.workspace, stream, chunks)
+    return {"channel": channel.id, "ts": stream.ts}
+
+
+def append_stream(call: Call) -> Json:
+    channel = call.writable()
+    stream = streams.running(call.workspace, channel.id, call.required("ts"))
+    chunks = streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or [])
+    if not chunks:
+        raise SlackError("no_text")
+    streams.grow(call.workspace, stream, chunks)
+    return {"channel": channel.id, "ts": stream.ts}
+
+
+def stop_stream(call: Call) -> Json:
+    channel = call.writable()
+    stream = streams.running(call.workspace, channel.id, call.required("ts"))
+    session_status = call.text("session_status")
+    if session_status and session_status not in SESSION_STATES:
+        raise invalid_arguments(f"must be one of {', '.join(SESSION_STATES)} [json-pointer:/session_status]")
+    blocks = given_blocks(call)
+    metadata = given_metadata(call)
+    streams.grow(call.workspace, stream, streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or []))
+    message = streams.finish(
+        call.workspace, stream, "completed", blocks=blocks, session_status=session_status, **metadata
+    )
+    return {"channel": channel.id, "ts": stream.ts, "message": readable(message, include_metadata=True)}
+
+
+METHODS = {
+    "chat.postMessage": Method(post_message, scope="chat:write", tier=5),
+    "chat.update": Method(update, scope="chat:write", tier=3),
+    "chat.delete": Method(delete, scope="chat:write", tier=3),
+    "chat.postEphemeral": Method(post_ephemeral, scope="chat:write", tier=4),
+    "chat.getPermalink": Method(get_permalink, tier=5),
+    "chat.startStream": Method(start_stream, scope="chat:write", tier=2),
+    "chat.appendStream": Method(append_stream, scope="chat:write", tier=4),
+    "chat.stopStream": Method(stop_stream, scope="chat:write", tier=2),
+}
+
+
+def _destination(call: Call) -> Channel:
+    """A person's id stands for the direct message with them."""
+    target = call.required("channel")
+    if target in call.workspace.users and target != call.workspace.app.user_id:
+        return call.workspace.dm_with(target)
+    return call.writable()
+
+
+def _author(call: Call) -> Json:
+    username, emoji, url = (call.text(name) for name in ("username", "icon_emoji", "icon_url"))
+    if username or emoji or url:
+        call.need("chat:write.customize")
+    icons = {name: value for name, value in (("emoji", emoji), ("image_48", url)) if value}
+    return by_app(call.workspace, username=username, icons=icons or None)
+
+
+def _own(call: Call, channel: Channel, ts: str, *, error: str) -> Json:
+    message = call.workspace.message(channel.id, ts)
+    if message.get("bot_id") != call.workspace.app.bot_id:
+        raise SlackError(error)
+    return message
+
+
+def _truncation(call: Call) -> Json:
+    if len(call.text("text")) <= TEXT_KEPT:
+        return {}
+    return {"warning": "message_truncated", "response_metadata": {"warnings": ["message_truncated"]}}

@@ -1,0 +1,73 @@
+"""files.*: uploads in three steps, kept in memory."""
+
+from demo.slack import timeline
+from demo.slack.methods.call import Call, Method, invalid_arguments
+from demo.slack.shapes import by_app, text_block
+from demo.slack.workspace import Json, SlackError
+
+FILE_BYTES = 5_000_000
+FILES_KEPT = 100
+
+
+def get_upload_url_external(call: Call) -> Json:
+    workspace = call.workspace
+    name, length = call.required("filename"), call.number("length", 0, most=FILE_BYTES + 1)
+    if length > FILE_BYTES:
+        raise SlackError("file_too_large")
+    file_id = workspace.new_id("F")
+    workspace.files[file_id] = {
+        "id": file_id,
+        "name": name,
+        "title": name,
+        "size": length,
+        "user": workspace.app.user_id,
+        "created": int(workspace.clock.time()),
+        "mimetype": "application/octet-stream",
+        "url_private": f"{workspace.url}/files/{file_id}",
+    }
+    while len(workspace.files) > FILES_KEPT:
+        forgotten = next(iter(workspace.files))
+        del workspace.files[forgotten]
+        workspace.uploads.pop(forgotten, None)
+    return {"upload_url": f"{workspace.url}/upload/{file_id}", "file_id": file_id}
+
+
+def complete_upload_external(call: Call) -> Json:
+    """Share uploaded files in a channel, when one is given."""
+    given = call.json("files")
+    if not isinstance(given, list) or not given:
+        raise invalid_arguments("missing required field: files")
+    files = [_uploaded(call, each.get("id", ""), each.get("title", "")) for each in given]
+    target = call.text("channel_id") or call.text("channels").split(",")[0]
+    if not target:
+        return {"files": files}
+    call.args["channel"] = target
+    channel = call.writable()
+    thread_ts = call.thread(channel)
+    text = call.text("initial_comment")
+    message = by_app(call.workspace) | {"subtype": "file_share", "text": text, "files": files}
+    in_thread = {"thread_ts": thread_ts} if thread_ts else {}
+    timeline.post(call.workspace, channel, message | {"blocks": text_block(call.workspace, text)} | in_thread)
+    return {"files": files}
+
+
+def info(call: Call) -> Json:
+    file = call.workspace.files.get(call.required("file"))
+    if file is None:
+        raise SlackError("file_not_found")
+    return {"file": file, "comments": []}
+
+
+METHODS = {
+    "files.getUploadURLExternal": Method(get_upload_url_external, scope="files:write", tier=4),
+    "files.completeUploadExternal": Method(complete_upload_external, scope="files:write", tier=4),
+    "files.info": Method(info, scope="files:read", tier=4),
+}
+
+
+def _uploaded(call: Call, file_id: str, title: str) -> Json:
+    file = call.workspace.files.get(file_id)
+    if file is None or file_id not in call.workspace.uploads:
+        raise SlackError("file_not_found")
+    file["title"] = title or file["name"]
+    return file

@@ -1,0 +1,79 @@
+"""auth.*, users.*, team.*, bots.* and apps.*: who is who, and the way to a socket."""
+
+from demo.slack.methods.call import Call, Method
+from demo.slack.shapes import bot_profile, user_shape
+from demo.slack.workspace import Json, SlackError, User
+
+
+def api_test(call: Call) -> Json:
+    if error := call.text("error"):
+        raise SlackError(error, args=call.args)
+    return {"args": call.args}
+
+
+def auth_test(call: Call) -> Json:
+    workspace = call.workspace
+    return {
+        "url": f"{workspace.url}/",
+        "team": workspace.team.name,
+        "user": workspace.user(workspace.app.user_id).name,
+        "team_id": workspace.team.id,
+        "user_id": workspace.app.user_id,
+        "bot_id": workspace.app.bot_id,
+        "is_enterprise_install": False,
+    }
+
+
+def connections_open(call: Call) -> Json:
+    return {"url": call.workspace.transport.connection_url()}
+
+
+def bots_info(call: Call) -> Json:
+    if call.text("bot", call.workspace.app.bot_id) != call.workspace.app.bot_id:
+        raise SlackError("bot_not_found")
+    return {"bot": bot_profile(call.workspace)}
+
+
+def team_info(call: Call) -> Json:
+    team = call.workspace.team
+    if call.text("team", team.id) != team.id:
+        raise SlackError("team_not_found")
+    return {"team": {"id": team.id, "name": team.name, "domain": team.domain, "email_domain": "", "icon": {}}}
+
+
+def users_info(call: Call) -> Json:
+    user = call.workspace.user(call.required("user"))
+    return {"user": _shape(call, user)}
+
+
+def users_list(call: Call) -> Json:
+    page, cursor = call.page([_shape(call, user) for user in call.workspace.users.values()])
+    members = {"members": page, "cache_ts": int(call.workspace.clock.time())}
+    return members | {"response_metadata": {"next_cursor": cursor}}
+
+
+def lookup_by_email(call: Call) -> Json:
+    email = call.required("email").lower()
+    for user in call.workspace.users.values():
+        if user.email.lower() == email and not (user.is_stranger or user.deleted):
+            return {"user": _shape(call, user)}
+    raise SlackError("users_not_found")
+
+
+METHODS = {
+    "api.test": Method(api_test, tier=5, caller="anyone"),
+    "auth.test": Method(auth_test, tier=5),
+    "apps.connections.open": Method(connections_open, tier=4, caller="app"),
+    "bots.info": Method(bots_info, scope="users:read", tier=3),
+    "team.info": Method(team_info, scope="team:read", tier=3),
+    "users.info": Method(users_info, scope="users:read", tier=4),
+    "users.list": Method(users_list, scope="users:read", tier=2),
+    "users.lookupByEmail": Method(lookup_by_email, scope="users:read.email", tier=3),
+}
+
+
+def _shape(call: Call, user: User) -> Json:
+    shape = user_shape(user, include_locale=call.flag("include_locale"))
+    if "users:read.email" not in call.workspace.scopes:
+        shape["profile"].pop("email", None)
+    return shape

@@ -1,0 +1,487 @@
+"""The page: two people of the local workspace side by side, in one browser window.
+
+`routes` serves it. The server draws everything (`screen`, `render`, `render_message`); the browser gets patches
+over one websocket and sends what the person does. Opened as
+`/?secret=…&left=U0CUSTOMERA:D0CUSTOMERA&right=U0AGENTA:C0AGENTS` (a third part after a colon opens a thread).
+
+What tests may rely on:
+
+    [data-half=left|right]                  one half; data-user, data-tab=messages|home, data-thread=open|closed
+      .place[data-channel="C…"]             an entry of its sidebar; data-unread; aria-current on the shown one
+      select[data-choose=act_as]            the act-as switch, by user id
+      .channel .message[data-ts="…"]        a message of the channel: .author, .said, .edited, .reaction
+      .thread .message[data-ts="…"]         the same in the open thread; [aria-busy=true] while it is streamed
+        .caret                              at the end of a text that is still being written
+        .task[data-status][data-task]       a task card: pending, in_progress, complete or error
+        [data-action-id][data-value]        a button or another element as the app named it
+        .button[data-action-id], .feedback[aria-pressed], select[data-action-id], .menu > summary (overflow)
+        .thread-footer                      opens the thread; data-unread
+      .message.ephemeral                    "Only visible to you"
+      .status-row, .status-text, .stop      what the app is doing in the open thread, and the Stop button
+      .prompt                               a suggested prompt
+      .channel .composer textarea           writes to the channel; Enter sends, Shift+Enter breaks the line
+      .thread .composer textarea            replies in the open thread
+      .completions [role=option]            completion of @, # and /
+      [role=tab]                            Home and Messages of the app's direct message
+      .home[data-view-id]                   the app's Home tab
+      .modal[data-view-id]                  the topmost modal; .input-error under a refused input
+    #page[data-bot=online|offline]          whether the app is connected; #presence says it in words
+    [data-world=kill|restart|stop]          buttons of the top bar, present where `/_world/…` is served
+    #toasts .toast                          what could not be done
+    #inspector .entry[data-kind][data-ok]   the log, once opened with [data-do=inspect]
+"""
+
+import asyncio
+import hmac
+import json
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from aiohttp import WSMsgType, web
+
+from demo.slack import compose
+from demo.slack.html import Html, element, join
+from demo.slack.icons import icon
+from demo.slack.loose import Json, mapping, string
+from demo.slack.screen import SIDES, Half, Picture, Screen
+from demo.slack.workspace import Ack, Change, SlackError, Workspace
+
+logger = logging.getLogger(__name__)
+
+STATIC = Path(__file__).parent / "static"
+FRAME_SECONDS = 0.03
+"""Changes within this time are painted together."""
+SEND_SECONDS = 10.0
+LARGEST_MESSAGE = 64 * 1024
+ACTS_AT_ONCE = 16
+WORLD = ("kill", "restart", "stop")
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+
+_PROBLEMS = {
+    "operation_timeout": "The app did not answer within 3 seconds.",
+    "dispatch_failed": "The app is not connected, so this reached nobody.",
+    "not_in_channel": "This person is not a member of the channel.",
+}
+
+
+def routes(workspace: Workspace, *, notice: str = "") -> list[web.RouteDef]:
+    """The page, its files and its socket. `notice` tells who really answers, as "Answers by …"."""
+
+    async def page(request: web.Request) -> web.Response:
+        _check_secret(request, workspace)
+        screen = Screen(workspace, request.query)
+        text = document(screen, notice=notice, world=_world(request.app))
+        return web.Response(text=text, content_type="text/html", headers=HEADERS)
+
+    async def socket(request: web.Request) -> web.WebSocketResponse:
+        _check_secret(request, workspace)
+        if request.headers.get("Origin") != f"{request.scheme}://{request.host}":
+            raise web.HTTPForbidden(text="Only the page itself may open this socket.")
+        answer = web.WebSocketResponse(heartbeat=20, max_msg_size=LARGEST_MESSAGE)
+        await answer.prepare(request)
+        await Visit(workspace, Screen(workspace, request.query), answer).run()
+        return answer
+
+    async def static(request: web.Request) -> web.FileResponse:
+        name = request.match_info["name"]
+        if name not in {each.name for each in STATIC.iterdir() if each.suffix in {".js", ".css", ".svg"}}:
+            raise web.HTTPNotFound
+        return web.FileResponse(STATIC / name, headers=HEADERS | {"Cache-Control": "no-cache"})
+
+    return [web.get("/", page), web.get("/page/ws", socket), web.get("/static/{name}", static)]
+
+
+class Visit:
+    """One open page: paints what changes, does what the person asks."""
+
+    def __init__(self, workspace: Workspace, screen: Screen, socket: web.WebSocketResponse) -> None:
+        self.workspace = workspace
+        self.screen = screen
+        self._socket = socket
+        self._changed = asyncio.Event()
+        self._answers: deque[Json] = deque(maxlen=64)
+        self._room = asyncio.Semaphore(ACTS_AT_ONCE)
+        self._acts: dict[str, Callable[[Half, Json], Awaitable[None]]] = {
+            "act_as": self._act_as,
+            "cancel_edit": self._cancel_edit,
+            "click": self._click,
+            "close_thread": self._close_thread,
+            "close_view": self._close_view,
+            "delete": self._delete,
+            "dismiss": self._dismiss,
+            "edit": self._edit,
+            "edit_here": self._edit_here,
+            "inspect": self._inspect,
+            "join": self._join,
+            "look": self._look,
+            "prompt": self._prompt,
+            "react": self._react,
+            "send": self._send,
+            "stop": self._stop,
+            "submit": self._submit,
+            "tab_home": self._tab_home,
+            "tab_messages": self._tab_messages,
+            "thread": self._thread,
+        }
+
+    async def run(self) -> None:
+        """Until the browser goes away."""
+        unsubscribe = self.workspace.subscribe(self._on_change)
+        self._changed.set()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                painter = tasks.create_task(self._paint())
+                async for message in self._socket:
+                    if message.type is WSMsgType.TEXT:
+                        await self._room.acquire()
+                        tasks.create_task(self._do(message.data)).add_done_callback(lambda _: self._room.release())
+                painter.cancel()
+        finally:
+            unsubscribe()
+
+    def _on_change(self, change: Change) -> None:
+        self.screen.note(change)
+        self._changed.set()
+
+    async def _paint(self) -> None:
+        """Send the difference whenever there is one; a slow browser gets fewer and larger ones."""
+        try:
+            while not self._socket.closed:
+                await self._changed.wait()
+                self._changed.clear()
+                answers = [self._answers.popleft() for _ in range(len(self._answers))]
+                if patches := [*self.screen.update(), *answers]:
+                    async with asyncio.timeout(SEND_SECONDS):
+                        await self._socket.send_str(json.dumps(patches, ensure_ascii=False))
+                await asyncio.sleep(FRAME_SECONDS)
+        except (ConnectionError, TimeoutError):
+            await self._socket.close()
+
+    async def _do(self, written: str) -> None:
+        """One act; the browser hears when it is done and what went wrong."""
+        asked = _read(written)
+        half = self.screen.halves.get(string(asked.get("half")))
+        act = self._acts.get(string(asked.get("do")))
+        if act is None or half is None:
+            return
+        try:
+            await act(half, asked)
+        except SlackError as error:
+            self._say(half, _PROBLEMS.get(error.error, f"That did not work: {error.error.replace('_', ' ')}."))
+        except Exception:
+            logger.exception("an act of the page failed: %s", asked.get("do"))
+            self._say(half, "The workspace could not do that; its log says why.")
+        self._answer({"op": "done", "n": asked.get("n")})
+
+    def _answer(self, answer: Json) -> None:
+        self._answers.append(answer)
+        self._changed.set()
+
+    def _say(self, half: Half, words: str) -> None:
+        self._answer({"op": "toast", "half": half.side, "text": words})
+
+    def _tell(self, half: Half, ack: Ack) -> None:
+        if not ack.ok:
+            self._say(half, _PROBLEMS.get(ack.error, f"The app answered: {ack.error or 'an error'}."))
+
+    # --- moving about
+
+    async def _act_as(self, half: Half, asked: Json) -> None:
+        self.screen.go(half, user=string(asked.get("value")))
+
+    async def _look(self, half: Half, asked: Json) -> None:
+        channel = string(asked.get("channel")) or self.workspace.dm_with(half.user).id
+        is_new = channel != half.channel
+        self.screen.go(half, channel=channel)
+        if is_new and self.workspace.channel(channel).is_im:
+            await self.workspace.act.open_dm_tab(half.user)
+
+    async def _thread(self, half: Half, asked: Json) -> None:
+        self.screen.go(half, thread=string(asked.get("ts")))
+
+    async def _close_thread(self, half: Half, asked: Json) -> None:
+        self.screen.go(half, thread="")
+
+    async def _tab_home(self, half: Half, asked: Json) -> None:
+        half.tab = "home"
+        await self.workspace.act.open_home(half.user)
+
+    async def _tab_messages(self, half: Half, asked: Json) -> None:
+        half.tab = "messages"
+        await self.workspace.act.open_dm_tab(half.user)
+
+    async def _inspect(self, half: Half, asked: Json) -> None:
+        self.screen.is_inspecting = not self.screen.is_inspecting
+
+    # --- writing
+
+    async def _send(self, half: Half, asked: Json) -> None:
+        """To the place for which the composer was drawn, even if the half has moved on."""
+        typed, channel = string(asked.get("text")).strip(), string(asked.get("channel")) or half.channel
+        thread = string(asked.get("thread")) or None
+        if not typed:
+            return
+        if not typed.startswith("/"):
+            await self.workspace.act.send(
+                half.user, channel, compose.to_mrkdwn(typed, self.workspace), thread_ts=thread
+            )
+        elif thread:
+            self._say(half, "Slack offers slash commands in channels only, not in threads.")
+        else:
+            await self.workspace.act.command(half.user, channel, typed)
+
+    async def _prompt(self, half: Half, asked: Json) -> None:
+        said = compose.to_mrkdwn(string(asked.get("text")), self.workspace)
+        await self.workspace.act.send(half.user, half.channel, said, thread_ts=half.thread or None)
+
+    async def _edit_here(self, half: Half, asked: Json) -> None:
+        half.editing = string(asked.get("element"))
+
+    async def _cancel_edit(self, half: Half, asked: Json) -> None:
+        half.editing = ""
+
+    async def _edit(self, half: Half, asked: Json) -> None:
+        half.editing = ""
+        if typed := string(asked.get("text")).strip():
+            said = compose.to_mrkdwn(typed, self.workspace)
+            await self.workspace.act.edit(half.user, half.channel, string(asked.get("ts")), said)
+
+    async def _delete(self, half: Half, asked: Json) -> None:
+        await self.workspace.act.delete(half.user, half.channel, string(asked.get("ts")))
+
+    async def _react(self, half: Half, asked: Json) -> None:
+        await self.workspace.act.react(half.user, half.channel, string(asked.get("ts")), string(asked.get("name")))
+
+    async def _dismiss(self, half: Half, asked: Json) -> None:
+        self.workspace.forget_ephemeral(string(asked.get("ts")))
+
+    async def _join(self, half: Half, asked: Json) -> None:
+        await self.workspace.act.join(half.user, half.channel)
+
+    async def _stop(self, half: Half, asked: Json) -> None:
+        await self.workspace.act.stop(half.user, half.channel, half.thread)
+
+    # --- using what the app made
+
+    async def _click(self, half: Half, asked: Json) -> None:
+        """An element of a message, or of a view when `view_id` is there."""
+        action_id, value = string(asked.get("action_id")), asked.get("value")
+        named: Json = {"block_id": string(asked.get("block_id")), "value": value, "state": mapping(asked.get("state"))}
+        if view_id := string(asked.get("view_id")):
+            ack = await self.workspace.act.click_view(half.user, view_id, action_id, **named)
+        else:
+            ts = string(asked.get("ts"))
+            if asked.get("keep"):
+                self.screen.press(half.channel, ts, action_id, string(value))
+                self._changed.set()
+            ack = await self.workspace.act.click(half.user, half.channel, ts, action_id, **named)
+        self._tell(half, ack)
+
+    async def _submit(self, half: Half, asked: Json) -> None:
+        view_id = string(asked.get("view_id"))
+        ack = await self.workspace.act.submit_view(half.user, view_id, mapping(asked.get("state")))
+        errors = mapping(ack.payload.get("errors"))
+        self._answer({"op": "errors", "id": f"{half.side}-{view_id}", "errors": errors})
+        if not errors:
+            self._tell(half, ack)
+
+    async def _close_view(self, half: Half, asked: Json) -> None:
+        await self.workspace.act.close_view(half.user, string(asked.get("view_id")))
+
+
+def document(screen: Screen, *, notice: str = "", world: tuple[str, ...] = ()) -> str:
+    """The whole page as it looks at first."""
+    picture = screen.draw()
+    attributes = {name: value for (id_, name), value in picture.attributes.items() if id_ == "page"}
+    head = element(
+        "head",
+        None,
+        element("meta", {"charset": "utf-8"}),
+        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        element("meta", {"name": "color-scheme", "content": "light dark"}),
+        element("title", None, f"{screen.workspace.team.name} · {screen.workspace.app.name}"),
+        element("link", {"rel": "icon", "href": "/static/mark.svg"}),
+        element("link", {"rel": "stylesheet", "href": "/static/page.css"}),
+        element("script", {"src": "/static/theme.js"}, ""),
+        element("script", {"src": "/static/page.js", "defer": True}, ""),
+    )
+    body = element(
+        "body",
+        {"id": "page", "data-show": "both", "data-completions": json.dumps(screen.completions()), **attributes},
+        _top_bar(screen, picture, notice, world),
+        element("main", {"class": "halves"}, [_half(side, picture) for side in SIDES]),
+        _inspector(),
+        element("div", {"id": "toasts", "role": "status", "aria-live": "polite"}),
+        element("dialog", {"id": "confirm"}),
+    )
+    return f"<!doctype html>\n{element('html', {'lang': 'en'}, head, body)}"
+
+
+def _top_bar(screen: Screen, picture: Picture, notice: str, world: tuple[str, ...]) -> Html:
+    drawn = {"kill": "power", "restart": "restart", "stop": "stop"}
+    words = {"kill": "Kill the bot", "restart": "Restart the bot", "stop": "Stop the bot"}
+    controls = [
+        element(
+            "button",
+            {"type": "button", "class": "bar-button", "data-world": each, "title": words[each]},
+            icon(drawn[each]),
+            element("span", None, words[each]),
+        )
+        for each in world
+    ]
+    views = [
+        element(
+            "button",
+            {
+                "type": "button",
+                "data-show": show,
+                "aria-pressed": "true" if show == "both" else "false",
+                "title": label,
+            },
+            icon(shape),
+            element("span", None, label),
+        )
+        for show, shape, label in (
+            ("left", "person", "Customer"),
+            ("both", "both", "Both"),
+            ("right", "list", "Agents"),
+        )
+    ]
+    told = "A local stand-in for Slack" + (f" · {notice}" if notice else "")
+    return element(
+        "header",
+        {"class": "bar"},
+        element("span", {"class": "mark"}, icon("bell")),
+        element(
+            "div",
+            {"class": "title"},
+            element("b", {"class": "team"}, screen.workspace.team.name),
+            element("span", {"class": "notice", "title": told}, told),
+        ),
+        element("div", {"class": "views", "role": "group", "aria-label": "Show"}, views),
+        element("span", {"class": "presence", "id": "presence", "aria-live": "polite"}, picture.parts["presence"]),
+        element("div", {"class": "world"}, controls) if controls else None,
+        element(
+            "button",
+            {
+                "type": "button",
+                "class": "bar-button",
+                "data-do": "inspect",
+                "aria-expanded": "false",
+                "title": "Inspector",
+            },
+            icon("pulse"),
+            element("span", None, "Inspector"),
+        ),
+        element(
+            "button",
+            {
+                "type": "button",
+                "class": "bar-button",
+                "data-theme-toggle": True,
+                "aria-label": "Light or dark",
+                "title": "Theme",
+            },
+            icon("sun"),
+            icon("moon"),
+        ),
+    )
+
+
+def _half(side: str, picture: Picture) -> Html:
+    def part(name: str, tag: str, css: str, **more: str) -> Html:
+        id_ = f"{side}-{name}" if name else side
+        own = {key: value for (owner, key), value in picture.attributes.items() if owner == id_}
+        inside = picture.parts.get(id_) or join(picture.lists.get(id_, {}).values())
+        extra = {key.replace("_", "-"): value for key, value in more.items()}
+        return element(tag, {"id": id_, "class": css, **extra, **own}, inside)
+
+    log = {"role": "log", "aria_live": "polite", "tabindex": "0"}
+    channel = element(
+        "section",
+        {"class": "channel", "aria-label": "Conversation"},
+        part("head", "header", "head"),
+        part("list", "div", "list", **log, aria_label="Messages"),
+        part("home", "div", "home-scroll"),
+        part("prompts", "div", "prompts"),
+        part("composer", "div", "write"),
+    )
+    thread = element(
+        "section",
+        {"class": "thread", "aria-label": "Thread"},
+        part("thread-head", "header", "head"),
+        part("thread-list", "div", "list", **log, aria_label="Replies"),
+        part("thread-status", "div", "status"),
+        part("thread-prompts", "div", "prompts"),
+        part("thread-composer", "div", "write"),
+    )
+    own = {key: value for (owner, key), value in picture.attributes.items() if owner == side}
+    label = "Customer" if side == "left" else "Agents"
+    return element(
+        "section",
+        {"id": side, "class": "half", "data-half": side, "aria-label": f"{label} half", **own},
+        element(
+            "div",
+            {"class": "frame", "id": f"{side}-frame"},
+            part("side", "nav", "side", aria_label="Channels and apps"),
+            channel,
+            thread,
+        ),
+        part("modal", "div", "modal-layer"),
+    )
+
+
+def _inspector() -> Html:
+    kinds = ("all", "call", "delivery", "ack", "retry", "act", "error")
+    filters = [
+        element(
+            "button",
+            {"type": "button", "data-filter": each, "aria-pressed": "true" if each == "all" else "false"},
+            each,
+        )
+        for each in kinds
+    ]
+    close = {"type": "button", "class": "tool", "data-do": "inspect", "aria-label": "Close the inspector"}
+    return element(
+        "aside",
+        {"id": "inspector", "class": "inspector", "aria-label": "Inspector", "hidden": True, "data-only": "all"},
+        element(
+            "header",
+            None,
+            icon("pulse"),
+            element("h2", None, "Inspector"),
+            element("span", {"class": "muted"}, "calls, deliveries, acknowledgements and retries, as they happen"),
+            element("div", {"class": "views", "role": "group", "aria-label": "Filter"}, filters),
+            element("button", close, icon("close")),
+        ),
+        element("div", {"id": "log", "class": "log", "tabindex": "0"}),
+    )
+
+
+def _world(app: web.Application) -> tuple[str, ...]:
+    """The controls of the bot process that are served beside the page."""
+    served = {resource.canonical for resource in app.router.resources()}
+    return tuple(each for each in WORLD if f"/_world/{each}" in served)
+
+
+def _check_secret(request: web.Request, workspace: Workspace) -> None:
+    given = request.query.get("secret", "")
+    if not hmac.compare_digest(given.encode("utf-8", "replace"), workspace.secret.encode()):
+        raise web.HTTPForbidden(text="Open the page with the address printed at the start; it changes with every run.")
+
+
+def _read(written: str) -> Json:
+    try:
+        return mapping(json.loads(written))
+    except (ValueError, RecursionError):
+        return {}

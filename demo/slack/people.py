@@ -1,0 +1,302 @@
+"""What people do: `People` implements `Acts` for the page, for `/_local/act/*` and for tests."""
+
+import re
+import uuid
+from typing import Any
+
+from demo.slack import streams, timeline, views
+from demo.slack.blocks import elements
+from demo.slack.interactivity import Interactivity, Place
+from demo.slack.shapes import by_person, readable, text_block
+from demo.slack.workspace import Ack, Channel, Json, SlackError, User, Workspace
+
+TEXT_CHARACTERS = 12_000
+REQUIRED = "Please complete this required field."
+
+_KEPT = re.compile(
+    r"<[@#!][^<>\n]+>|<(?:https?://|mailto:)[^<>\n]+>|&(?:amp|lt|gt);|(?P<url>https?://[^\s<>]+[^\s<>.,;:!?)'\"])"
+)
+
+
+class People:
+    """The people at their desks. Everything they do is written to the log."""
+
+    def __init__(self, workspace: Workspace, interactivity: Interactivity) -> None:
+        self._workspace = workspace
+        self._interactivity = interactivity
+
+    async def send(self, user: str, channel: str, text: str, *, thread_ts: str | None = None) -> str:
+        author, place = self._member(user, channel)
+        text = as_typed(text)
+        if not text.strip():
+            raise SlackError("no_text")
+        if len(text) > TEXT_CHARACTERS:
+            raise SlackError("msg_too_long")
+        in_thread = {"thread_ts": self._root(place, thread_ts)} if thread_ts else {}
+        said = {"text": text, "blocks": text_block(self._workspace, text), "client_msg_id": str(uuid.uuid4())}
+        self._did("send", user, channel=place.id, text=text)
+        message = timeline.post(self._workspace, place, by_person(self._workspace, place, author) | said | in_thread)
+        return str(message["ts"])
+
+    async def edit(self, user: str, channel: str, ts: str, text: str) -> None:
+        _, place = self._member(user, channel)
+        self._own(user, place, ts, error="cant_update_message")
+        text = as_typed(text)
+        edited = {"edited": {"user": user, "ts": self._workspace.new_ts()}}
+        self._did("edit", user, channel=place.id, ts=ts, text=text)
+        said = {"text": text, "blocks": text_block(self._workspace, text)}
+        timeline.change(self._workspace, place, ts, said | edited)
+
+    async def delete(self, user: str, channel: str, ts: str) -> None:
+        _, place = self._member(user, channel)
+        self._own(user, place, ts, error="cant_delete_message")
+        self._did("delete", user, channel=place.id, ts=ts)
+        timeline.delete(self._workspace, place, ts)
+
+    async def react(self, user: str, channel: str, ts: str, name: str) -> None:
+        _, place = self._member(user, channel)
+        reactions = self._workspace.message(place.id, ts).get("reactions", ())
+        given = any(each["name"] == name and user in each["users"] for each in reactions)
+        self._did("react", user, channel=place.id, ts=ts, name=name)
+        timeline.react(self._workspace, place, ts, name, user=user, add=not given)
+
+    async def click(
+        self,
+        user: str,
+        channel: str,
+        ts: str,
+        action_id: str,
+        *,
+        block_id: str = "",
+        value: Any = None,
+        state: Json | None = None,
+    ) -> Ack:
+        person, place = self._member(user, channel)
+        ephemeral = next((each for each in self._workspace.ephemerals if each["ts"] == ts), None)
+        message = ephemeral or self._workspace.message(place.id, ts)
+        if ephemeral is not None and ephemeral["user"] != user:
+            raise SlackError("message_not_found")
+        blocks = message.get("blocks", [])
+        element, block_id = _element(blocks, action_id, block_id, value)
+        action = self._interactivity.action(element, block_id, value)
+        payload = self._interactivity.block_actions(
+            person,
+            place,
+            message,
+            action,
+            state=_state(blocks, state, action),
+            is_ephemeral=ephemeral is not None,
+        )
+        self._did("click", user, channel=place.id, ts=ts, action_id=action_id)
+        return await self._workspace.transport.interact("interactive", payload)
+
+    async def click_view(
+        self,
+        user: str,
+        view_id: str,
+        action_id: str,
+        *,
+        block_id: str = "",
+        value: Any = None,
+        state: Json | None = None,
+    ) -> Ack:
+        person = self._workspace.user(user)
+        view = self._view_of(user, view_id)
+        element, block_id = _element(view["blocks"], action_id, block_id, value)
+        action = self._interactivity.action(element, block_id, value)
+        view["state"] = {"values": _state(view["blocks"], state, action)}
+        self._did("click", user, view=view_id, action_id=action_id)
+        payload = self._interactivity.view_actions(person, readable(view), action)
+        return await self._workspace.transport.interact("interactive", payload)
+
+    async def command(self, user: str, channel: str, line: str) -> Ack:
+        person, place = self._member(user, channel)
+        command, _, text = line.strip().partition(" ")
+        if not re.fullmatch(r"/\S+", command):
+            raise SlackError("invalid_command")
+        self._did("command", user, channel=place.id, line=line)
+        here = Place(place.id, user)
+        known = [each["command"] for each in self._workspace.commands]
+        if known and command not in known:
+            self._interactivity.slackbot_says(here, f"`{command}` is not a valid command.")
+            return Ack(ok=False, error="invalid_command")
+        payload = self._interactivity.slash_command(person, place, command, text.strip())
+        ack = await self._workspace.transport.interact("slash_commands", payload)
+        error = ack.error
+        if ack.ok and ack.payload:
+            try:
+                self._interactivity.show(here, ack.payload)
+            except SlackError as refusal:
+                error = refusal.error
+        if error:
+            self._interactivity.slackbot_says(here, f'{command} failed with the error "{error}"')
+        return Ack(ok=not error, payload=ack.payload, error=error)
+
+    async def open_home(self, user: str) -> None:
+        self._open_tab(user, "home")
+
+    async def open_dm_tab(self, user: str) -> None:
+        self._open_tab(user, "messages")
+
+    async def submit_view(self, user: str, view_id: str, state: Json | None = None) -> Ack:
+        person = self._workspace.user(user)
+        view = self._view_of(user, view_id)
+        view["state"] = {"values": _state(view["blocks"], state)}
+        if errors := _input_faults(view):
+            return Ack(ok=False, payload={"errors": errors}, error="invalid_input")
+        self._did("submit_view", user, view=view_id, callback_id=view["callback_id"])
+        payload = self._interactivity.view_submission(person, readable(view))
+        ack = await self._workspace.transport.interact("interactive", payload)
+        return self._submitted(user, view, ack) if ack.ok else ack
+
+    async def close_view(self, user: str, view_id: str) -> None:
+        person = self._workspace.user(user)
+        view = self._view_of(user, view_id)
+        self._did("close_view", user, view=view_id)
+        for closed in reversed(views.close(self._workspace, user, view_id, everything=view["clear_on_close"])):
+            if closed["notify_on_close"]:
+                payload = self._interactivity.view_closed(person, closed, is_cleared=view["clear_on_close"])
+                await self._workspace.transport.interact("interactive", payload)
+
+    async def stop(self, user: str, channel: str, thread_ts: str) -> None:
+        _, place = self._member(user, channel)
+        running = [
+            stream
+            for stream in self._workspace.streams.values()
+            if (stream.channel, stream.thread_ts, stream.state) == (place.id, thread_ts, "in_progress")
+        ]
+        self._did("stop", user, channel=place.id, thread_ts=thread_ts)
+        for stream in running:
+            streams.finish(self._workspace, stream, "stopped")
+        event = {
+            "type": "agent_session_stopped",
+            "channel": place.id,
+            "user": user,
+            "thread_ts": thread_ts,
+            "streaming_message_ts": [stream.ts for stream in running],
+            "event_ts": self._workspace.new_ts(),
+        }
+        timeline.emit(self._workspace, event, place)
+
+    async def join(self, user: str, channel: str) -> None:
+        place = self._workspace.channel(channel)
+        self._did("join", user, channel=place.id)
+        timeline.join(self._workspace, place, self._workspace.user(user).id)
+
+    def _did(self, what: str, user: str, **detail: str) -> None:
+        self._workspace.note("act", what, detail={"user": user, **detail})
+
+    def _member(self, user: str, channel: str) -> tuple[User, Channel]:
+        person, place = self._workspace.user(user), self._workspace.channel(channel)
+        if user not in place.members:
+            raise SlackError("not_in_channel")
+        if place.is_archived:
+            raise SlackError("is_archived")
+        return person, place
+
+    def _root(self, channel: Channel, thread_ts: str) -> str:
+        """The thread's root; the ts of a reply finds it too, as clicking it does in Slack."""
+        message = self._workspace.message(channel.id, thread_ts)
+        return str(message.get("thread_ts") or thread_ts)
+
+    def _own(self, user: str, channel: Channel, ts: str, *, error: str) -> None:
+        message = self._workspace.message(channel.id, ts)
+        if message.get("user") != user or "subtype" in message:
+            raise SlackError(error)
+
+    def _view_of(self, user: str, view_id: str) -> Json:
+        home = self._workspace.homes.get(user)
+        mine = self._workspace.modals.get(user, []) + ([home] if home else [])
+        for view in mine:
+            if view["id"] == view_id:
+                return view
+        raise SlackError("not_found")
+
+    def _open_tab(self, user: str, tab: str) -> None:
+        channel = self._workspace.dm_with(user)
+        self._did(f"open {tab}", user)
+        event: Json = {"type": "app_home_opened", "user": user, "channel": channel.id, "tab": tab}
+        event["event_ts"] = self._workspace.new_ts()
+        if tab == "home" and user in self._workspace.homes:
+            event["view"] = self._workspace.homes[user]
+        timeline.emit(self._workspace, event)
+
+    def _submitted(self, user: str, view: Json, ack: Ack) -> Ack:
+        """Do with the modal what the app's answer says."""
+        try:
+            match ack.payload.get("response_action"):
+                case "errors":
+                    return Ack(ok=False, payload={"errors": ack.payload.get("errors", {})}, error="invalid_input")
+                case "update":
+                    views.replace(self._workspace, view, ack.payload.get("view"))
+                case "push":
+                    views.show(self._workspace, user, ack.payload.get("view"), on_top=True)
+                case "clear":
+                    views.close(self._workspace, user, view["id"], everything=True)
+                case _:
+                    views.close(self._workspace, user, view["id"])
+        except SlackError as refusal:
+            self._workspace.note("error", "view_submission", ok=False, detail=refusal.extra)
+            return Ack(ok=False, error=refusal.error)
+        return ack
+
+
+def as_typed(text: str) -> str:
+    """Typed text in Slack's form: `&`, `<` and `>` as entities, addresses in angle brackets, mentions kept."""
+    kept: list[str] = []
+    position = 0
+    for found in _KEPT.finditer(text):
+        kept.append(_entities(text[position : found.start()]))
+        kept.append(f"<{_entities(found[0])}>" if found["url"] else found[0])
+        position = found.end()
+    return "".join(kept) + _entities(text[position:])
+
+
+def _entities(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _element(blocks: list[Json], action_id: str, block_id: str, value: Any) -> tuple[Json, str]:
+    """The element that was used, and its block. Buttons of one action_id are told apart by value."""
+    candidates = [
+        (element, block)
+        for block, element in elements(blocks)
+        if element["action_id"] == action_id and block_id in ("", block)
+    ]
+    if not candidates:
+        raise SlackError("action_not_found")
+    for element, block in candidates:
+        if value is not None and element.get("value") == value:
+            return element, block
+    return candidates[0]
+
+
+def _state(blocks: list[Json], given: Json | None, action: Json | None = None) -> Json:
+    """`state.values`: what the inputs hold, with what the person put in and what was just chosen."""
+    values = views.initial_state(blocks)
+    for block_id, element in elements(blocks):
+        entered = (given or {}).get(block_id, {}).get(element["action_id"])
+        if entered is not None and (held := views.holding(element, entered)) is not None:
+            values[block_id][element["action_id"]] = held
+    if action is not None and action["action_id"] in values.get(action["block_id"], {}):
+        held = {name: item for name, item in action.items() if name not in ("action_id", "block_id", "action_ts")}
+        values[action["block_id"]][action["action_id"]] = held
+    return values
+
+
+def _input_faults(view: Json) -> dict[str, str]:
+    """What Slack's client refuses before it submits: required inputs and lengths."""
+    errors: dict[str, str] = {}
+    for block in view["blocks"]:
+        if block["type"] != "input":
+            continue
+        element = block["element"]
+        held = view["state"]["values"].get(block["block_id"], {}).get(element["action_id"], {})
+        value = next((item for name, item in held.items() if name != "type"), None)
+        if not value and not block.get("optional"):
+            errors[block["block_id"]] = REQUIRED
+        elif isinstance(value, str) and len(value) < element.get("min_length", 0):
+            errors[block["block_id"]] = f"Please enter at least {element['min_length']} characters."
+        elif isinstance(value, str) and len(value) > element.get("max_length", len(value)):
+            errors[block["block_id"]] = f"Please enter at most {element['max_length']} characters."
+    return errors

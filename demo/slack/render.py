@@ -1,0 +1,598 @@
+"""Block Kit as HTML: `blocks` of messages and views, `stream` for what is still being written.
+
+Pure functions of plain Slack-shaped dicts and a `Look`, the eyes of one person. They are total: an unknown
+block or element becomes a placeholder that names it, and malformed data becomes less, never an error.
+
+Whatever can be used carries data attributes for the page's script: `data-do` says what happens,
+`data-action-id`, `data-block-id` and `data-value` name the element as the app knows it.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from demo.slack.html import Html, element, join
+from demo.slack.icons import icon
+from demo.slack.loose import Json, mapping, sequence, string
+from demo.slack.markup import Names, link, local_time, markdown, mrkdwn, plain, rich_text, web_address
+
+DEEPEST = 6
+"""Containers within containers that are still drawn."""
+MOST_BLOCKS = 120
+MOST_OPTIONS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Who looks, and at what."""
+
+    names: Names
+    key: str = "x"
+    """Unlike for every message and view on the page; radio buttons are grouped by it."""
+    pressed: frozenset[tuple[str, str]] = frozenset()
+    """Feedback buttons that this person has pressed, as (action_id, value)."""
+    in_view: bool = False
+    """A Home tab or a modal, where inputs are collected and not sent one by one."""
+    depth: int = 0
+
+
+# --- blocks ---------------------------------------------------------------------------------------------
+
+
+def blocks(items: object, look: Look) -> Html:
+    """The blocks one below the other."""
+    return join(block(each, look) for each in sequence(items)[:MOST_BLOCKS])
+
+
+def block(item: object, look: Look) -> Html:
+    """One block."""
+    data = mapping(item)
+    kind = string(data.get("type"))
+    draw = _BLOCKS.get(kind)
+    if draw is None or look.depth > DEEPEST:
+        return _unknown("block", kind)
+    return element(
+        "div", {"class": f"block block-{kind}", "data-block-id": string(data.get("block_id"))}, draw(data, look)
+    )
+
+
+def _section(data: Json, look: Look) -> Html:
+    fields = [
+        element("div", {"class": "field"}, _text_object(each, look)) for each in sequence(data.get("fields"))[:10]
+    ]
+    accessory = data.get("accessory")
+    return join(
+        [
+            element(
+                "div",
+                {"class": "section-main"},
+                element("div", {"class": "section-text"}, _text_object(data.get("text"), look))
+                if data.get("text")
+                else None,
+                element("div", {"class": "fields"}, fields) if fields else None,
+            ),
+            element("div", {"class": "accessory"}, _element(accessory, data, look)) if accessory else None,
+        ]
+    )
+
+
+def _header(data: Json, look: Look) -> Html:
+    return element("h3", None, _text_object(data.get("text"), look))
+
+
+def _divider(data: Json, look: Look) -> Html:
+    return element("hr")
+
+
+def _markdown_block(data: Json, look: Look) -> Html:
+    return element("div", {"class": "md"}, markdown(string(data.get("text")), look.names))
+
+
+def _rich_text_block(data: Json, look: Look) -> Html:
+    return element("div", {"class": "rich"}, rich_text(data, look.names))
+
+
+def _context(data: Json, look: Look) -> Html:
+    return join(
+        element(
+            "span",
+            {"class": "context-item"},
+            _text_object(each, look) if "text" in mapping(each) else _element(each, data, look),
+        )
+        for each in sequence(data.get("elements"))[:10]
+    )
+
+
+def _actions(data: Json, look: Look) -> Html:
+    return join(_element(each, data, look) for each in sequence(data.get("elements"))[:25])
+
+
+def _image_block(data: Json, look: Look) -> Html:
+    caption = data.get("title")
+    return element(
+        "figure",
+        None,
+        _image(data, data, look),
+        element("figcaption", None, _text_object(caption, look)) if caption else None,
+    )
+
+
+def _alert(data: Json, look: Look) -> Html:
+    level = string(data.get("level"))
+    level = level if level in {"info", "warning", "error", "success"} else "default"
+    shown = {"warning": "warning", "error": "warning", "success": "check"}.get(level, "info")
+    return element(
+        "div",
+        {"class": f"alert alert-{level}", "role": "note"},
+        icon(shown),
+        element("div", None, _text_object(data.get("text"), look)),
+    )
+
+
+def _card(data: Json, look: Look) -> Html:
+    buttons = [_element(each, data, look) for each in sequence(data.get("actions"))[:25]]
+    parts = ((part, data.get(part)) for part in ("title", "subtitle", "body"))
+    return element(
+        "div",
+        {"class": "card"},
+        _image(mapping(data.get("hero_image")), data, look) if data.get("hero_image") else None,
+        [element("div", {"class": f"card-{part}"}, _text_object(value, look)) for part, value in parts if value],
+        element("div", {"class": "block-actions"}, buttons) if buttons else None,
+    )
+
+
+def _carousel(data: Json, look: Look) -> Html:
+    deeper = replace(look, depth=look.depth + 1)
+    return element("div", {"class": "carousel", "tabindex": 0}, blocks(sequence(data.get("elements"))[:10], deeper))
+
+
+def _container(data: Json, look: Look) -> Html:
+    deeper = replace(look, depth=look.depth + 1)
+    title = data.get("rich_text_title")
+    heading = rich_text(mapping(title), look.names) if title else _text_object(data.get("title"), look)
+    subtitle = _text_object(data.get("subtitle"), look) if data.get("subtitle") else None
+    inside = blocks(sequence(data.get("child_blocks"))[:10], deeper)
+    head = [element("b", None, heading), element("span", {"class": "muted"}, subtitle) if subtitle else None]
+    if data.get("is_collapsible"):
+        attributes = {"class": "container", "open": not data.get("default_collapsed")}
+        return element("details", attributes, element("summary", None, head), inside)
+    return element("div", {"class": "container"}, element("div", {"class": "container-head"}, head), inside)
+
+
+def _table(data: Json, look: Look) -> Html:
+    settings = [mapping(each) for each in sequence(data.get("column_settings"))]
+
+    def cell(value: object, tag: str, column: int) -> Html:
+        content = mapping(value)
+        align = string(settings[column].get("align")) if column < len(settings) else ""
+        drawn = (
+            rich_text(content, look.names) if content.get("type") == "rich_text" else plain(string(content.get("text")))
+        )
+        if content.get("type") == "raw_number":
+            drawn = plain(string(content.get("text")) or string(content.get("value")))
+        return element(tag, {"class": f"align-{align}" if align in {"center", "right"} else None}, drawn)
+
+    rows = [
+        element("tr", None, (cell(each, "td" if index else "th", at) for at, each in enumerate(sequence(row)[:20])))
+        for index, row in enumerate(sequence(data.get("rows"))[:100])
+    ]
+    table = element("table", None, element("thead", None, rows[:1]), element("tbody", None, rows[1:]))
+    return element("div", {"class": "table-scroll", "tabindex": 0}, table)
+
+
+def _task_block(data: Json, look: Look) -> Html:
+    return task(data, look)
+
+
+def _plan(data: Json, look: Look) -> Html:
+    return plan(string(data.get("title")), [mapping(each) for each in sequence(data.get("tasks"))[:50]], look)
+
+
+def _video(data: Json, look: Look) -> Html:
+    title = string(mapping(data.get("title")).get("text")) or "Video"
+    return element("div", {"class": "file-chip"}, icon("image"), link(string(data.get("title_url")), title))
+
+
+def _file_block(data: Json, look: Look) -> Html:
+    return element("div", {"class": "file-chip"}, icon("file"), f"Remote file {string(data.get('external_id'))}")
+
+
+def _input(data: Json, look: Look) -> Html:
+    """A labelled input; `.input-error` is where the page puts what is wrong with it."""
+    identity = f"{look.key}-{string(data.get('block_id'))}"
+    inner = mapping(data.get("element"))
+    grouped = inner.get("type") in {"checkboxes", "radio_buttons"}
+    optional = element("span", {"class": "muted"}, " (optional)") if data.get("optional") else None
+    hint = data.get("hint")
+    label = [_text_object(data.get("label"), look), optional]
+    return element(
+        "fieldset" if grouped else "div",
+        {"class": "input"},
+        element("legend" if grouped else "label", {"for": None if grouped else f"{identity}-input"}, label),
+        _element(inner, data | {"_id": f"{identity}-input"}, look),
+        element("div", {"class": "hint"}, _text_object(hint, look)) if hint else None,
+        element("div", {"class": "input-error", "id": f"{identity}-error", "role": "alert"}),
+    )
+
+
+# --- elements -------------------------------------------------------------------------------------------
+
+
+def _element(item: object, parent: Json, look: Look) -> Html:
+    """A block element; `parent` is the block that holds it."""
+    data = mapping(item)
+    kind = string(data.get("type"))
+    if kind in _PICKERS:
+        return _picker(data, parent, look)
+    if kind.endswith("_select"):
+        return _select(data, parent, look)
+    draw = _ELEMENTS.get(kind)
+    return draw(data, parent, look) if draw else _unknown("element", kind)
+
+
+def _named(data: Json, parent: Json) -> Json:
+    """The attributes by which the app knows the element."""
+    confirm = data.get("confirm")
+    return {
+        "data-action-id": string(data.get("action_id")),
+        "data-block-id": string(parent.get("block_id")),
+        "data-confirm": json.dumps(_confirmation(confirm)) if isinstance(confirm, dict) else None,
+    }
+
+
+def _confirmation(data: Json) -> Json:
+    words = {part: string(mapping(data.get(part)).get("text")) for part in ("title", "text", "confirm", "deny")}
+    words["style"] = string(data.get("style"))
+    return words
+
+
+def _button(data: Json, parent: Json, look: Look) -> Html:
+    style = string(data.get("style"))
+    url = web_address(string(data.get("url")))
+    attributes = {
+        "class": f"button button-{style}" if style in {"primary", "danger"} else "button",
+        "data-do": "click",
+        **_named(data, parent),
+        "data-value": string(data.get("value")),
+        "aria-label": string(data.get("accessibility_label")) or None,
+    }
+    label = _text_object(data.get("text"), look)
+    if url:
+        leads = {"href": url, "target": "_blank", "rel": "noopener noreferrer"}
+        return element("a", attributes | leads, label, icon("link"))
+    return element("button", attributes | {"type": "button"}, label)
+
+
+def _feedback(data: Json, parent: Json, look: Look) -> Html:
+    def half(part: str, drawn: str) -> Html:
+        inner = mapping(data.get(part))
+        value = string(inner.get("value"))
+        attributes = {
+            "class": "feedback",
+            "type": "button",
+            "data-do": "click",
+            **_named(data, parent),
+            "data-value": value,
+            "aria-pressed": "true" if (string(data.get("action_id")), value) in look.pressed else "false",
+            "aria-label": string(inner.get("accessibility_label")) or None,
+        }
+        return element("button", attributes, icon(drawn), element("span", None, _text_object(inner.get("text"), look)))
+
+    return element(
+        "div", {"class": "feedback-pair"}, half("positive_button", "up_thumb"), half("negative_button", "down_thumb")
+    )
+
+
+def _icon_button(data: Json, parent: Json, look: Look) -> Html:
+    visible_to = sequence(data.get("visible_to_user_ids"))
+    if visible_to and look.names.viewer not in visible_to:
+        return Html("")
+    label = string(data.get("accessibility_label")) or string(mapping(data.get("text")).get("text"))
+    attributes = {"class": "icon-button", "type": "button", "data-do": "click", **_named(data, parent)}
+    return element(
+        "button",
+        attributes | {"data-value": string(data.get("value")), "aria-label": label, "title": label},
+        icon(string(data.get("icon"))),
+    )
+
+
+def _overflow(data: Json, parent: Json, look: Look) -> Html:
+    named = _named(data, parent)
+    items = [
+        element(
+            "button",
+            {
+                "type": "button",
+                "role": "menuitem",
+                "data-do": "click",
+                **named,
+                "data-value": string(each.get("value")),
+            },
+            _text_object(each.get("text"), look),
+        )
+        for each in _options(data)
+    ]
+    opener = element("summary", {"class": "button button-more", "aria-label": "More actions"}, icon("more"))
+    return element("details", {"class": "menu"}, opener, element("div", {"class": "menu-list", "role": "menu"}, items))
+
+
+def _select(data: Json, parent: Json, look: Look) -> Html:
+    kind = string(data.get("type"))
+    several = kind.startswith("multi_")
+    chosen = _chosen(data)
+    if "static" in kind:
+        choices = [
+            (string(each.get("value")), string(mapping(each.get("text")).get("text"))) for each in _options(data)
+        ]
+    elif "users" in kind:
+        choices = sorted(look.names.users.items(), key=lambda each: each[1])
+    elif "channels" in kind or "conversations" in kind:
+        choices = [(id_, f"#{name}") for id_, name in look.names.channels.items() if name]
+    else:
+        return _text_input(data, parent, look)
+    placeholder = string(mapping(data.get("placeholder")).get("text")) or "Choose…"
+    options = [
+        element("option", {"value": value, "selected": value in chosen}, label)
+        for value, label in choices[:MOST_OPTIONS]
+    ]
+    if not several:
+        options.insert(0, element("option", {"value": "", "selected": not chosen}, placeholder))
+    attributes = {"class": "select", "multiple": several, "aria-label": placeholder, **_input_names(data, parent, look)}
+    return element("select", attributes, options)
+
+
+def _check_list(data: Json, parent: Json, look: Look) -> Html:
+    kind = "radio" if data.get("type") == "radio_buttons" else "checkbox"
+    chosen = _chosen(data)
+    names = _input_names(data, parent, look) | {"id": None, "name": f"{look.key}-{string(data.get('action_id'))}"}
+    return element(
+        "div",
+        {"class": "choices"},
+        (
+            element(
+                "label",
+                {"class": "choice"},
+                element(
+                    "input",
+                    {
+                        "type": kind,
+                        "value": string(each.get("value")),
+                        "checked": string(each.get("value")) in chosen,
+                        **names,
+                    },
+                ),
+                element("span", None, _text_object(each.get("text"), look), _description(each, look)),
+            )
+            for each in _options(data)
+        ),
+    )
+
+
+def _description(option: Json, look: Look) -> Html | None:
+    description = option.get("description")
+    return element("small", {"class": "muted"}, _text_object(description, look)) if description else None
+
+
+def _text_input(data: Json, parent: Json, look: Look) -> Html:
+    kind = string(data.get("type"))
+    attributes = {
+        "class": "text-input",
+        "placeholder": string(mapping(data.get("placeholder")).get("text")) or None,
+        "maxlength": data.get("max_length") if isinstance(data.get("max_length"), int) else None,
+        **_input_names(data, parent, look),
+    }
+    value = data.get("initial_value")
+    if kind == "rich_text_input" or (kind == "plain_text_input" and data.get("multiline")):
+        return element("textarea", attributes | {"rows": 4}, string(value))
+    typed = {"email_text_input": "email", "url_text_input": "url", "number_input": "text"}.get(kind, "text")
+    return element("input", attributes | {"type": typed, "value": string(value) or None})
+
+
+_PICKERS = {
+    "datepicker": ("date", "initial_date"),
+    "timepicker": ("time", "initial_time"),
+    "datetimepicker": ("datetime-local", "initial_date_time"),
+}
+
+
+def _picker(data: Json, parent: Json, look: Look) -> Html:
+    kind, initial = _PICKERS[string(data.get("type"))]
+    value = data.get(initial)
+    if kind == "datetime-local" and isinstance(value, int):
+        moment = local_time(value, look.names)
+        value = f"{moment:%Y-%m-%dT%H:%M}" if moment else ""
+    label = string(mapping(data.get("placeholder")).get("text")) or kind
+    names = _input_names(data, parent, look)
+    return element("input", {"class": "text-input", "type": kind, "value": string(value), "aria-label": label, **names})
+
+
+def _file_input(data: Json, parent: Json, look: Look) -> Html:
+    return element("div", {"class": "unknown"}, icon("file"), "Files can't be attached here")
+
+
+def _input_names(data: Json, parent: Json, look: Look) -> Json:
+    """In a message each choice is sent at once; in a view only where the app asked for it."""
+    sent_at_once = bool(parent.get("dispatch_action")) or parent.get("type") != "input"
+    return {
+        "id": parent.get("_id"),
+        "data-input": string(data.get("type")),
+        "data-dispatch": sent_at_once,
+        **_named(data, parent),
+    }
+
+
+def _image(data: Json, parent: Json, look: Look) -> Html:
+    """The alternative text with a link: nothing is fetched from outside."""
+    alternative = string(data.get("alt_text")) or "Image"
+    address = string(data.get("image_url"))
+    label = link(address, alternative) if web_address(address) else alternative
+    return element("span", {"class": "image", "title": "Pictures from outside are not fetched"}, icon("image"), label)
+
+
+def _text_object(item: object, look: Look) -> Html:
+    """A plain_text or mrkdwn object; a bare string counts as plain text."""
+    if isinstance(item, str):
+        return plain(item)
+    data = mapping(item)
+    said = string(data.get("text"))
+    return mrkdwn(said, look.names) if data.get("type") == "mrkdwn" else plain(said)
+
+
+def _unknown(what: str, kind: str) -> Html:
+    name = element("code", None, kind[:80] or "without a type")
+    return element("div", {"class": "unknown"}, icon("puzzle"), f"Unsupported {what} ", name)
+
+
+def _options(data: Json) -> list[Json]:
+    grouped = [
+        each for group in sequence(data.get("option_groups")) for each in sequence(mapping(group).get("options"))
+    ]
+    return [mapping(each) for each in [*sequence(data.get("options")), *grouped][:MOST_OPTIONS]]
+
+
+def _chosen(data: Json) -> set[str]:
+    """The values that are selected at first, in whichever of Slack's fields they stand."""
+    singles = [string(mapping(data.get("initial_option")).get("value"))]
+    singles += [string(data.get(f"initial_{what}")) for what in ("user", "channel", "conversation")]
+    several = [string(mapping(each).get("value")) for each in sequence(data.get("initial_options"))]
+    several += [
+        string(each)
+        for what in ("users", "channels", "conversations")
+        for each in sequence(data.get(f"initial_{what}"))
+    ]
+    return {each for each in singles + several if each}
+
+
+# --- tasks and streams ----------------------------------------------------------------------------------
+
+_TASK_ICONS = {"pending": "ring", "in_progress": "spinner", "complete": "check", "error": "cross"}
+_TASK_WORDS = {"pending": "to do", "in_progress": "working", "complete": "done", "error": "failed"}
+
+
+def task(data: Mapping[str, Any], look: Look) -> Html:
+    """A task card; `.task[data-status]` tells its state."""
+    status = string(data.get("status"))
+    status = status if status in _TASK_ICONS else "pending"
+    title = string(data.get("title")) or "Task"
+    more = [
+        element("div", {"class": f"task-{part}"}, _said(data.get(part), look))
+        for part in ("details", "output")
+        if data.get(part)
+    ]
+    sources = [
+        link(string(mapping(each).get("url")), string(mapping(each).get("text")) or string(mapping(each).get("url")))
+        for each in sequence(data.get("sources"))[:20]
+    ]
+    head = [
+        element("span", {"class": "task-icon"}, icon(_TASK_ICONS[status])),
+        element("span", {"class": "task-title"}, title),
+        element("span", {"class": "task-state"}, _TASK_WORDS[status]),
+    ]
+    attributes = {"class": "task", "data-status": status, "data-task": string(data.get("id") or data.get("task_id"))}
+    chips = element("div", {"class": "sources"}, sources) if sources else None
+    if not more:
+        return element("div", attributes, element("div", {"class": "task-head"}, head), chips)
+    opened = element("details", None, element("summary", {"class": "task-head"}, head, icon("down")), more)
+    return element("div", attributes, opened, chips)
+
+
+def _said(value: object, look: Look) -> Html:
+    return rich_text(value, look.names) if isinstance(value, dict) else mrkdwn(string(value), look.names)
+
+
+def plan(title: str, tasks: Sequence[Mapping[str, Any]], look: Look) -> Html:
+    """Tasks under a common title with how many are done."""
+    done = sum(1 for each in tasks if each.get("status") == "complete")
+    head = [element("b", None, title or "Plan"), element("span", {"class": "muted"}, f"{done} of {len(tasks)}")]
+    listed = [task(each, look) for each in tasks]
+    return element("div", {"class": "plan"}, element("div", {"class": "plan-head"}, head), listed)
+
+
+def stream(parts: object, look: Look, *, plan_title: str = "", is_open: bool = False) -> Html:
+    """The parts of a streamed message in order; a caret stands at the end while it is being written."""
+    drawn: list[Html] = []
+    steps: list[Json] = []
+
+    def end_steps() -> None:
+        if steps and plan_title:
+            drawn.append(plan(plan_title, steps, look))
+        elif steps:
+            drawn.append(element("div", {"class": "tasks"}, [task(each, look) for each in steps]))
+        steps.clear()
+
+    written = [mapping(part) for part in sequence(parts)]
+    for index, part in enumerate(written):
+        if part.get("type") == "task":
+            steps.append(part)
+            continue
+        end_steps()
+        if part.get("type") == "markdown":
+            said = markdown(string(part.get("text")), look.names)
+            is_last = is_open and index == len(written) - 1
+            drawn.append(element("div", {"class": "md"}, _with_caret(said) if is_last else said))
+        elif part.get("type") == "blocks":
+            drawn.append(blocks(part.get("blocks"), look))
+    end_steps()
+    if is_open and (not written or written[-1].get("type") != "markdown"):
+        drawn.append(_CARET)
+    return join(drawn)
+
+
+_CARET = element("span", {"class": "caret", "aria-hidden": "true"})
+_ENDING = re.compile(r"(?:</(?:p|li|ul|ol|blockquote)>\s*)+$")
+
+
+def _with_caret(said: Html) -> Html:
+    """The caret behind the last letter, inside whatever elements end there."""
+    tail = max(0, len(said) - 300)
+    ending = _ENDING.search(said, tail)
+    at = ending.start() if ending else len(said)
+    return Html(said[:at].rstrip("\n") + _CARET + said[at:])
+
+
+_BLOCKS: Mapping[str, Callable[[Json, Look], Html]] = {
+    "actions": _actions,
+    "alert": _alert,
+    "card": _card,
+    "carousel": _carousel,
+    "container": _container,
+    "context": _context,
+    "context_actions": _actions,
+    "divider": _divider,
+    "file": _file_block,
+    "header": _header,
+    "image": _image_block,
+    "input": _input,
+    "markdown": _markdown_block,
+    "plan": _plan,
+    "rich_text": _rich_text_block,
+    "section": _section,
+    "table": _table,
+    "task_card": _task_block,
+    "video": _video,
+}
+
+_ELEMENTS: Mapping[str, Callable[[Json, Json, Look], Html]] = {
+    "button": _button,
+    "checkboxes": _check_list,
+    "email_text_input": _text_input,
+    "feedback_buttons": _feedback,
+    "file_input": _file_input,
+    "icon_button": _icon_button,
+    "image": _image,
+    "number_input": _text_input,
+    "overflow": _overflow,
+    "plain_text_input": _text_input,
+    "radio_buttons": _check_list,
+    "rich_text_input": _text_input,
+    "url_text_input": _text_input,
+    "workflow_button": _button,
+}
+"""Selects and pickers, of which there are many alike, are recognized by their names."""
+
+
+def kinds() -> frozenset[str]:
+    """The kinds of blocks and elements that are drawn, selects apart; any other is named in a placeholder."""
+    return frozenset((*_BLOCKS, *_ELEMENTS, *_PICKERS))

@@ -1,0 +1,122 @@
+"""The people, channels and subscriptions that a workspace starts with, and how a YAML file changes them."""
+
+from dataclasses import fields
+from typing import Any
+
+from demo.slack.workspace import Bot, Channel, Team, User, Workspace
+
+EVENTS = frozenset(
+    {
+        "agent_session_stopped",
+        "app_home_opened",
+        "app_mention",
+        "member_joined_channel",
+        "member_left_channel",
+        "message.channels",
+        "message.groups",
+        "message.im",
+        "reaction_added",
+        "reaction_removed",
+    }
+)
+"""Everything that this workspace can tell."""
+
+SCOPES = frozenset(
+    {
+        "app_mentions:read",
+        "assistant:write",
+        "channels:history",
+        "channels:join",
+        "channels:read",
+        "chat:write",
+        "chat:write.customize",
+        "commands",
+        "files:read",
+        "files:write",
+        "groups:history",
+        "groups:read",
+        "im:history",
+        "im:read",
+        "im:write",
+        "reactions:read",
+        "reactions:write",
+        "team:read",
+        "users:read",
+        "users:read.email",
+    }
+)
+"""Everything that a bot token can be allowed here."""
+
+PEOPLE = (
+    User("U0CUSTOMERA", "customer.a", "Customer A", "customer.a@example.com"),
+    User("U0CUSTOMERB", "customer.b", "Customer B", "customer.b@example.com", "id-ID", "Asia/Jakarta"),
+    User("U0GUEST", "guest.c", "Guest C", "guest.c@example.net", is_restricted=True),
+    User("U0STRANGER", "partner.d", "Partner D", team="T0PARTNER", is_stranger=True),
+    User("U0AGENTA", "agent.a", "Agent A", "agent.a@example.com"),
+    User("U0AGENTB", "agent.b", "Agent B", "agent.b@example.com"),
+    User("U0FRONTDESK", "frontdesk", "Frontdesk", is_bot=True),
+)
+
+DIRECT_MESSAGES = {
+    "D0CUSTOMERA": "U0CUSTOMERA",
+    "D0CUSTOMERB": "U0CUSTOMERB",
+    "D0GUEST": "U0GUEST",
+    "D0STRANGER": "U0STRANGER",
+    "D0AGENTA": "U0AGENTA",
+    "D0AGENTB": "U0AGENTB",
+}
+
+STAFF = ("U0AGENTA", "U0AGENTB")
+
+
+def seed(workspace: Workspace) -> None:
+    """Fill an empty workspace with the people and channels whose ids tests and documents name."""
+    bot = workspace.app.user_id
+    everyone = [user.id for user in PEOPLE]
+    colleagues = ["U0CUSTOMERA", "U0CUSTOMERB", *STAFF, bot]
+    for user in PEOPLE:
+        workspace.users[user.id] = _copy(User, user)
+    channels = (
+        Channel("C0SUPPORT", "support", is_ext_shared=True, members=everyone, topic="Ask Frontdesk anything"),
+        Channel("C0GENERAL", "general", members=colleagues, topic="Company-wide talk"),
+        Channel("C0AGENTS", "agents", is_private=True, members=[*STAFF, bot], topic="Cases for people"),
+        *(
+            Channel(id_, "", is_im=True, is_ext_shared=user == "U0STRANGER", members=[user, bot])
+            for id_, user in DIRECT_MESSAGES.items()
+        ),
+    )
+    workspace.channels |= {channel.id: channel for channel in channels}
+    workspace.subscriptions = EVENTS
+    workspace.scopes = SCOPES
+
+
+def configure(workspace: Workspace, config: dict[str, Any]) -> None:
+    """Apply a configuration. Raises ValueError with the field that is unknown.
+
+    `team` and `app` replace fields; `users` and `channels` are lists of fields, added or changed by id;
+    `commands`, `events` and `scopes` replace the lists. `members: all` puts everybody into a channel. A new user gets
+    a direct message with the app as soon as one is needed.
+    """
+    known = {"team", "app", "users", "channels", "commands", "events", "scopes"}
+    if unknown := config.keys() - known:
+        raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(known))}")
+    workspace.team = _copy(Team, workspace.team, config.get("team"))
+    workspace.app = _copy(Bot, workspace.app, config.get("app"))
+    for given in config.get("users", ()):
+        workspace.users[given["id"]] = _copy(User, workspace.users.get(given["id"]), given)
+    for given in config.get("channels", ()):
+        if given.get("members") == "all":
+            given = given | {"members": list(workspace.users)}
+        workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
+    workspace.commands = list(config.get("commands", workspace.commands))
+    workspace.subscriptions = frozenset(config.get("events", workspace.subscriptions))
+    workspace.scopes = frozenset(config.get("scopes", workspace.scopes))
+
+
+def _copy(kind: Any, original: Any, changes: dict[str, Any] | None = None) -> Any:
+    """A dataclass instance with the fields of `original` (or its defaults) and `changes`."""
+    names = {each.name for each in fields(kind)}
+    if unknown := (changes or {}).keys() - names:
+        raise ValueError(f"unknown field {min(unknown)!r} of {kind.__name__.lower()}")
+    kept = {name: getattr(original, name) for name in names} if original is not None else {}
+    return kind(**(kept | (changes or {})))

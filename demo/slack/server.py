@@ -1,0 +1,162 @@
+"""The workspace assembled and served on one loopback port.
+
+`open_workspace` is what the demo and tests use; `build_workspace` is the same without a network.
+"""
+
+import hmac
+import ipaddress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from demo.slack import page
+from demo.slack.clock import Clock
+from demo.slack.faults import Faults
+from demo.slack.http_events import HttpEvents
+from demo.slack.interactivity import Interactivity
+from demo.slack.local import LocalApi
+from demo.slack.people import People
+from demo.slack.seed import configure, seed
+from demo.slack.socket_mode import SocketMode
+from demo.slack.web_api import WebApi
+from demo.slack.workspace import Json, Rules, Workspace
+
+BODY_BYTES = 8_000_000
+SHUTDOWN_SECONDS = 0.2
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@asynccontextmanager
+async def open_workspace(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    routes: Iterable[web.RouteDef] = (),
+    bot_token: str | None = None,
+    app_token: str | None = None,
+    signing_secret: str | None = None,
+    secret: str | None = None,
+    events_url: str | None = None,
+    rate_limits: bool = True,
+    rules: Rules | None = None,
+    clock: Clock | None = None,
+    config: dict[str, Any] | None = None,
+    notice: str = "",
+) -> AsyncIterator[Workspace]:
+    """Serve a seeded workspace until the block ends.
+
+    `port` 0 takes a free one. `routes` are served beside the workspace's own; those under `/_` want `secret`, like
+    `/_local/*`. Tokens and secrets that are not given are new. With `events_url` the app is reached by signed HTTP,
+    otherwise by Socket Mode. `rules` overrides `rate_limits`. `config` is what demo.slack.seed.configure takes,
+    `notice` a line for the page about who really answers.
+    Raises ValueError for an address that is not loopback and OSError for one that is taken.
+    """
+    _refuse_public(host)
+    workspace, interactivity = build_workspace(
+        rules=rules or Rules(rate_limits=rate_limits),
+        clock=clock,
+        bot_token=bot_token,
+        app_token=app_token,
+        signing_secret=signing_secret,
+        secret=secret,
+        config=config,
+    )
+    faults = Faults()
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(workspace.background.close)
+        sockets = SocketMode(workspace, faults)
+        app = web.Application(client_max_size=BODY_BYTES, middlewares=[_guard(workspace)])
+        local = LocalApi(workspace, faults, cut_sockets=sockets.cut, disconnect_sockets=sockets.disconnect)
+        app.add_routes([*WebApi(workspace, faults).routes(), *interactivity.routes(), *local.routes()])
+        app.add_routes([*sockets.routes(), *page.routes(workspace, notice=notice), *routes])
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        await runner.setup()
+        stack.push_async_callback(runner.cleanup)
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        stack.push_async_callback(sockets.close)
+        workspace.url = _url(host, runner.addresses[0][1])
+        workspace.transport = sockets
+        if events_url:
+            session = await stack.enter_async_context(aiohttp.ClientSession())
+            events = HttpEvents(workspace, faults, events_url=events_url, session=session)
+            workspace.transport = events
+            workspace.background.start(events.verify())
+        yield workspace
+
+
+def build_workspace(
+    *,
+    rules: Rules | None = None,
+    clock: Clock | None = None,
+    bot_token: str | None = None,
+    app_token: str | None = None,
+    signing_secret: str | None = None,
+    secret: str | None = None,
+    config: dict[str, Any] | None = None,
+) -> tuple[Workspace, Interactivity]:
+    """A seeded workspace with people in it, not yet reachable by any app."""
+    workspace = Workspace(
+        clock=clock, rules=rules, bot_token=bot_token, app_token=app_token, signing_secret=signing_secret
+    )
+    workspace.secret = secret or workspace.secret
+    seed(workspace)
+    configure(workspace, config or {})
+    interactivity = Interactivity(workspace)
+    workspace.act = People(workspace, interactivity)
+    return workspace, interactivity
+
+
+def addresses(workspace: Workspace) -> Json:
+    """What an app and a person need to come in: the line that `python -m demo.slack` prints."""
+    return {
+        "page": f"{workspace.url}/?secret={workspace.secret}",
+        "url": workspace.url,
+        "api_url": f"{workspace.url}/api/",
+        "secret": workspace.secret,
+        "bot_token": workspace.bot_token,
+        "app_token": workspace.app_token,
+        "signing_secret": workspace.signing_secret,
+        "team": workspace.team.id,
+        "bot_user": workspace.app.user_id,
+        "bot_id": workspace.app.bot_id,
+        "app_id": workspace.app.app_id,
+        "users": {user.name: user.id for user in workspace.users.values()},
+        "channels": {channel.name: channel.id for channel in workspace.channels.values() if channel.name},
+    }
+
+
+def _refuse_public(host: str) -> None:
+    """Whoever reaches the port can be anybody in the workspace."""
+    if host == "localhost":
+        return
+    try:
+        loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise ValueError(f"the local workspace is served on loopback only, not on {host}")
+
+
+def _url(host: str, port: int) -> str:
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _guard(workspace: Workspace) -> Any:
+    """Refuse requests that another site makes by a name of its own, and paths under `/_` without the secret."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        name = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
+        if name not in ("127.0.0.1", "localhost", "[::1]"):
+            return web.Response(status=403, text="this workspace answers to its loopback address only")
+        given = request.headers.get("secret") or request.query.get("secret") or ""
+        if request.path.startswith("/_") and not hmac.compare_digest(given.encode(), workspace.secret.encode()):
+            return web.json_response({"ok": False, "error": "wrong or missing secret"}, status=403)
+        return await handler(request)
+
+    return guard

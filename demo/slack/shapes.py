@@ -1,0 +1,138 @@
+"""How users, channels, bots and messages look in answers and events."""
+
+import hashlib
+from typing import Any
+
+from demo.slack import rich_text
+from demo.slack.workspace import Channel, Json, User, Workspace
+
+
+def user_shape(user: User, *, include_locale: bool = False) -> Json:
+    """A user as in users.info. Strangers have no e-mail, as in Slack Connect."""
+    email = {"email": user.email} if user.email and not user.is_stranger else {}
+    profile = {
+        "real_name": user.real_name,
+        "real_name_normalized": user.real_name,
+        "display_name": user.real_name,
+        "display_name_normalized": user.real_name,
+        "team": user.team,
+        "title": "",
+        "image_72": "",
+        **email,
+    }
+    shape = {
+        "id": user.id,
+        "team_id": user.team,
+        "name": user.name,
+        "real_name": user.real_name,
+        "deleted": user.deleted,
+        "color": hashlib.sha256(user.id.encode()).hexdigest()[:6],
+        "tz": user.tz,
+        "tz_label": user.tz,
+        "tz_offset": 0,
+        "profile": profile,
+        "is_admin": False,
+        "is_owner": False,
+        "is_primary_owner": False,
+        "is_restricted": user.is_restricted,
+        "is_ultra_restricted": user.is_ultra_restricted,
+        "is_bot": user.is_bot,
+        "is_app_user": False,
+        "is_stranger": user.is_stranger,
+        "updated": 1_750_000_000,
+    }
+    return shape | ({"locale": user.locale} if include_locale else {})
+
+
+def channel_shape(workspace: Workspace, channel: Channel) -> Json:
+    """A conversation as in conversations.info."""
+    shape: Json = {
+        "id": channel.id,
+        "created": channel.created,
+        "is_im": channel.is_im,
+        "is_mpim": False,
+        "is_archived": channel.is_archived,
+        "is_org_shared": False,
+        "is_ext_shared": channel.is_ext_shared,
+        "is_shared": channel.is_ext_shared,
+        "context_team_id": workspace.team.id,
+        "updated": channel.created * 1_000,
+    }
+    if channel.is_im:
+        partner = next(user for user in channel.members if user != workspace.app.user_id)
+        return shape | {"user": partner, "is_user_deleted": workspace.user(partner).deleted, "priority": 0}
+    return shape | {
+        "name": channel.name,
+        "name_normalized": channel.name,
+        "is_channel": not channel.is_private,
+        "is_group": channel.is_private,
+        "is_private": channel.is_private,
+        "is_general": channel.name == "general",
+        "is_member": workspace.app.user_id in channel.members,
+        "creator": "U0AGENTA",
+        "topic": {"value": channel.topic, "creator": "", "last_set": 0},
+        "purpose": {"value": "", "creator": "", "last_set": 0},
+        "num_members": len(channel.members),
+    }
+
+
+def bot_profile(workspace: Workspace) -> Json:
+    """The app as its messages carry it."""
+    return {
+        "id": workspace.app.bot_id,
+        "app_id": workspace.app.app_id,
+        "user_id": workspace.app.user_id,
+        "name": workspace.app.name,
+        "icons": {"image_36": "", "image_48": "", "image_72": ""},
+        "deleted": False,
+        "updated": 1_750_000_000,
+        "team_id": workspace.team.id,
+    }
+
+
+def by_person(workspace: Workspace, channel: Channel, user: User) -> Json:
+    """The author's fields of a person's message. Shared channels name the author's own workspace."""
+    fields: Json = {"type": "message", "user": user.id, "team": user.team}
+    if not channel.is_ext_shared:
+        return fields
+    profile = {
+        "real_name": user.real_name,
+        "display_name": user.real_name,
+        "name": user.name,
+        "team": user.team,
+        "is_restricted": user.is_restricted,
+        "is_ultra_restricted": user.is_ultra_restricted,
+    }
+    return fields | {"user_team": user.team, "source_team": user.team, "user_profile": profile}
+
+
+def by_app(workspace: Workspace, *, username: str = "", icons: Json | None = None) -> Json:
+    """The author's fields of the app's message. With a name of its own it is a `bot_message` without user."""
+    fields: Json = {
+        "type": "message",
+        "bot_id": workspace.app.bot_id,
+        "app_id": workspace.app.app_id,
+        "team": workspace.team.id,
+        "bot_profile": bot_profile(workspace),
+    }
+    if not username and not icons:
+        return fields | {"user": workspace.app.user_id}
+    named = {"subtype": "bot_message", "username": username or workspace.app.name}
+    return fields | named | ({"icons": icons} if icons else {})
+
+
+def text_block(workspace: Workspace, text: str) -> list[Json]:
+    """The blocks that Slack makes for a message of text alone."""
+    return [{"block_id": workspace.new_id("", length=5)} | rich_text.from_mrkdwn(text)] if text else []
+
+
+def readable(message: Json, *, include_metadata: bool = False) -> Json:
+    """A message as histories and events show it."""
+    hidden = set() if include_metadata else {"metadata"}
+    shown: dict[str, Any] = {name: value for name, value in message.items() if name not in hidden}
+    return shown
+
+
+def interaction_user(user: User) -> Json:
+    """A person as interaction payloads name them."""
+    return {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team}

@@ -1,0 +1,252 @@
+"""Socket Mode: tickets, sockets, envelopes, acknowledgements and redelivery.
+
+An envelope goes to one socket. Unacknowledged for three seconds it is sent again, to whichever socket is next;
+while the app is away it waits, so an app that died with work in hand gets it again when it returns.
+"""
+
+import asyncio
+import json
+from collections import OrderedDict
+
+from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+
+from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, event_delivery, interaction_delivery
+from demo.slack.faults import Faults
+from demo.slack.workspace import Ack, Json, Workspace
+
+TICKETS = 100
+TICKET_SECONDS = 30
+APPROXIMATE_CONNECTION_SECONDS = 18_060
+HEARTBEAT_SECONDS = 30
+GOODBYE_SECONDS = 1.0
+
+
+class Socket:
+    """One open websocket; frames leave in the order in which they were queued."""
+
+    def __init__(self, websocket: web.WebSocketResponse, transport: asyncio.WriteTransport) -> None:
+        self.websocket = websocket
+        self.transport = transport
+        self.open = True
+        self._frames: asyncio.Queue[str] = asyncio.Queue(maxsize=2 * WAITING)
+
+    def send(self, frame: Json) -> None:
+        """Queue a frame. A client that reads nothing loses its connection."""
+        try:
+            self._frames.put_nowait(json.dumps(frame))
+        except asyncio.QueueFull:
+            self.open = False
+
+    async def write(self) -> None:
+        """Send the queued frames until the connection ends."""
+        while self.open and not self.websocket.closed:
+            frame = await self._frames.get()
+            try:
+                await self.websocket.send_str(frame)
+            except ConnectionError:
+                return
+
+
+class SocketMode:
+    """The transport for an app that connects by itself."""
+
+    def __init__(self, workspace: Workspace, faults: Faults) -> None:
+        self._workspace = workspace
+        self._faults = faults
+        self._tickets: OrderedDict[str, float] = OrderedDict()
+        self._sockets: list[Socket] = []
+        self._waiting: OrderedDict[str, Delivery] = OrderedDict()
+        self._sent: OrderedDict[str, tuple[Delivery, Socket]] = OrderedDict()
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.get("/link", self.link), web.get("/link/", self.link)]
+
+    def connection_url(self) -> str:
+        """An address that opens one socket, within half a minute."""
+        ticket = self._workspace.new_id("", length=24).lower()
+        self._tickets[ticket] = self._workspace.clock.time() + TICKET_SECONDS
+        while len(self._tickets) > TICKETS:
+            self._tickets.popitem(last=False)
+        address = self._workspace.url.replace("http", "ws", 1)
+        return f"{address}/link/?ticket={ticket}&app_id={self._workspace.app.app_id}"
+
+    def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
+        self._wait(delivery)
+        self._pump()
+
+    async def interact(self, kind: str, payload: Json) -> Ack:
+        answer: asyncio.Future[Ack] = asyncio.get_running_loop().create_future()
+        delivery = interaction_delivery(self._workspace, kind, payload, answer=answer)
+        self._start_timer(delivery, self._workspace.rules.ack_seconds)
+        self._wait(delivery)
+        self._pump()
+        return await answer
+
+    def cut(self) -> None:
+        """End every connection without a word, as a network does."""
+        for socket in self._sockets:
+            socket.open = False
+            socket.transport.abort()
+
+    async def close(self) -> None:
+        """Say goodbye to every client."""
+        goodbyes = [socket.websocket.close(code=WSCloseCode.GOING_AWAY) for socket in self._sockets]
+        await asyncio.gather(*goodbyes, return_exceptions=True)
+
+    def disconnect(self, reason: str) -> None:
+        """Ask the clients to come back: `warning`, `refresh_requested` or `link_disabled`."""
+        frame = {"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-local"}}
+        for socket in self._sockets:
+            socket.send(frame)
+
+    async def link(self, request: web.Request) -> web.StreamResponse:
+        """One connection, from the ticket to the end."""
+        until = self._tickets.pop(request.query.get("ticket", ""), 0.0)
+        if self._workspace.clock.time() > until:
+            return web.Response(status=408, text="the ticket is unknown, used or too old")
+        if len(self._sockets) >= self._workspace.rules.max_sockets or request.transport is None:
+            return web.Response(status=429, text="too many websockets")
+        websocket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, timeout=GOODBYE_SECONDS)
+        await websocket.prepare(request)
+        socket = Socket(websocket, request.transport)
+        writer = asyncio.create_task(socket.write())
+        self._welcome(socket)
+        try:
+            async for message in websocket:
+                self._receive(message)
+        finally:
+            self._part(socket)
+            writer.cancel()
+            await asyncio.gather(writer, return_exceptions=True)
+        return websocket
+
+    def _welcome(self, socket: Socket) -> None:
+        """Say hello, then send everything that waits, also what would rest for a later retry."""
+        self._sockets.append(socket)
+        self._presence()
+        socket.send(
+            {
+                "type": "hello",
+                "num_connections": len(self._sockets),
+                "debug_info": {
+                    "host": "applink-local",
+                    "build_number": 1,
+                    "approximate_connection_time": APPROXIMATE_CONNECTION_SECONDS,
+                },
+                "connection_info": {"app_id": self._workspace.app.app_id},
+            }
+        )
+        for delivery in self._waiting.values():
+            if delivery.answer is None and delivery.timer is not None:
+                delivery.timer.cancel()
+                delivery.timer = None
+        self._pump()
+
+    def _part(self, socket: Socket) -> None:
+        """What this socket still owes is sent again when its three seconds are over."""
+        socket.open = False
+        self._sockets.remove(socket)
+        self._presence()
+
+    def _presence(self) -> None:
+        self._workspace.online = len(self._sockets)
+        self._workspace.note("delivery", "sockets", detail={"open": len(self._sockets)})
+        self._workspace.changed("presence")
+
+    def _wait(self, delivery: Delivery) -> None:
+        self._waiting[delivery.id] = delivery
+        if len(self._waiting) > WAITING:
+            _, dropped = self._waiting.popitem(last=False)
+            self._give_up(dropped, NEVER_SENT)
+
+    def _pump(self) -> None:
+        """Send what is due, oldest first, each to the next socket in turn."""
+        due = [each for each in self._waiting.values() if each.answer is not None or each.timer is None]
+        for delivery in due:
+            sockets = [socket for socket in self._sockets if socket.open]
+            if not sockets:
+                return
+            self._sockets.append(self._sockets.pop(self._sockets.index(sockets[0])))
+            del self._waiting[delivery.id]
+            self._send(delivery, sockets[0])
+
+    def _send(self, delivery: Delivery, socket: Socket) -> None:
+        self._sent[delivery.id] = (delivery, socket)
+        frame = {
+            "envelope_id": delivery.id,
+            "type": delivery.kind,
+            "payload": delivery.payload,
+            "accepts_response_payload": _answers(delivery),
+        }
+        if delivery.answer is None:
+            frame |= {"retry_attempt": delivery.attempts, "retry_reason": delivery.reason}
+            self._start_timer(delivery, self._workspace.rules.ack_seconds)
+        fault = self._faults.take_delivery() if delivery.answer is None else ""
+        kind = "retry" if delivery.attempts else "delivery"
+        self._workspace.note(kind, delivery.name, detail=frame | ({"fault": fault} if fault else {}))
+        delivery.attempts += 1
+        if fault != "drop":
+            socket.send(frame)
+        if fault == "duplicate":
+            socket.send(frame | {"envelope_id": self._workspace.new_id("", length=24)})
+
+    def _start_timer(self, delivery: Delivery, seconds: float) -> None:
+        delivery.timer = self._workspace.background.after(
+            self._workspace.clock, seconds, lambda: self._overdue(delivery)
+        )
+
+    def _overdue(self, delivery: Delivery) -> None:
+        """No acknowledgement came. Events are tried again, interactions have failed."""
+        delivery.timer = None
+        _, socket = self._sent.pop(delivery.id, (delivery, None))
+        if delivery.answer is not None:
+            self._waiting.pop(delivery.id, None)
+            self._give_up(delivery, UNANSWERED if socket else NEVER_SENT)
+            return
+        delivery.reason = "timeout"
+        if socket is None or not socket.open:
+            self._wait(delivery)
+            self._pump()
+            return
+        delays = self._workspace.rules.retry_delays
+        if delivery.failures >= len(delays):
+            self._give_up(delivery, UNANSWERED)
+            return
+        delay = delays[delivery.failures]
+        delivery.failures += 1
+        self._wait(delivery)
+        if delay:
+            delivery.timer = self._workspace.background.after(
+                self._workspace.clock, delay, lambda: self._rested(delivery)
+            )
+        self._pump()
+
+    def _rested(self, delivery: Delivery) -> None:
+        delivery.timer = None
+        self._pump()
+
+    def _receive(self, message: WSMessage) -> None:
+        """An acknowledgement may come by any socket."""
+        if message.type is not WSMsgType.TEXT:
+            return
+        try:
+            frame = json.loads(message.data)
+            delivery, _ = self._sent.pop(frame["envelope_id"], (None, None))
+        except (ValueError, KeyError, TypeError):
+            self._workspace.note("error", "unreadable frame", ok=False, detail=str(message.data)[:500])
+            return
+        if delivery is None:
+            return
+        payload = frame.get("payload") or {}
+        self._workspace.note("ack", delivery.name, detail=payload or None)
+        delivery.settle(Ack(ok=True, payload=payload))
+
+    def _give_up(self, delivery: Delivery, error: str) -> None:
+        self._workspace.note("error", delivery.name, ok=False, detail={"error": error, "payload": delivery.payload})
+        delivery.settle(Ack(ok=False, error=error))
+
+
+def _answers(delivery: Delivery) -> bool:
+    """Whether the acknowledgement may carry a payload."""
+    return delivery.kind == "slash_commands" or delivery.payload.get("type") in ("view_submission", "block_suggestion")

@@ -1,0 +1,416 @@
+// The page's behaviour: it carries patches from the server into the document and acts from the person to the
+// server. What is shown is decided on the server; here live only focus, scrolling, completion and menus.
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+const page = byId("page");
+const waiting = new Map(); // act number -> the control that is busy
+let socket = null;
+let acts = 0;
+let patience = 300;
+
+// --- patches ---------------------------------------------------------------------------------------------
+
+const operations = {
+  set({ id, name, value }) {
+    const element = byId(id);
+    if (!element) return;
+    if (value === null) element.removeAttribute(name);
+    else element.setAttribute(name, value);
+    if (name === "data-key") element.dataset.jump = "yes";
+    if (name === "data-address") keepAddress(value);
+    if (name === "data-thread" && value === "open") byId(`${id}-thread-list`).dataset.jump = "yes";
+  },
+  fill({ id, html }) {
+    const element = byId(id);
+    if (!element) return;
+    const fresh = element.cloneNode(false);
+    fresh.innerHTML = html;
+    morphChildren(element, fresh);
+  },
+  replace({ id, html }) {
+    const element = byId(id);
+    if (element) morph(element, parse(html));
+  },
+  append({ id, html }) {
+    const fresh = parse(html);
+    if (byId(fresh.id)) return morph(byId(fresh.id), fresh);
+    fresh.classList.add("arriving");
+    byId(id)?.append(fresh);
+  },
+  remove({ id }) {
+    byId(id)?.remove();
+  },
+  done({ n }) {
+    waiting.get(n)?.removeAttribute("aria-busy");
+    waiting.delete(n);
+  },
+  toast({ text }) {
+    const toast = document.createElement("div");
+    toast.className = "toast";
+    toast.textContent = text;
+    byId("toasts").append(toast);
+    setTimeout(() => toast.remove(), 7000);
+  },
+  errors({ id, errors }) {
+    for (const field of document.querySelectorAll(`[id^="${id}-"].input-error`)) {
+      field.textContent = errors[field.id.slice(id.length + 1, -"-error".length)] ?? "";
+    }
+    [...document.querySelectorAll(".input-error")].find((field) => field.textContent)?.scrollIntoView({ block: "center" });
+  },
+};
+
+function apply(patches) {
+  const lists = [...document.querySelectorAll(".list, .log")];
+  const atEnd = new Set(lists.filter((list) => list.scrollHeight - list.scrollTop - list.clientHeight < 90));
+  const writesAt = document.activeElement?.closest(".channel .composer")?.closest(".half");
+  const modals = new Set([...document.querySelectorAll(".modal")].map((modal) => modal.dataset.viewId));
+  const closed = writesAt?.dataset.thread === "closed";
+  for (const patch of patches) operations[patch.op]?.(patch);
+  for (const list of lists) {
+    if (atEnd.has(list) || list.dataset.jump) list.scrollTop = list.scrollHeight;
+    delete list.dataset.jump;
+  }
+  if (closed && writesAt.dataset.thread === "open") writesAt.querySelector(".thread textarea")?.focus();
+  for (const modal of document.querySelectorAll(".modal")) {
+    if (!modals.delete(modal.dataset.viewId)) modal.querySelector("input, textarea, select, button.button")?.focus();
+  }
+  if (modals.size && document.activeElement === document.body) document.querySelector(".composer textarea")?.focus();
+}
+
+function parse(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.firstElementChild;
+}
+
+// Attributes that this script or the person sets and the server does not know of.
+const OURS = { "aria-busy": "BUTTON", open: "DETAILS", style: "TEXTAREA", "aria-activedescendant": "TEXTAREA" };
+
+// Turns one element into another in place, so that focus, selections, open details, half-written inputs and
+// running animations survive wherever the two agree.
+function morph(old, fresh) {
+  if (old.isEqualNode(fresh)) return;
+  if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName || (old.id ?? "") !== (fresh.id ?? "")) {
+    old.replaceWith(fresh);
+    return;
+  }
+  if (old.nodeType !== Node.ELEMENT_NODE) {
+    old.data = fresh.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) {
+    if (!fresh.hasAttribute(name) && OURS[name] !== old.nodeName) old.removeAttribute(name);
+  }
+  for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  morphChildren(old, fresh);
+}
+
+function morphChildren(old, fresh) {
+  const wanted = [...fresh.childNodes];
+  while (old.childNodes.length > wanted.length) old.lastChild.remove();
+  wanted.forEach((child, index) => {
+    if (index < old.childNodes.length) morph(old.childNodes[index], child);
+    else old.append(child);
+  });
+}
+
+// --- the socket ------------------------------------------------------------------------------------------
+
+function connect() {
+  socket = new WebSocket(`ws${location.protocol.slice(4)}//${location.host}/page/ws${location.search}`);
+  socket.onopen = () => {
+    patience = 300;
+    page.dataset.link = "up";
+  };
+  socket.onmessage = (event) => apply(JSON.parse(event.data));
+  socket.onclose = () => {
+    page.dataset.link = "down";
+    for (const control of waiting.values()) control.removeAttribute("aria-busy");
+    waiting.clear();
+    byId("inspector").hidden = true;
+    setTimeout(connect, patience);
+    patience = Math.min(patience * 2, 5000);
+  };
+}
+
+function act(what, from, more = {}) {
+  if (socket?.readyState !== WebSocket.OPEN) {
+    operations.toast({ text: "The workspace can't be reached at the moment." });
+    return false;
+  }
+  const half = from.closest(".half")?.dataset.half ?? "left";
+  const message = from.closest(".message");
+  const view = from.closest("[data-view-id]")?.dataset.viewId;
+  const named = { channel: message?.dataset.channel, ts: message?.dataset.ts, element: message?.id, view_id: view };
+  socket.send(JSON.stringify({ do: what, half, n: ++acts, ...named, ...more }));
+  if (from.matches("button")) {
+    from.setAttribute("aria-busy", "true");
+    waiting.set(acts, from);
+  }
+  return true;
+}
+
+function keepAddress(places) {
+  const secret = new URLSearchParams(location.search).get("secret") ?? "";
+  history.replaceState(null, "", `?secret=${encodeURIComponent(secret)}&${places}`);
+}
+
+// --- what the person does --------------------------------------------------------------------------------
+
+document.addEventListener("click", async (event) => {
+  const target = event.target.closest("button, a, summary, .completions li");
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target) || target?.matches("[data-do]")) menu.open = false;
+  }
+  if (!target) return;
+  if (target.matches(".completions li")) return complete(target);
+  if (target.matches(".bar [data-show]")) return show(target.dataset.show);
+  if (target.matches("[data-theme-toggle]")) return changeTheme();
+  if (target.matches("[data-world]")) return world(target);
+  if (target.matches("[data-filter]")) return filterLog(target);
+  const what = target.dataset.do;
+  if (!what) return;
+  if (what === "menu") return target.closest(".half").classList.toggle("side-open");
+  if (what === "look") target.closest(".half").classList.remove("side-open");
+  if (what === "inspect") toggleInspector();
+  if (target.dataset.confirm && !(await confirmed(JSON.parse(target.dataset.confirm)))) return;
+  if (what === "click") return click(target, target.dataset.value);
+  const { channel, text, name } = target.dataset;
+  act(what, target, Object.fromEntries(Object.entries({ channel, text, name }).filter(([, value]) => value)));
+});
+
+document.addEventListener("change", async (event) => {
+  const { target } = event;
+  if (target.dataset.choose === "act_as") return act("act_as", target, { value: target.value });
+  if (!("dispatch" in target.dataset)) return;
+  if (target.dataset.confirm && !(await confirmed(JSON.parse(target.dataset.confirm)))) return;
+  const container = target.closest("[data-view-id], .message");
+  const group = [...container.querySelectorAll("[data-input]")].filter((other) => sameElement(other, target));
+  click(target, group.map(valueOf).find((value) => value !== undefined));
+});
+
+document.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const form = event.target;
+  if (form.dataset.form === "view") return act("submit", form, { state: stateOf(form) });
+  const area = form.querySelector("textarea");
+  if (form.dataset.form === "edit") return act("edit", form, { text: area.value });
+  const { channel, thread } = form.dataset;
+  if (area.value.trim() && act("send", form, { text: area.value, channel, thread })) {
+    area.value = "";
+    grow(area);
+    closeCompletions(area);
+    for (const list of form.closest("section").querySelectorAll(".list")) list.scrollTop = list.scrollHeight;
+  }
+});
+
+document.addEventListener("keydown", (event) => {
+  const { target, key } = event;
+  if (key === "Escape") return escape(target);
+  if (target.matches?.(".modal *, .modal") && key === "Tab") return keepInside(event);
+  if (!target.matches?.(".composer textarea, .editor textarea") || event.isComposing) return;
+  const choices = target.form.querySelector(".completions");
+  if (choices && !choices.hidden) {
+    const options = [...choices.children];
+    const at = options.findIndex((option) => option.ariaSelected === "true");
+    if (key === "ArrowDown" || key === "ArrowUp") {
+      event.preventDefault();
+      return select(options, (at + (key === "ArrowDown" ? 1 : options.length - 1)) % options.length, target);
+    }
+    if (key === "Tab" || (key === "Enter" && !typedOut(target, options[at]))) {
+      event.preventDefault();
+      return complete(options[at]);
+    }
+  }
+  if (key === "Enter" && !event.shiftKey) {
+    event.preventDefault();
+    target.form.requestSubmit();
+  }
+});
+
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches(".composer textarea, .editor textarea")) return;
+  grow(target);
+  if (target.matches(".composer textarea")) offerCompletions(target);
+});
+
+document.addEventListener("focusout", ({ target }) => {
+  if (target.matches?.(".composer textarea")) setTimeout(() => closeCompletions(target), 150);
+});
+
+function click(target, value) {
+  const state = stateOf(target.closest("[data-view-id], .message"));
+  const { actionId: action_id, blockId: block_id } = target.dataset;
+  act("click", target, { action_id, block_id, value, state, keep: target.matches(".feedback") });
+}
+
+function escape(target) {
+  const half = target.closest?.(".half");
+  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  if (!half) return;
+  const choices = half.querySelector(".completions:not([hidden])");
+  if (choices) choices.hidden = true;
+  else if (half.querySelector(".modal")) act("close_view", half.querySelector(".modal"));
+  else if (target.closest(".editor")) act("cancel_edit", target);
+  else if (half.classList.contains("side-open")) half.classList.remove("side-open");
+  else if (half.dataset.thread === "open") act("close_thread", target);
+}
+
+function keepInside(event) {
+  const inside = [...event.target.closest(".modal").querySelectorAll("button, input, select, textarea, a[href], summary")];
+  const edge = event.shiftKey ? inside[0] : inside.at(-1);
+  if (event.target !== edge) return;
+  event.preventDefault();
+  (event.shiftKey ? inside.at(-1) : inside[0]).focus();
+}
+
+// What the inputs of a message or view hold, as {block_id: {action_id: value}}.
+function stateOf(container) {
+  const state = {};
+  for (const input of container?.querySelectorAll("[data-input]") ?? []) {
+    const value = valueOf(input);
+    const held = (state[input.dataset.blockId] ??= {});
+    if (input.type === "checkbox") held[input.dataset.actionId] = [...(held[input.dataset.actionId] ?? []), ...value];
+    else if (value !== undefined) held[input.dataset.actionId] = value;
+  }
+  return state;
+}
+
+function valueOf(input) {
+  if (input.type === "checkbox") return input.checked ? [input.value] : [];
+  if (input.type === "radio") return input.checked ? input.value : undefined;
+  if (input.multiple) return [...input.selectedOptions].map((option) => option.value);
+  if (input.type === "datetime-local") return input.value ? Math.floor(new Date(input.value) / 1000) : undefined;
+  return input.value || undefined;
+}
+
+function sameElement(one, other) {
+  return one.dataset.actionId === other.dataset.actionId && one.dataset.blockId === other.dataset.blockId;
+}
+
+function confirmed({ title, text, confirm, deny, style }) {
+  const dialog = byId("confirm");
+  const line = (tag, words, css = "") => Object.assign(document.createElement(tag), { textContent: words, className: css });
+  const form = Object.assign(document.createElement("form"), { method: "dialog" });
+  const no = Object.assign(line("button", deny || "Cancel", "button"), { value: "no" });
+  const yes = Object.assign(line("button", confirm || "Yes", `button button-${style || "primary"}`), { value: "yes" });
+  form.append(line("h2", title || "Are you sure?"), line("p", text), no, yes);
+  dialog.replaceChildren(form);
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+// --- completion of @, # and / ----------------------------------------------------------------------------
+
+function offerCompletions(area) {
+  const choices = area.form.querySelector(".completions");
+  const before = area.value.slice(0, area.selectionStart);
+  const found = /^(\/)(\S*)$/.exec(before) ?? /(?:^|\s)([@#])([^@#\n]{0,30})$/.exec(before);
+  const known = found && !(found[1] === "/" && area.form.dataset.thread) ? JSON.parse(page.dataset.completions)[found[1]] : [];
+  const fitting = known.filter(([name]) => name.toLowerCase().startsWith(found[2].toLowerCase())).slice(0, 8);
+  choices.hidden = fitting.length === 0;
+  choices.dataset.length = found ? found[2].length + 1 : 0;
+  choices.replaceChildren(
+    ...fitting.map(([name, about], index) => {
+      const option = document.createElement("li");
+      option.id = `${choices.id}-${index}`;
+      option.role = "option";
+      option.dataset.insert = `${found[1]}${name} `;
+      const label = document.createElement("b");
+      label.textContent = `${found[1]}${name}`;
+      option.append(label, ` ${about}`);
+      return option;
+    }),
+  );
+  if (fitting.length) select([...choices.children], 0, area);
+}
+
+function select(options, at, area) {
+  options.forEach((option, index) => (option.ariaSelected = String(index === at)));
+  options[at]?.scrollIntoView({ block: "nearest" });
+  area.setAttribute("aria-activedescendant", options[at]?.id ?? "");
+}
+
+function complete(option) {
+  const choices = option.parentElement;
+  const area = choices.closest("form").querySelector("textarea");
+  const start = area.selectionStart - Number(choices.dataset.length);
+  area.setRangeText(option.dataset.insert, start, area.selectionStart, "end");
+  area.focus();
+  closeCompletions(area);
+}
+
+// Enter sends what is already written in full instead of completing it once more.
+function typedOut(area, option) {
+  return !option || area.value.slice(0, area.selectionStart).endsWith(option.dataset.insert.trimEnd());
+}
+
+function closeCompletions(area) {
+  const choices = area.form?.querySelector(".completions");
+  if (choices) choices.hidden = true;
+  area.removeAttribute("aria-activedescendant");
+}
+
+function grow(area) {
+  area.style.height = "auto";
+  area.style.height = `${Math.min(area.scrollHeight, 180)}px`;
+}
+
+// --- the top bar and the inspector -----------------------------------------------------------------------
+
+function show(which) {
+  page.dataset.show = which;
+  for (const button of document.querySelectorAll(".bar [data-show]")) {
+    button.ariaPressed = String(button.dataset.show === which);
+  }
+}
+
+function changeTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try {
+    localStorage.setItem("frontdesk-theme", root.dataset.theme);
+  } catch {
+    // Kept until the page is closed, then.
+  }
+}
+
+async function world(button) {
+  button.setAttribute("aria-busy", "true");
+  const secret = new URLSearchParams(location.search).get("secret") ?? "";
+  try {
+    const answer = await fetch(`/_world/${button.dataset.world}?secret=${encodeURIComponent(secret)}`, { method: "POST" });
+    if (!answer.ok) operations.toast({ text: `The world answered ${answer.status}.` });
+  } catch {
+    operations.toast({ text: "The world can't be reached." });
+  }
+  button.removeAttribute("aria-busy");
+}
+
+function toggleInspector() {
+  const drawer = byId("inspector");
+  drawer.hidden = !drawer.hidden;
+  byId("log").dataset.jump = "yes";
+  document.querySelector(".bar [data-do=inspect]").ariaExpanded = String(!drawer.hidden);
+}
+
+function filterLog(button) {
+  byId("inspector").dataset.only = button.dataset.filter;
+  for (const other of document.querySelectorAll("[data-filter]")) other.ariaPressed = String(other === button);
+}
+
+setInterval(() => {
+  for (const row of document.querySelectorAll("[data-rotate]")) {
+    const lines = row.dataset.rotate.split("\n");
+    row.textContent = lines[Math.floor(Date.now() / 2500) % lines.length];
+  }
+}, 500);
+
+if (matchMedia("(max-width: 899px)").matches) show("left");
+for (const list of document.querySelectorAll(".list")) list.scrollTop = list.scrollHeight;
+connect();

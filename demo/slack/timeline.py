@@ -1,0 +1,158 @@
+"""Messages coming, changing and going: every change is kept, shown and told to the app.
+
+The functions take a message that is already valid. `post`, `change`, `delete`, `react` and `join` are used by
+the Web API and by people alike.
+"""
+
+import copy
+
+from demo.slack.shapes import readable
+from demo.slack.workspace import Channel, Json, SlackError, Workspace
+
+_SUBSCRIPTION = {"im": "message.im", "group": "message.groups", "channel": "message.channels"}
+
+
+def post(workspace: Workspace, channel: Channel, message: Json) -> Json:
+    """Give the message its ts, keep it and tell the app; a reply also changes the root of its thread."""
+    message = message | {"ts": workspace.new_ts()} | _parent(workspace, channel, message)
+    workspace.keep_message(channel.id, message)
+    _emit_message(workspace, channel, message)
+    if "bot_id" not in message and not channel.is_im and _mentions_app(workspace, message):
+        emit(workspace, _event(channel, message) | {"type": "app_mention"}, channel)
+    _update_root(workspace, channel, message)
+    return message
+
+
+def change(workspace: Workspace, channel: Channel, ts: str, changes: Json) -> Json:
+    """Apply `changes` to a message and tell the app with the version before. None removes a field."""
+    before = workspace.message(channel.id, ts)
+    after = {name: value for name, value in (before | changes).items() if value is not None}
+    workspace.keep_message(channel.id, after)
+    _emit_changed(workspace, channel, after, before)
+    return after
+
+
+def delete(workspace: Workspace, channel: Channel, ts: str) -> None:
+    """Take a message away. The root of a thread leaves a tombstone so that its replies stay."""
+    message = workspace.message(channel.id, ts)
+    if message.get("reply_count"):
+        kept = {name: value for name, value in message.items() if name.startswith("reply") or name == "latest_reply"}
+        stone = {"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "hidden": True, "ts": ts}
+        tombstone = stone | {"text": "This message was deleted.", "thread_ts": ts} | kept
+        workspace.keep_message(channel.id, tombstone)
+        _emit_changed(workspace, channel, tombstone, message)
+        return
+    workspace.forget_message(channel.id, ts)
+    gone = {"deleted_ts": ts, "previous_message": readable(message)}
+    _emit_hidden(workspace, channel, "message_deleted", gone)
+    _update_root(workspace, channel, message)
+
+
+def react(workspace: Workspace, channel: Channel, ts: str, name: str, *, user: str, add: bool) -> None:
+    """Add or take back one person's reaction. Raises `already_reacted` or `no_reaction`."""
+    message = workspace.message(channel.id, ts)
+    reactions = {each["name"]: list(each["users"]) for each in message.get("reactions", ())}
+    users = reactions.setdefault(name, [])
+    if add == (user in users):
+        raise SlackError("already_reacted" if add else "no_reaction")
+    if add:
+        users.append(user)
+    else:
+        users.remove(user)
+    listed = [{"name": each, "users": by, "count": len(by)} for each, by in reactions.items() if by]
+    workspace.keep_message(channel.id, message | {"reactions": listed})
+    event = {
+        "type": "reaction_added" if add else "reaction_removed",
+        "user": user,
+        "reaction": name,
+        "item": {"type": "message", "channel": channel.id, "ts": ts},
+        "event_ts": workspace.new_ts(),
+    }
+    emit(workspace, event | {"item_user": message["user"]} if "user" in message else event, channel)
+
+
+def join(workspace: Workspace, channel: Channel, user: str) -> None:
+    """Make `user` a member; nothing happens when they are one."""
+    if user in channel.members:
+        return
+    channel.members.append(user)
+    workspace.changed("channel", channel=channel.id)
+    joined = {
+        "type": "message",
+        "subtype": "channel_join",
+        "user": user,
+        "text": f"<@{user}> has joined the channel",
+    }
+    post(workspace, channel, joined)
+    event = {
+        "type": "member_joined_channel",
+        "user": user,
+        "channel": channel.id,
+        "channel_type": "G" if channel.is_private else "C",
+        "team": workspace.user(user).team,
+        "event_ts": workspace.new_ts(),
+    }
+    emit(workspace, event, channel)
+
+
+def emit(workspace: Workspace, event: Json, channel: Channel | None = None) -> None:
+    """Tell the app, if it subscribed to this event and is a member of the channel."""
+    name = event["type"]
+    if name == "message" and channel is not None:
+        name = _SUBSCRIPTION[channel.kind]
+    if name not in workspace.subscriptions:
+        return
+    if channel is not None and workspace.app.user_id not in channel.members:
+        return
+    shared = channel is not None and channel.is_ext_shared
+    workspace.transport.event(copy.deepcopy(event), is_ext_shared=shared)
+
+
+def _emit_message(workspace: Workspace, channel: Channel, message: Json) -> None:
+    emit(workspace, _event(channel, message) | {"channel_type": channel.kind}, channel)
+
+
+def _emit_changed(workspace: Workspace, channel: Channel, after: Json, before: Json) -> None:
+    versions = {"message": readable(after), "previous_message": readable(before)}
+    _emit_hidden(workspace, channel, "message_changed", versions)
+
+
+def _emit_hidden(workspace: Workspace, channel: Channel, subtype: str, fields: Json) -> None:
+    ts = workspace.new_ts()
+    event = {"type": "message", "subtype": subtype, "hidden": True, "ts": ts, "event_ts": ts, **fields}
+    emit(workspace, event | {"channel": channel.id, "channel_type": channel.kind}, channel)
+
+
+def _event(channel: Channel, message: Json) -> Json:
+    return readable(message) | {"channel": channel.id, "event_ts": message["ts"]}
+
+
+def _parent(workspace: Workspace, channel: Channel, message: Json) -> Json:
+    """Whom a reply answers."""
+    root = workspace.messages.get(channel.id, {}).get(message.get("thread_ts", ""), {})
+    return {"parent_user_id": root["user"]} if "user" in root else {}
+
+
+def _mentions_app(workspace: Workspace, message: Json) -> bool:
+    text = message.get("text", "")
+    return f"<@{workspace.app.user_id}>" in text or f"<@{workspace.app.user_id}|" in text
+
+
+def _update_root(workspace: Workspace, channel: Channel, reply: Json) -> None:
+    """Count the replies of the thread anew; Slack tells this as a change of the root."""
+    thread_ts: str = reply.get("thread_ts") or reply["ts"]
+    root = workspace.messages[channel.id].get(thread_ts)
+    if root is None or thread_ts == reply["ts"]:
+        return
+    replies = [each for each in workspace.replies(channel.id, thread_ts) if each["ts"] != thread_ts]
+    authors = list(dict.fromkeys(each.get("user", each.get("bot_id", "")) for each in replies))
+    counted: Json = {
+        "thread_ts": thread_ts,
+        "reply_count": len(replies),
+        "reply_users_count": len(authors),
+        "latest_reply": replies[-1]["ts"] if replies else None,
+        "reply_users": authors,
+        "is_locked": False,
+        "subscribed": False,
+    }
+    change(workspace, channel, thread_ts, counted)

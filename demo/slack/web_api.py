@@ -1,0 +1,189 @@
+"""The door of the Web API: `/api/{method}`, and `/upload/{file}` beside it.
+
+`handle` reads the arguments, checks token, scope and rate, runs the method and writes the answer. Failures on
+demand (demo.slack.faults) take effect here.
+"""
+
+import json
+import time
+from typing import Any
+
+from aiohttp import web
+
+from demo.slack.faults import CallRule, Faults
+from demo.slack.methods import agents, chat, conversations, files, people, reactions, views
+from demo.slack.methods.call import Call, Method
+from demo.slack.rate_limits import RateLimits
+from demo.slack.workspace import Json, SlackError, Workspace
+
+METHODS: dict[str, Method] = {
+    **agents.METHODS,
+    **chat.METHODS,
+    **conversations.METHODS,
+    **files.METHODS,
+    **people.METHODS,
+    **reactions.METHODS,
+    **views.METHODS,
+}
+
+_QUIET = frozenset({"api.test"})
+_SERVER_ERRORS = {"500": 500, "503": 503}
+
+
+class WebApi:
+    """Answers the calls of one app."""
+
+    def __init__(self, workspace: Workspace, faults: Faults) -> None:
+        self._workspace = workspace
+        self._faults = faults
+        self._limits = RateLimits(workspace.clock, enabled=workspace.rules.rate_limits)
+
+    def routes(self) -> list[web.RouteDef]:
+        """To be served at the root of the workspace's address."""
+        return [
+            web.route("*", "/api/{method}", self.handle),
+            web.post("/upload/{file}", self.upload),
+            web.get("/files/{file}", self.download),
+        ]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """One call. Slack says no with HTTP 200; only limits and outages have a status of their own."""
+        started = time.monotonic()
+        method = request.match_info["method"]
+        try:
+            args, warning = await _arguments(request)
+        except SlackError as refusal:
+            return self._answer(request, method, {}, _refused(refusal), started=started)
+        rule = self._faults.take_call(method)
+        if rule is not None and (early := await self._fail(request, method, args, rule)):
+            return early
+        answer = self._run(request, method, args)
+        if warning and answer["ok"]:
+            answer |= {"warning": warning, "response_metadata": {"warnings": [warning]}}
+        response = self._answer(request, method, args, answer, started=started)
+        return _hang_up(request) if rule is not None and rule.do == "lost" else response
+
+    async def upload(self, request: web.Request) -> web.Response:
+        """The content of a file whose upload was announced."""
+        file = request.match_info["file"]
+        if file not in self._workspace.files:
+            return web.Response(status=404, text="file_not_found")
+        content = await request.read()
+        self._workspace.uploads[file] = content
+        return web.Response(text=f"OK - {len(content)}")
+
+    async def download(self, request: web.Request) -> web.Response:
+        """The content of an uploaded file; without the token Slack sends a login page."""
+        content = self._workspace.uploads.get(request.match_info["file"])
+        if request.headers.get("Authorization") != f"Bearer {self._workspace.bot_token}":
+            return web.Response(text="<!doctype html><title>Sign in</title>", content_type="text/html")
+        if content is None:
+            return web.Response(status=404)
+        return web.Response(body=content, content_type="application/octet-stream")
+
+    def _run(self, request: web.Request, name: str, args: Json) -> Json:
+        token = _token(request, args)
+        try:
+            return {"ok": True} | self._call(name, token, args)
+        except SlackError as refusal:
+            return _refused(refusal)
+
+    def _call(self, name: str, token: str, args: Json) -> Json:
+        """Check who calls and how often, then call."""
+        method = METHODS.get(name)
+        if method is None:
+            raise SlackError("unknown_method", req_method=name)
+        self._authorize(method, token)
+        if wait := self._limits.wait_for_call(name, method.tier):
+            raise SlackError("ratelimited", retry_after=wait)
+        call = Call(self._workspace, name, args, self._limits)
+        if method.scope:
+            call.need(method.scope)
+        return method.run(call)
+
+    def _authorize(self, method: Method, token: str) -> None:
+        if method.caller == "anyone":
+            return
+        if not token:
+            raise SlackError("not_authed")
+        if token not in (self._workspace.bot_token, self._workspace.app_token):
+            raise SlackError("invalid_auth")
+        if token != (self._workspace.bot_token if method.caller == "bot" else self._workspace.app_token):
+            raise SlackError("not_allowed_token_type")
+
+    async def _fail(self, request: web.Request, method: str, args: Json, rule: CallRule) -> web.StreamResponse | None:
+        """The failure instead of the call; None when the call shall still be made."""
+        if rule.do in ("slow", "lost"):
+            await self._workspace.clock.sleep(rule.seconds if rule.do == "slow" else 0)
+            return None
+        self._workspace.note("call", method, ok=False, detail={"args": _shown(args), "fault": rule.do})
+        match rule.do:
+            case "drop":
+                return _hang_up(request)
+            case "429":
+                error = _refused(SlackError("ratelimited"))
+                return web.json_response(error, status=429, headers={"Retry-After": f"{rule.seconds:g}"})
+            case "500" | "503":
+                return web.Response(status=_SERVER_ERRORS[rule.do], text="upstream connect error")
+            case "html":
+                return web.Response(text="<!doctype html><title>Slack</title>", content_type="text/html")
+            case error_name:
+                return web.json_response({"ok": False, "error": error_name})
+
+    def _answer(self, request: web.Request, method: str, args: Json, answer: Json, *, started: float) -> web.Response:
+        """Write the call down and its answer out."""
+        retry_after = answer.pop("retry_after", None)
+        milliseconds = round((time.monotonic() - started) * 1000, 1)
+        if method not in _QUIET:
+            detail = {"args": _shown(args), "answer": answer, "milliseconds": milliseconds}
+            self._workspace.note("call", method, ok=answer["ok"], detail=detail)
+        known = METHODS.get(method)
+        headers = {
+            "x-slack-req-id": self._workspace.new_id("", length=16),
+            "x-oauth-scopes": ",".join(sorted(self._workspace.scopes)),
+            "x-accepted-oauth-scopes": known.scope if known else "",
+        }
+        if retry_after is not None:
+            return web.json_response(answer, status=429, headers=headers | {"Retry-After": str(retry_after)})
+        return web.json_response(answer, headers=headers)
+
+
+async def _arguments(request: web.Request) -> tuple[Json, str]:
+    """Query and body together, and the warning that Slack attaches to odd content types."""
+    args: dict[str, Any] = dict(request.query)
+    if request.method != "POST":
+        return args, ""
+    if request.content_type == "application/json":
+        body = await request.text()
+        try:
+            given = json.loads(body) if body.strip() else {}
+        except ValueError:
+            raise SlackError("invalid_json") from None
+        if not isinstance(given, dict):
+            raise SlackError("json_not_object")
+        return args | given, "" if request.charset else "missing_charset"
+    form = await request.post()
+    args |= {name: value for name, value in form.items() if isinstance(value, str)}
+    return args, "superfluous_charset" if request.charset and form else ""
+
+
+def _token(request: web.Request, args: Json) -> str:
+    """The bearer token; a header counts before an argument."""
+    argument = str(args.pop("token", ""))
+    scheme, _, bearer = request.headers.get("Authorization", "").partition(" ")
+    return bearer.strip() if scheme.lower() == "bearer" else argument
+
+
+def _refused(refusal: SlackError) -> Json:
+    return {"ok": False, "error": refusal.error, **refusal.extra}
+
+
+def _shown(args: Json) -> Json:
+    return {name: value for name, value in args.items() if name != "token"}
+
+
+def _hang_up(request: web.Request) -> web.Response:
+    """End the connection without an answer."""
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()

@@ -1,0 +1,448 @@
+"""The state of the local workspace and the two roles around it.
+
+`Workspace` holds everything that can be seen (users, channels, messages, streams, views, the log) and
+tells subscribers what changed. It knows no HTTP. `Acts` is what people may do in it, for the page and for
+tests alike; `Transport` is how the app hears of it.
+"""
+
+import asyncio
+import base64
+import secrets
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from demo.slack.clock import Background, Clock, SystemClock
+from demo.slack.triggers import Triggers
+
+Json = dict[str, Any]
+
+LOG_KEPT = 2_000
+MESSAGES_KEPT = 5_000
+EPHEMERALS_KEPT = 500
+
+
+class SlackError(Exception):
+    """Slack says no: `error` is its stable name, `extra` what the answer carries beside it."""
+
+    def __init__(self, error: str, **extra: Any) -> None:
+        self.error = error
+        self.extra = extra
+        super().__init__(error)
+
+
+@dataclass(slots=True)
+class User:
+    """A person of the workspace, or of a connected one, or the app's own bot user."""
+
+    id: str
+    name: str
+    """The handle, as `customer.a`."""
+    real_name: str
+    email: str = ""
+    locale: str = "en-US"
+    tz: str = "Europe/London"
+    team: str = "T0FRONTDESK"
+    """The person's own workspace; another one for a Slack Connect stranger."""
+    is_restricted: bool = False
+    """A guest of several channels."""
+    is_ultra_restricted: bool = False
+    """A guest of one channel."""
+    is_stranger: bool = False
+    is_bot: bool = False
+    deleted: bool = False
+
+
+@dataclass(slots=True)
+class Channel:
+    """A channel or a direct message with the app."""
+
+    id: str
+    name: str
+    """Empty for a direct message."""
+    is_im: bool = False
+    is_private: bool = False
+    is_archived: bool = False
+    is_ext_shared: bool = False
+    """Shared with a connected workspace, so its messages tell the author's team."""
+    members: list[str] = field(default_factory=list)
+    topic: str = ""
+    created: int = 1_750_000_000
+
+    @property
+    def kind(self) -> str:
+        """What events call it: `im`, `group` or `channel`."""
+        if self.is_im:
+            return "im"
+        return "group" if self.is_private else "channel"
+
+
+@dataclass(slots=True)
+class Bot:
+    """The installed app and its bot user."""
+
+    app_id: str = "A0FRONTDESK"
+    bot_id: str = "B0FRONTDESK"
+    user_id: str = "U0FRONTDESK"
+    name: str = "Frontdesk"
+
+
+@dataclass(slots=True)
+class Team:
+    """The home workspace."""
+
+    id: str = "T0FRONTDESK"
+    name: str = "Frontdesk Local"
+    domain: str = "frontdesk-local"
+
+
+StreamState = Literal["in_progress", "completed", "stopped", "expired"]
+
+
+@dataclass(slots=True)
+class Stream:
+    """A message being written: its parts in the order in which they first appeared."""
+
+    channel: str
+    ts: str
+    thread_ts: str
+    started: float
+    parts: list[Json] = field(default_factory=list)
+    """Each `{"type": "markdown", "text"}`, `{"type": "blocks", "blocks"}` or
+    `{"type": "task", "id", "title", "status", "details", "output", "sources"}`."""
+    plan_title: str = ""
+    display: str = "timeline"
+    state: StreamState = "in_progress"
+
+
+ChangeKind = Literal[
+    "message",
+    "removed",
+    "ephemeral",
+    "status",
+    "home",
+    "modal",
+    "log",
+    "presence",
+    "session",
+    "prompts",
+    "channel",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something visible is new; which fields are filled depends on `kind`."""
+
+    kind: ChangeKind
+    channel: str = ""
+    ts: str = ""
+    """The message's ts; for status, session and prompts the thread's."""
+    user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Times and limits of the platform; tests shorten them."""
+
+    stream_seconds: float = 306
+    """A stream ends by itself this long after its start, whatever is appended."""
+    ack_seconds: float = 3
+    retry_delays: tuple[float, ...] = (0, 60, 300)
+    """Waits before the redeliveries of an event that was not acknowledged."""
+    status_seconds: float = 120
+    """The life of an assistant status line."""
+    processing_seconds: float = 3_600
+    """A session that stays in "processing" this long becomes active again."""
+    trigger_seconds: float = 3
+    response_url_seconds: float = 1_800
+    response_url_uses: int = 5
+    rate_limits: bool = True
+    max_sockets: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """How the app took an interaction; `error` is `dispatch_failed` or `operation_timeout` if it did not."""
+
+    ok: bool
+    payload: Json = field(default_factory=dict)
+    """The acknowledgement's body: ephemeral text of a command, response_action of a view."""
+    error: str = ""
+
+
+class Transport(Protocol):
+    """The way to the app: Socket Mode or signed HTTP."""
+
+    def connection_url(self) -> str:
+        """A websocket address for one use. Raises SlackError without Socket Mode."""
+
+    def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        """Queue one Events API event; it is delivered again until acknowledged."""
+
+    async def interact(self, kind: str, payload: Json) -> Ack:
+        """Deliver one `interactive` or `slash_commands` payload, once, and wait for the answer."""
+
+
+class Unplugged:
+    """No way to the app: events vanish, interactions fail."""
+
+    def connection_url(self) -> str:
+        raise SlackError("not_allowed_token_type")
+
+    def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        return None
+
+    async def interact(self, kind: str, payload: Json) -> Ack:
+        return Ack(ok=False, error="dispatch_failed")
+
+
+class Acts(Protocol):
+    """What a person can do. Each raises `SlackError` for what Slack's client would not offer."""
+
+    async def send(self, user: str, channel: str, text: str, *, thread_ts: str | None = None) -> str:
+        """Write a message in mrkdwn (mentions as `<@U…>`); returns its ts."""
+
+    async def edit(self, user: str, channel: str, ts: str, text: str) -> None: ...
+
+    async def delete(self, user: str, channel: str, ts: str) -> None: ...
+
+    async def react(self, user: str, channel: str, ts: str, name: str) -> None:
+        """Add the reaction, or take it back if this person has it already."""
+
+    async def click(
+        self,
+        user: str,
+        channel: str,
+        ts: str,
+        action_id: str,
+        *,
+        block_id: str = "",
+        value: Any = None,
+        state: Json | None = None,
+    ) -> Ack:
+        """Use an element of a message or an ephemeral.
+
+        `value`: for selects, checkboxes, radios and overflow the option value (or list of them); for pickers
+        and inputs what was chosen; for feedback buttons, and for buttons that share an action_id, the value
+        of the pressed one.
+        `state`: what the message's other inputs hold, `{block_id: {action_id: value}}`.
+        """
+
+    async def click_view(
+        self,
+        user: str,
+        view_id: str,
+        action_id: str,
+        *,
+        block_id: str = "",
+        value: Any = None,
+        state: Json | None = None,
+    ) -> Ack:
+        """Use an element of the Home tab or of an open modal."""
+
+    async def command(self, user: str, channel: str, line: str) -> Ack:
+        """Run a slash command, as `/kb status`. What the app answers appears as an ephemeral."""
+
+    async def open_home(self, user: str) -> None:
+        """Open the app's Home tab."""
+
+    async def open_dm_tab(self, user: str) -> None:
+        """Open the app's Messages tab."""
+
+    async def submit_view(self, user: str, view_id: str, state: Json | None = None) -> Ack:
+        """Submit the modal with `{block_id: {action_id: value}}`.
+
+        Not ok, with `payload["errors"]` ({block_id: why}), when the workspace or the app refuses an input.
+        """
+
+    async def close_view(self, user: str, view_id: str) -> None: ...
+
+    async def stop(self, user: str, channel: str, thread_ts: str) -> None:
+        """Press Stop: end the streams of the thread and tell the app."""
+
+    async def join(self, user: str, channel: str) -> None: ...
+
+
+class Unattended:
+    """Stands for the people until the workspace is assembled."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("this workspace was built without people; see demo.slack.server.build_workspace")
+
+
+class Workspace:
+    """Everything that can be seen in the local Slack. One event loop; no method blocks."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock | None = None,
+        rules: Rules | None = None,
+        bot_token: str | None = None,
+        app_token: str | None = None,
+        signing_secret: str | None = None,
+    ) -> None:
+        self.clock: Clock = clock or SystemClock()
+        self.rules = rules or Rules()
+        self.bot_token = bot_token or f"xoxb-{secrets.token_hex(16)}"
+        self.app_token = app_token or f"xapp-1-A0FRONTDESK-{secrets.token_hex(16)}"
+        self.signing_secret = signing_secret or secrets.token_hex(16)
+        self.secret = secrets.token_urlsafe(18)
+        """Opens the page and `/_local/*`; new with every run."""
+        self.url = ""
+        """`http://127.0.0.1:4000` while it is served."""
+        self.team = Team()
+        self.app = Bot()
+        self.users: dict[str, User] = {}
+        self.channels: dict[str, Channel] = {}
+        self.messages: dict[str, dict[str, Json]] = {}
+        """Slack-shaped messages by channel and ts, oldest first."""
+        self.streams: dict[tuple[str, str], Stream] = {}
+        self.ephemerals: list[Json] = []
+        """Messages with "user", "channel", "ts", "text", "blocks" and perhaps "thread_ts"."""
+        self.statuses: dict[tuple[str, str], Json] = {}
+        """By channel and thread_ts: `{"status", "loading_messages"}`."""
+        self.sessions: dict[tuple[str, str], Json] = {}
+        """By channel and thread_ts: `{"status", "title"}`."""
+        self.prompts: dict[tuple[str, str], Json] = {}
+        """By channel and thread_ts ("" = the whole DM): `{"title", "prompts": [{"title", "message"}]}`."""
+        self.homes: dict[str, Json] = {}
+        self.modals: dict[str, list[Json]] = {}
+        """The open views of each person, the topmost last."""
+        self.files: dict[str, Json] = {}
+        self.uploads: dict[str, bytes] = {}
+        """The content of uploaded files, by file id."""
+        self.commands: list[Json] = []
+        """`{"command", "description", "usage_hint"}`; empty: every command is passed to the app."""
+        self.subscriptions: frozenset[str] = frozenset()
+        """The event names that the app hears; message events as `message.im`."""
+        self.scopes: frozenset[str] = frozenset()
+        """What the bot token may do."""
+        self.log: deque[Json] = deque(maxlen=LOG_KEPT)
+        self.online = 0
+        """Open sockets of the app, or 1 once an events URL has been verified."""
+        self.counter = 0
+        """Grows with every change."""
+        self.act: Acts = Unattended()
+        self.transport: Transport = Unplugged()
+        self.triggers = Triggers(self.clock, self.rules.trigger_seconds)
+        self.background = Background()
+        self._last_ts = 0
+        self._entries = 0
+        self._subscribers: list[Callable[[Change], None]] = []
+        self._changed = asyncio.Event()
+
+    def subscribe(self, callback: Callable[[Change], None]) -> Callable[[], None]:
+        """Call `callback` at every change, synchronously; the answer ends the subscription."""
+        self._subscribers.append(callback)
+        return lambda: self._subscribers.remove(callback)
+
+    def changed(self, kind: ChangeKind, *, channel: str = "", ts: str = "", user: str = "") -> None:
+        """Count a change and tell the subscribers."""
+        self.counter += 1
+        self._changed.set()
+        self._changed = asyncio.Event()
+        change = Change(kind, channel, ts, user)
+        for callback in tuple(self._subscribers):
+            callback(change)
+
+    async def wait_for_change(self, after: int, *, timeout: float) -> int:
+        """The counter as soon as it exceeds `after`, or as it is when `timeout` seconds have passed."""
+        try:
+            async with asyncio.timeout(timeout):
+                while self.counter <= after:
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+        return self.counter
+
+    def note(self, kind: str, name: str, *, ok: bool = True, detail: Any = None) -> None:
+        """Keep one line for the inspector; kind is call, delivery, ack, retry, act or error."""
+        self._entries += 1
+        entry = {"id": self._entries, "time": self.clock.time(), "kind": kind, "name": name, "ok": ok}
+        self.log.append(entry | {"detail": detail})
+        self.changed("log")
+
+    def new_ts(self) -> str:
+        """A message timestamp: unique and increasing, whatever the clock does."""
+        self._last_ts = max(int(self.clock.time() * 1_000_000), self._last_ts + 1)
+        return f"{self._last_ts // 1_000_000}.{self._last_ts % 1_000_000:06d}"
+
+    def new_id(self, prefix: str, *, length: int = 9) -> str:
+        """A random id in Slack's manner, as `Ev08MFMKH6RT`."""
+        return prefix + base64.b32encode(secrets.token_bytes(length)).decode()[:length]
+
+    def user(self, user: str) -> User:
+        """Raises `SlackError("user_not_found")`."""
+        if user not in self.users:
+            raise SlackError("user_not_found")
+        return self.users[user]
+
+    def channel(self, channel: str) -> Channel:
+        """By id, or by name with or without `#`. Raises `SlackError("channel_not_found")`."""
+        if channel in self.channels:
+            return self.channels[channel]
+        name = channel.removeprefix("#")
+        for candidate in self.channels.values():
+            if name and candidate.name == name:
+                return candidate
+        raise SlackError("channel_not_found")
+
+    def message(self, channel: str, ts: str) -> Json:
+        """Raises `SlackError("message_not_found")`."""
+        message = self.messages.get(channel, {}).get(ts)
+        if message is None:
+            raise SlackError("message_not_found")
+        return message
+
+    def replies(self, channel: str, thread_ts: str) -> list[Json]:
+        """The root (if it is there) and its replies, oldest first."""
+        kept = self.messages.get(channel, {}).values()
+        return [each for each in kept if each["ts"] == thread_ts or each.get("thread_ts") == thread_ts]
+
+    def dm_with(self, user: str) -> Channel:
+        """The direct message between the app and `user`, opened when there is none yet."""
+        for channel in self.channels.values():
+            if channel.is_im and user in channel.members:
+                return channel
+        channel = Channel(id=self.new_id("D"), name="", is_im=True, members=[self.user(user).id, self.app.user_id])
+        self.channels[channel.id] = channel
+        self.changed("channel", channel=channel.id)
+        return channel
+
+    def keep_message(self, channel: str, message: Json) -> None:
+        """Store or replace a message; the oldest of a very full channel is forgotten."""
+        kept = self.messages.setdefault(channel, {})
+        kept[message["ts"]] = message
+        if len(kept) > MESSAGES_KEPT:
+            self._forget(channel, next(iter(kept)))
+        self.changed("message", channel=channel, ts=message["ts"])
+
+    def forget_message(self, channel: str, ts: str) -> None:
+        """Take a message out of sight."""
+        self._forget(channel, ts)
+        self.changed("removed", channel=channel, ts=ts)
+
+    def _forget(self, channel: str, ts: str) -> None:
+        """A message with everything that belongs to it or to the thread under it."""
+        key = (channel, ts)
+        self.messages[channel].pop(ts, None)
+        self.background.cancel_timer(("stream", *key))
+        for held in (self.streams, self.sessions, self.statuses, self.prompts):
+            held.pop(key, None)
+
+    def keep_ephemeral(self, message: Json) -> None:
+        """Show a message to one person; the same ts again replaces it."""
+        self.ephemerals = [each for each in self.ephemerals if each["ts"] != message["ts"]][-EPHEMERALS_KEPT:]
+        self.ephemerals.append(message)
+        self.changed("ephemeral", channel=message["channel"], ts=message["ts"], user=message["user"])
+
+    def forget_ephemeral(self, ts: str) -> None:
+        """Dismiss an ephemeral message, if it is still there."""
+        for each in self.ephemerals:
+            if each["ts"] == ts:
+                self.ephemerals.remove(each)
+                self.changed("ephemeral", channel=each["channel"], ts=ts, user=each["user"])
+                return

@@ -1,0 +1,27 @@
+"""Everything the outside may start, and nothing else: parse, call one thing, answer.
+
+messages   what people write
+actions    what customers press
+staff      what staff press
+commands   /kb
+feedback   "Helpful" or not, and the score after a person
+home       the app's own tab and its first words
+http       signed events over HTTP, health, metrics
+"""
+
+from slack_bolt.async_app import AsyncApp
+
+from handlers import actions, commands, feedback, home, messages, staff
+from handlers.desk import Desk
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """Attach every handler to `app`. The last two catch the rest, so that Slack hears "ok" to what is new to us."""
+    messages.register(app, desk)
+    home.register(app, desk)
+    actions.register(app, desk)
+    staff.register(app, desk)
+    feedback.register(app, desk)
+    commands.register(app, desk)
+    messages.register_rest(app)
+    actions.register_rest(app)

@@ -1,0 +1,63 @@
+"""What customers press. A press that must not be lost goes through the inbox, in its thread's order."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.conversation import ThreadRef
+from bot.store.inbox import Arrival
+from handlers.desk import Desk
+
+Ack = Callable[[], Awaitable[None]]
+
+THROUGH_THE_INBOX = ("esc.customer", "esc.accept", "esc.cancel", "case.reopen")
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The buttons under answers and in the case's sentences."""
+
+    async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        await desk.inbox.accept(read_press(body, action, team=desk.me.team))
+        await ack()
+
+    for action_id in THROUGH_THE_INBOX:
+        app.action(action_id)(store_press)
+
+    @app.action("esc.decline")
+    async def rephrase(ack: Ack, body: dict[str, Any]) -> None:
+        await ack()
+        user = await desk.slack.user(body["user"]["id"])
+        words = desk.sentences.say(desk.sentences.language_for(user.locale), "rephrase")
+        await desk.slack.respond(body["response_url"], text=words)
+
+
+def register_rest(app: AsyncApp) -> None:
+    """Acknowledge every other press, command and shortcut, as link buttons are."""
+
+    async def acknowledge(ack: Ack) -> None:
+        await ack()
+
+    anything = re.compile(".*")
+    app.action(anything)(acknowledge)
+    app.shortcut(anything)(acknowledge)
+    app.view(anything)(acknowledge)
+    app.options(anything)(acknowledge)
+
+
+def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Arrival:
+    """The arrival in a block_actions payload."""
+    channel = body["container"]["channel_id"]
+    message_ts = body["container"]["message_ts"]
+    root = body["container"].get("thread_ts") or body.get("message", {}).get("thread_ts") or message_ts
+    return Arrival(
+        event_id=f"press/{body['trigger_id']}",
+        kind="press",
+        thread=ThreadRef(team, channel, root),
+        ts=action.get("action_ts") or message_ts,
+        author=body["user"]["id"],
+        author_team=body["user"].get("team_id") or team,
+        body={"action": action["action_id"], "value": action.get("value", ""), "text": ""},
+        addressed=True,
+    )

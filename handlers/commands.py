@@ -1,0 +1,37 @@
+"""/kb refresh | status | search <text>: for staff, and only they see the answer."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from handlers.desk import Desk
+
+USAGE = "Usage: `/kb refresh`, `/kb status`, `/kb search <text>`"
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The knowledge base's command."""
+
+    @app.command("/kb")
+    async def kb(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
+        if not await desk.staff.includes(body["user_id"]):
+            await ack("`/kb` is for the support team. Ask your question in a message instead.")
+            return
+        verb, _, rest = body.get("text", "").strip().partition(" ")
+        match verb.lower():
+            case "status":
+                await ack(await desk.library.status())
+            case "search" if rest.strip():
+                await ack(await desk.library.search(rest.strip()))
+            case "refresh":
+                await ack("Refreshing the knowledge base; the present one goes on answering meanwhile …")
+                desk.start(_refresh(desk, body, force="--force" in rest.split()))
+            case _:
+                await ack(USAGE)
+
+
+async def _refresh(desk: Desk, body: dict[str, Any], *, force: bool) -> None:
+    report = await desk.library.refresh(force=force)
+    if not await desk.slack.respond(body["response_url"], text=report):
+        await desk.slack.ephemeral(body["channel_id"], body["user_id"], text=report)

@@ -1,0 +1,35 @@
+"""What handlers may call; `bot.app` fills it in."""
+
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from bot.cases.cases import Cases
+from bot.cases.relay import Relay
+from bot.cases.staff import Staff
+from bot.clock import Clock
+from bot.desk.library import Library
+from bot.sentences import Sentences
+from bot.slack.client import Identity, SlackClient
+from bot.store.database import Database
+from bot.turns.inbox import Inbox
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """The parts of a running Frontdesk that the outside can reach."""
+
+    me: Identity
+    """Who the app is in Slack."""
+    agent_channel: str
+    slack: SlackClient
+    database: Database
+    clock: Clock
+    sentences: Sentences
+    inbox: Inbox
+    cases: Cases
+    relay: Relay
+    staff: Staff
+    library: Library
+    start: Callable[[Coroutine[Any, Any, None]], None]
+    """Runs something that outlives its request; the application owns it and ends it."""

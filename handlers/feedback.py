@@ -1,0 +1,36 @@
+"""Verdicts: "Helpful" or not under an answer, a score from 1 to 5 after a person. A later press replaces an earlier."""
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.store import records
+from handlers.desk import Desk
+
+Ack = Callable[[], Awaitable[None]]
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The feedback buttons and the score."""
+
+    @app.action("fb")
+    async def rate_answer(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        turn, _, verdict = action["value"].rpartition("/")
+        await _keep(desk, f"turn/{turn}", body["user"]["id"], verdict)
+        await ack()
+
+    @app.action(re.compile(r"csat\.[1-5]"))
+    async def rate_case(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        ref, _, score = action["value"].rpartition("/")
+        await _keep(desk, f"case/{ref}", body["user"]["id"], score)
+        await ack()
+        user = await desk.slack.user(body["user"]["id"])
+        words = desk.sentences.say(desk.sentences.language_for(user.locale), "thanks_for_rating")
+        await desk.slack.respond(body["response_url"], text=words)
+
+
+async def _keep(desk: Desk, subject: str, person: str, value: str) -> None:
+    async with desk.database.transaction() as tx:
+        await records.rate(tx, subject, person, value, now=desk.clock.now())

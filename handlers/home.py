@@ -1,0 +1,19 @@
+"""The app's own tab: suggested prompts in an empty conversation."""
+
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from handlers.desk import Desk
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """Opening the messages tab shows what can be asked."""
+
+    @app.event("app_home_opened")
+    async def suggest(event: dict[str, Any]) -> None:
+        if event.get("tab") != "messages":
+            return
+        user = await desk.slack.user(event["user"])
+        prompts = desk.sentences.prompts(desk.sentences.language_for(user.locale))
+        await desk.slack.suggest_prompts(event["channel"], None, prompts)

@@ -1,0 +1,76 @@
+"""The aiohttp side: Slack's signed events (without Socket Mode), health and metrics.
+
+The guard stands before Bolt: it reads a bounded body, checks the signature over the raw bytes and refuses what
+would make Bolt stumble. Nothing unsigned is parsed.
+"""
+
+import hashlib
+import hmac
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.async_app import AsyncApp
+
+from bot.telemetry import Metrics
+
+logger = logging.getLogger(__name__)
+
+EVENTS_PATH = "/slack/events"
+BODY_LIMIT = 1 << 20
+"""Bytes of one request; Slack's are far smaller."""
+SIGNATURE_SECONDS = 300
+"""Slack's window for the age of a signature."""
+
+_TIMESTAMP = re.compile(r"[0-9]{1,11}", re.ASCII)
+_SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
+
+
+def build_web_app(
+    *, ready: Callable[[], Awaitable[str | None]], metrics: Metrics, bolt: AsyncApp | None, signing_secret: str = ""
+) -> web.Application:
+    """The server's routes. `ready` names what is missing, or None. With `bolt`, Slack's events are taken here."""
+
+    async def health(_request: web.Request) -> web.Response:
+        missing = await ready()
+        return web.json_response({"ready": missing is None, "missing": missing}, status=200 if missing is None else 503)
+
+    async def show_metrics(_request: web.Request) -> web.Response:
+        return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    app = web.Application(client_max_size=BODY_LIMIT)
+    app.router.add_get("/healthz", health)
+    app.router.add_get("/metrics", show_metrics)
+    if bolt is not None:
+        app.router.add_post(EVENTS_PATH, _events(bolt, signing_secret))
+    return app
+
+
+def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    async def take(request: web.Request) -> web.Response:
+        body = await request.read()
+        if not is_signed(
+            request.headers.get("X-Slack-Request-Timestamp", ""),
+            request.headers.get("X-Slack-Signature", ""),
+            body,
+            signing_secret,
+            now=time.time(),
+        ):
+            logger.warning("a request without a valid signature was refused", extra={"bytes": len(body)})
+            return web.Response(status=401)
+        return await to_aiohttp_response(await bolt.async_dispatch(await to_bolt_request(request)))
+
+    return take
+
+
+def is_signed(timestamp: str, signature: str, body: bytes, secret: str, *, now: float) -> bool:
+    """Whether Slack signed these bytes within the last five minutes (Slack's v0 scheme)."""
+    if not _TIMESTAMP.fullmatch(timestamp) or not _SIGNATURE.fullmatch(signature):
+        return False
+    if abs(now - int(timestamp)) > SIGNATURE_SECONDS:
+        return False
+    expected = hmac.new(secret.encode(), b"v0:" + timestamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(f"v0={expected}", signature)

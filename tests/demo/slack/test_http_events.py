@@ -1,0 +1,116 @@
+"""Signed HTTP: verification, signatures, retries."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from aiohttp import web
+from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.signature import SignatureVerifier
+from slack_sdk.web.async_client import AsyncWebClient
+
+from demo.slack.server import open_workspace
+from demo.slack.workspace import Rules, Workspace
+from tests.demo.slack.apps import HttpApp, ManualClock, listening
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@asynccontextmanager
+async def reaching(app: HttpApp, clock: ManualClock | None = None) -> AsyncIterator[Workspace]:
+    """A workspace that has verified the app's address."""
+    async with open_workspace(clock=clock, rules=Rules(rate_limits=False), events_url=app.url) as workspace:
+        while not workspace.online:
+            await workspace.wait_for_change(workspace.counter, timeout=5)
+        yield workspace
+
+
+async def test_an_event_is_signed_and_comes_from_slackbot() -> None:
+    async with listening() as app, reaching(app) as workspace:
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        request, content = await app.request()
+        assert SignatureVerifier(workspace.signing_secret).is_valid_request(content, dict(request.headers))
+        assert request.headers["User-Agent"].startswith("Slackbot 1.0")
+        assert json.loads(content)["event"]["text"] == "hello"
+        assert "X-Slack-Retry-Num" not in request.headers
+
+
+async def test_a_failing_app_is_tried_again_at_once_after_one_minute_and_after_five(clock: ManualClock) -> None:
+    async with listening() as app, reaching(app, clock) as workspace:
+        app.statuses = [500, 500, 500]
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        seen = [await app.request(), await app.request()]
+        for seconds in (60, 300):
+            await logged(workspace, "ack", len(seen))
+            await clock.advance(seconds)
+            seen.append(await app.request())
+    retries = [request.headers.get("X-Slack-Retry-Num") for request, _ in seen]
+    assert retries == [None, "1", "2", "3"]
+    assert seen[1][0].headers["X-Slack-Retry-Reason"] == "http_error"
+    assert len({json.loads(content)["event_id"] for _, content in seen}) == 1
+
+
+async def test_an_app_can_decline_retries(clock: ManualClock) -> None:
+    async with listening() as app, reaching(app, clock) as workspace:
+        app.statuses, app.headers = [500], {"x-slack-no-retry": "1"}
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "one")
+        await app.request()
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "two")
+        _, content = await app.request()
+        assert json.loads(content)["event"]["text"] == "two"
+
+
+async def test_a_commands_answer_is_shown_to_the_person() -> None:
+    async with listening() as app, reaching(app) as workspace:
+        app.body = "3 documents"
+        answer = await workspace.act.command("U0AGENTA", "C0AGENTS", "/kb status")
+        _, content = await app.request()
+        assert parse_qs(content.decode())["text"] == ["status"]
+        assert answer.ok
+        assert workspace.ephemerals[-1]["text"] == "3 documents"
+
+
+async def test_bolt_hears_over_http() -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    async with listening() as app:
+        bolt = AsyncApp(client=AsyncWebClient(token="xoxb-http"), signing_secret="shared", authorize=authorize)
+
+        @bolt.event("message")
+        async def message(event: dict[str, Any]) -> None:
+            await heard.put(event["text"])
+
+        async def answer(request: web.Request) -> web.Response:
+            return await to_aiohttp_response(await bolt.async_dispatch(await to_bolt_request(request)))
+
+        app.handler = answer
+        async with open_workspace(signing_secret="shared", events_url=app.url) as workspace:
+            while not workspace.online:
+                await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+            async with asyncio.timeout(5):
+                assert await heard.get() == "hello"
+
+
+async def authorize() -> AuthorizeResult:
+    return AuthorizeResult(
+        enterprise_id=None,
+        team_id="T0FRONTDESK",
+        bot_user_id="U0FRONTDESK",
+        bot_id="B0FRONTDESK",
+        bot_token="xoxb-http",
+    )
+
+
+async def logged(workspace: Workspace, kind: str, count: int) -> None:
+    """Wait until the log holds so many entries of a kind about a message."""
+    while sum((each["kind"], each["name"]) == (kind, "message") for each in workspace.log) < count:
+        await workspace.wait_for_change(workspace.counter, timeout=5)

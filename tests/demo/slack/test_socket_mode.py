@@ -1,0 +1,161 @@
+"""Socket Mode: the real client of slack_bolt, and one by hand that forgets to acknowledge."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.web.async_client import AsyncWebClient
+
+from demo.slack.server import open_workspace
+from demo.slack.workspace import Rules, Workspace
+from tests.demo.slack.apps import ManualClock, connected
+from tests.demo.slack.test_web_api import error_of
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def slow(clock: ManualClock) -> AsyncIterator[Workspace]:
+    """A workspace whose time stands still."""
+    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
+        yield opened
+
+
+async def test_bolt_hears_a_message_and_answers_a_command(workspace: Workspace, client: AsyncWebClient) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    app = AsyncApp(client=client)
+
+    @app.event("message")
+    async def message(event: dict[str, Any]) -> None:
+        await heard.put(event["text"])
+
+    @app.command("/kb")
+    async def command(ack: Any, command: dict[str, Any]) -> None:
+        await ack(f"you said {command['text']}")
+
+    handler = AsyncSocketModeHandler(app, workspace.app_token, web_client=client, logger=logging.getLogger("bolt"))
+    await handler.connect_async()  # type: ignore[no-untyped-call]
+    try:
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        async with asyncio.timeout(5):
+            assert await heard.get() == "hello"
+        answer = await workspace.act.command("U0AGENTA", "C0AGENTS", "/kb status")
+    finally:
+        await handler.close_async()  # type: ignore[no-untyped-call]
+    assert answer.ok
+    assert workspace.ephemerals[-1]["text"] == "you said status"
+
+
+async def test_an_unacknowledged_event_comes_again_with_the_same_id(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as app:
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        first = await app.frame()
+        await clock.advance(3.1)
+        second = await app.frame()
+        await app.ack(second)
+        assert (first["retry_attempt"], first["retry_reason"]) == (0, "")
+        assert (second["retry_attempt"], second["retry_reason"]) == (1, "timeout")
+        assert first["payload"]["event_id"] == second["payload"]["event_id"]
+        assert first["envelope_id"] == second["envelope_id"]
+
+
+async def test_redeliveries_follow_the_schedule_and_end(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as app:
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        for seconds in (3.1, 63.1, 303.1):
+            await app.frame()
+            await clock.advance(seconds)
+        assert (await app.frame())["retry_attempt"] == 3
+        await clock.advance(3.1)
+        assert slow.log[-1]["kind"] == "error"
+
+
+async def test_an_app_that_died_gets_its_work_again_when_it_returns(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as app:
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "in hand")
+        lost = await app.frame()
+    await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "while away")
+    await clock.advance(3.1)
+    async with connected(slow) as app:
+        frames = [await app.frame(), await app.frame()]
+        found = {frame["payload"]["event"]["text"]: frame["retry_attempt"] for frame in frames}
+    assert found == {"while away": 0, "in hand": 1}
+    assert lost["envelope_id"] in {frame["envelope_id"] for frame in frames}
+
+
+async def test_an_event_that_rests_is_sent_as_soon_as_the_app_returns(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as app:
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        for _ in range(2):
+            await app.frame()
+            await clock.advance(3.1)
+    async with connected(slow) as app:
+        assert (await app.frame())["retry_attempt"] == 2
+
+
+async def test_each_envelope_goes_to_one_socket(workspace: Workspace) -> None:
+    async with connected(workspace) as one, connected(workspace) as other:
+        assert workspace.online == 2
+        for text in ("a", "b"):
+            await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", text)
+        frames = [await one.frame(), await other.frame()]
+        assert {frame["payload"]["event"]["text"] for frame in frames} == {"a", "b"}
+
+
+async def test_a_ticket_opens_one_socket(workspace: Workspace, client: AsyncWebClient) -> None:
+    url = (await client.apps_connections_open(app_token=workspace.app_token))["url"]
+    async with aiohttp.ClientSession() as session:
+        async with session.ws_connect(url):
+            pass
+        with pytest.raises(aiohttp.WSServerHandshakeError):
+            await session.ws_connect(url)
+
+
+async def test_bolt_returns_when_it_is_asked_to_reconnect(workspace: Workspace, client: AsyncWebClient) -> None:
+    heard: asyncio.Queue[str] = asyncio.Queue()
+    app = AsyncApp(client=client)
+
+    @app.event("message")
+    async def message(event: dict[str, Any]) -> None:
+        await heard.put(event["text"])
+
+    handler = AsyncSocketModeHandler(app, workspace.app_token, web_client=client, ping_interval=0.2)
+    await handler.connect_async()  # type: ignore[no-untyped-call]
+    counter = workspace.counter
+    fault = {"sockets": "refresh_requested"}
+    async with aiohttp.ClientSession(headers={"secret": workspace.secret}) as session, asyncio.timeout(10):
+        await (await session.post(f"{workspace.url}/_local/fault", json=fault)).release()
+        opened_closed_and_opened = 3
+        while sum(each["name"] == "sockets" for each in workspace.log) < opened_closed_and_opened:
+            counter = await workspace.wait_for_change(counter, timeout=5)
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "still there?")
+        assert await heard.get() == "still there?"
+    await handler.close_async()  # type: ignore[no-untyped-call]
+
+
+async def test_without_an_app_a_command_fails_in_words(slow: Workspace, clock: ManualClock) -> None:
+    waiting = asyncio.create_task(slow.act.command("U0AGENTA", "C0AGENTS", "/kb status"))
+    await clock.advance(3.1)
+    assert (await waiting).error == "dispatch_failed"
+    assert slow.ephemerals[-1]["text"] == '/kb failed with the error "dispatch_failed"'
+
+
+async def test_an_app_that_is_slow_with_a_command_is_told_apart(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as app:
+        waiting = asyncio.create_task(slow.act.command("U0AGENTA", "C0AGENTS", "/kb status"))
+        frame = await app.frame()
+        assert frame["accepts_response_payload"]
+        await clock.advance(3.1)
+        assert (await waiting).error == "operation_timeout"
+
+
+async def test_sockets_need_the_app_token(client: AsyncWebClient) -> None:
+    assert await error_of(client.apps_connections_open(app_token="xapp-wrong")) == "invalid_auth"

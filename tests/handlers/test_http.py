@@ -1,0 +1,75 @@
+"""The guard before Bolt."""
+
+import hashlib
+import hmac
+import io
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+
+from bot.telemetry import Metrics
+from handlers.http import EVENTS_PATH, build_web_app, is_signed
+
+SECRET = "a-signing-secret"
+NOW = 1_795_000_000.0
+
+
+def sign(body: bytes, timestamp: str, secret: str = SECRET) -> str:
+    return "v0=" + hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256).hexdigest()
+
+
+def test_what_slack_signed_just_now_is_accepted() -> None:
+    assert is_signed("1795000000", sign(b"{}", "1795000000"), b"{}", SECRET, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "timestamp", ["", "abc", "1.5", "nan", "-1", "9" * 5000, "١٧٩٥٠٠٠٠٠٠", "1794999000", "1795001000"]
+)
+def test_a_timestamp_that_is_odd_or_old_is_refused(timestamp: str) -> None:
+    assert not is_signed(timestamp, sign(b"{}", timestamp), b"{}", SECRET, now=NOW)
+
+
+@pytest.mark.parametrize("signature", ["", "v0=", "v0=" + "0" * 64, "v1=" + "a" * 64, "v0=" + "é" * 64])
+def test_a_wrong_signature_is_refused(signature: str) -> None:
+    assert not is_signed("1795000000", signature, b"{}", SECRET, now=NOW)
+
+
+def test_a_changed_body_is_refused() -> None:
+    assert not is_signed("1795000000", sign(b"{}", "1795000000"), b"{ }", SECRET, now=NOW)
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[TestClient[Any, Any]]:
+    async def authorize() -> AuthorizeResult:
+        return AuthorizeResult(enterprise_id=None, team_id="T1", bot_token="xoxb-1", bot_id="B1", bot_user_id="U1")
+
+    async def ready() -> str | None:
+        return "the knowledge base"
+
+    bolt = AsyncApp(authorize=authorize, signing_secret=SECRET, request_verification_enabled=False)
+    app = build_web_app(ready=ready, metrics=Metrics(), bolt=bolt, signing_secret=SECRET)
+    async with TestClient(TestServer(app)) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("body", [b"", b"[" * 100_000, b"\xff\xfe", b"payload=%", b"null"])
+async def test_nothing_unsigned_is_parsed(client: TestClient[Any, Any], body: bytes) -> None:
+    assert (await client.post(EVENTS_PATH, data=body)).status == 401
+
+
+async def test_a_body_past_the_limit_is_refused(client: TestClient[Any, Any]) -> None:
+    assert (await client.post(EVENTS_PATH, data=io.BytesIO(b"x" * (2 << 20)))).status == 413
+
+
+async def test_health_names_what_is_missing(client: TestClient[Any, Any]) -> None:
+    response = await client.get("/healthz")
+    assert response.status == 503
+    assert (await response.json())["missing"] == "the knowledge base"
+
+
+async def test_metrics_are_served(client: TestClient[Any, Any]) -> None:
+    assert "frontdesk_turns" in await (await client.get("/metrics")).text()

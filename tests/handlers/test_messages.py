@@ -1,0 +1,85 @@
+"""Which events are somebody speaking to us."""
+
+from typing import Any
+
+import pytest
+
+from bot.slack.client import Identity
+from handlers.messages import read_message
+
+ME = Identity("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
+
+
+def payload(**event: Any) -> dict[str, Any]:
+    shape = {"type": "message", "user": "U0CUSTOMERA", "channel": "D0CUSTOMERA", "ts": "1.1", "text": "Hello?"}
+    return {"type": "event_callback", "event_id": "Ev1", "team_id": "T0FRONTDESK", "event": {**shape, **event}}
+
+
+def test_a_direct_message_starts_a_conversation_of_its_own() -> None:
+    arrival = read_message(payload(), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    assert arrival.addressed
+    assert arrival.thread.key == "T0FRONTDESK/D0CUSTOMERA/1.1"
+    assert arrival.body["text"] == "Hello?"
+
+
+def test_a_mention_is_addressed_and_loses_our_name() -> None:
+    arrival = read_message(
+        payload(channel="C0SUPPORT", text="<@U0FRONTDESK> Hello &amp; hi"), ME, agent_channel="C0AGENTS"
+    )
+    assert arrival is not None
+    assert arrival.addressed
+    assert arrival.body["text"] == "Hello & hi"
+
+
+def test_a_reply_in_a_channel_is_not_addressed_by_itself() -> None:
+    arrival = read_message(payload(channel="C0SUPPORT", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    assert not arrival.addressed
+    assert arrival.thread.ts == "1.0"
+
+
+def test_a_reply_under_a_card_is_staffs() -> None:
+    arrival = read_message(payload(channel="C0AGENTS", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    assert arrival.kind == "staff"
+
+
+def test_a_connected_workspaces_author_keeps_their_own_team() -> None:
+    arrival = read_message(payload(user_team="T0PARTNER"), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    assert (arrival.thread.team, arrival.author_team) == ("T0FRONTDESK", "T0PARTNER")
+
+
+def test_a_card_number_is_hidden_before_it_is_stored() -> None:
+    arrival = read_message(payload(text="my card is 4111 1111 1111 1111"), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    assert "1111 1111" not in arrival.body["text"]
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"subtype": "message_changed"},
+        {"subtype": "message_deleted"},
+        {"subtype": "channel_join"},
+        {"subtype": "bot_message", "bot_id": "B1"},
+        {"subtype": "something_new"},
+        {"bot_id": "B0FRONTDESK", "user": "U0FRONTDESK"},
+        {"bot_id": "B0OTHER"},
+        {"user": "U0FRONTDESK"},
+        {"user": "USLACKBOT"},
+        {"user": None},
+        {"type": "reaction_added"},
+        {"channel": "C0AGENTS"},
+        {"text": "", "streaming_state": "in_progress", "bot_id": "B0OTHER"},
+    ],
+)
+def test_everything_else_starts_nothing(event: dict[str, Any]) -> None:
+    assert read_message(payload(**event), ME, agent_channel="C0AGENTS") is None
+
+
+def test_a_lone_surrogate_does_not_reach_the_store() -> None:
+    arrival = read_message(payload(text="broken \ud83d text"), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    arrival.body["text"].encode("utf-8")
