@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser check format lock wheel bench-loop clean
+.PHONY: help install demo test test-browser check format lock manifest wheel bench-loop bench-retrieval clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,8 @@ $(VENV)/.dev: $(VENV)/.runtime requirements-dev.lock
 	@echo "Installing the development tools into $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@
+
+install: $(VENV)/.runtime  ## the environment with the locked packages and the frontdesk command
 
 demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop and Frontdesk; open the page's address
 	@exec $(BIN)/python -m demo
@@ -47,11 +49,17 @@ lock:  ## pin every dependency again (needs uv)
 	$(UV_COMPILE) pyproject.toml --group build --group demo -o requirements.lock
 	$(UV_COMPILE) pyproject.toml --group build --group demo --group dev -c requirements.lock -o requirements-dev.lock
 
+manifest: $(VENV)/.runtime  ## write manifest.guests.yml from manifest.yml
+	$(BIN)/python -m tools.guest_manifest
+
 wheel: $(VENV)/.dev  ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 bench-loop: $(VENV)/.dev  ## client CPU of a support turn next to a hand-written floor; last line is JSON
 	@$(BIN)/python -m bench.loop
+
+bench-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
+	@$(BIN)/python -m bench.retrieval
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) dist build

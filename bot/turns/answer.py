@@ -129,7 +129,8 @@ class Answers:
             return await self._keep(answered, "escalated")
         if outcome.ended == "failed":
             return await self._failed(answered)
-        if not policy.may_stand(outcome.text, answered.question.text, evidence=reply.evidence.found):
+        found, in_vain = reply.evidence.found, reply.evidence.in_vain
+        if not policy.may_stand(outcome.text, answered.question.text, evidence=found, searched_in_vain=in_vain):
             return await self._say_not_found(answered)
         if reply.withheld:
             return await self._deliver_privately(answered)

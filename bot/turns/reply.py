@@ -64,6 +64,7 @@ class Reply:
 
     def _finished(self, event: ToolFinished) -> None:
         self._paragraph = True
+        self.evidence.in_vain = self.evidence.in_vain or (event.name == SEARCH and not event.ok)
         if event.ok and event.name not in (SEARCH, ESCALATE) and not event.name.startswith(HANDOVER):
             self.evidence.facts = True
         if self.evidence.found:

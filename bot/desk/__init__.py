@@ -1,0 +1,1 @@
+"""What the desk is: who answers, with which tools, under which rules."""

@@ -1,0 +1,64 @@
+"""Who wrote a message, decided from Slack's own word and never from text.
+
+A full member of the home workspace is the shop's customer with the e-mail address of their Slack profile.
+Guests, people of other organisations and unknown addresses get the knowledge base and people, no orders.
+"""
+
+import asyncio
+import logging
+
+from bot.conversation import Customer, Standing
+from bot.shops.port import OrderBackend, ShopUnavailable
+from bot.slack.client import SlackClient, SlackUser
+
+logger = logging.getLogger(__name__)
+
+SHOP_SECONDS = 5.0
+"""How long the shop may take to say who an address is; past it there is no order data in this turn."""
+
+
+class Identities:
+    """Turns a message's author into a `Customer`."""
+
+    def __init__(self, slack: SlackClient, orders: OrderBackend | None, *, home_team: str) -> None:
+        self._slack = slack
+        self._orders = orders
+        self._home_team = home_team
+
+    async def identify(self, user_id: str) -> Customer | None:
+        """The author, or None for bots and deactivated people, who are not answered."""
+        user = await self._slack.user(user_id)
+        if user.is_bot or user.deleted:
+            return None
+        standing = self._standing(user)
+        customer = Customer(
+            team=user.team,
+            user=user.id,
+            name=user.display_name or user.name,
+            locale=user.locale,
+            standing=standing,
+        )
+        if standing != "member" or self._orders is None or not user.email:
+            return customer
+        return await self._with_shop(customer, user.email, self._orders)
+
+    def _standing(self, user: SlackUser) -> Standing:
+        if user.is_stranger or user.team != self._home_team:
+            return "stranger"
+        return "guest" if user.is_guest else "member"
+
+    async def _with_shop(self, customer: Customer, email: str, orders: OrderBackend) -> Customer:
+        try:
+            async with asyncio.timeout(SHOP_SECONDS):
+                shop = await orders.find_customer(email)
+        except (ShopUnavailable, TimeoutError):
+            logger.warning("the shop does not say who the customer is", extra={"user": customer.user})
+            return customer
+        return Customer(
+            team=customer.team,
+            user=customer.user,
+            name=customer.name,
+            locale=customer.locale,
+            standing=customer.standing,
+            shop=shop,
+        )

@@ -1,0 +1,150 @@
+"""The order tools: what one customer may learn about their own orders.
+
+Whose orders they are comes from `Context.customer.shop`, which code has verified, and from nowhere else.
+A missing order and somebody else's give the same words, to the byte.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
+from bot.conversation import ShopCustomer
+from bot.shops.port import Order, OrderBackend, OrderLine, ShopUnavailable
+
+LISTED = 10
+"""Orders that `list_my_orders` names, newest first."""
+LINES_SHOWN = 8
+PARCELS_SHOWN = 8
+"""Of one order; the rest is counted, so that the longest order fits into one result."""
+
+NO_ORDER_DATA = ToolOutput(
+    {
+        "available": False,
+        "message": "This person is not linked to a customer of the shop, so order data is not available to them "
+        "here. Do not ask for an e-mail address or a name. Offer a person.",
+    },
+    ok=False,
+)
+"""What guests, people of other organizations and unknown addresses get."""
+NOT_FOUND = ToolOutput(
+    {
+        "found": False,
+        "message": "There is no such order among this customer's orders. Ask them to check the number.",
+    },
+    ok=False,
+)
+SHOP_SILENT = "The shop's order system gives no answer at the moment. Say so, and offer a person."
+
+_ORDER_NUMBER = re.compile(r"[A-Z0-9][A-Z0-9_-]{0,39}")
+
+
+def read_order_number(text: str) -> str:
+    """The number as shops write it: in capitals, without a leading #. Raises ValueError for anything else."""
+    number = text.strip(" ").removeprefix("#").upper()
+    if not text.isascii() or not _ORDER_NUMBER.fullmatch(number):
+        raise ValueError("an order number has 1 to 40 characters: A-Z, 0-9, - and _ only, as in ORD-10482")
+    return number
+
+
+OrderNumber = Annotated[
+    str,
+    Field(max_length=64),
+    AfterValidator(read_order_number),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "description": "The order number as the customer wrote it, as ORD-10482.",
+            "pattern": "^#?[A-Za-z0-9][A-Za-z0-9_-]{0,39}$",
+        }
+    ),
+]
+
+
+def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
+    """`lookup_order` and `list_my_orders`."""
+
+    @tool(title="Looking up the order", private=True)
+    async def lookup_order(context: Context, order_id: OrderNumber) -> ToolOutput:
+        """Look up one of the customer's own orders by its number: status, articles, amounts, tracking numbers.
+
+        To learn where the parcels are, call check_shipping with each tracking number afterwards.
+        """
+        if (customer := context.customer.shop) is None:
+            return NO_ORDER_DATA
+        order = await _ask(orders, customer, order_id)
+        return NOT_FOUND if order is None else ToolOutput(_told(order))
+
+    @tool(title="Looking through your orders", private=True)
+    async def list_my_orders(context: Context) -> ToolOutput:
+        """List the customer's own latest orders, newest first. Use it when they give no order number."""
+        if (customer := context.customer.shop) is None:
+            return NO_ORDER_DATA
+        try:
+            found = await orders.list_orders(customer)
+        except ShopUnavailable:
+            raise ToolProblem(SHOP_SILENT) from None
+        listed: dict[str, Any] = {"orders": [_told_briefly(order) for order in found[:LISTED]]}
+        if len(found) > LISTED:
+            listed["older_orders_not_listed"] = len(found) - LISTED
+        return ToolOutput(listed)
+
+    return (lookup_order, list_my_orders)
+
+
+async def _ask(orders: OrderBackend, customer: ShopCustomer, order_id: str) -> Order | None:
+    try:
+        return await orders.get_order(customer, order_id)
+    except ShopUnavailable:
+        raise ToolProblem(SHOP_SILENT) from None
+
+
+def _told(order: Order) -> Mapping[str, Any]:
+    """The order as the model reads it; empty fields are left out."""
+    told: dict[str, Any] = {
+        "order": order.id,
+        "status": order.status,
+        "payment": order.payment,
+        "placed": day(order.placed_at),
+        "total": str(order.total),
+        "articles": [_article(line) for line in order.lines[:LINES_SHOWN]],
+        "more_articles": max(0, len(order.lines) - LINES_SHOWN),
+        "parcels": [
+            {"tracking_number": parcel.tracking_number, "carrier": parcel.carrier}
+            for parcel in order.parcels[:PARCELS_SHOWN]
+        ],
+        "more_parcels": max(0, len(order.parcels) - PARCELS_SHOWN),
+        "ships_to": order.ships_to,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _article(line: OrderLine) -> Mapping[str, Any]:
+    return {"title": line.title, "quantity": line.quantity, "price_each": str(line.unit_price)}
+
+
+def _told_briefly(order: Order) -> Mapping[str, Any]:
+    told = {
+        "order": order.id,
+        "status": order.status,
+        "placed": day(order.placed_at),
+        "total": str(order.total),
+        "first_article": order.lines[0].title[:60] if order.lines else "",
+        "more_articles": max(0, len(order.lines) - 1),
+        "tracking_numbers": [parcel.tracking_number for parcel in order.parcels[:2]],
+        "more_parcels": max(0, len(order.parcels) - 2),
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def day(at: datetime) -> str:
+    """A date that reads the same everywhere: 20 Nov 2026."""
+    return f"{at.day} {at:%b %Y}"
+
+
+def minute(at: datetime) -> str:
+    """A moment: 20 Nov 2026, 14:05 UTC."""
+    return f"{day(at)}, {at:%H:%M} UTC"

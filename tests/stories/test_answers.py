@@ -1,0 +1,138 @@
+"""A customer asks, and reads an answer."""
+
+import re
+
+import pytest
+
+from tests.stories.world import Json, Seen, World, is_app, seen_in
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+def has_sources(seen: Seen) -> bool:
+    return "https://help.example.com/" in seen.text
+
+
+async def test_a_question_is_answered_from_the_help_pages_with_its_source(world: World) -> None:
+    asked = await world.customer.says("How many days do I have to return an item?")
+    answer = await world.customer.reads(asked, having=has_sources)
+    assert "30 days" in answer.text
+    assert {"esc.customer"} <= answer.buttons.keys()
+
+
+async def test_an_answer_is_streamed_and_not_only_posted(world: World) -> None:
+    asked = await world.customer.says("How long does standard shipping take?")
+    answer = await world.customer.reads(asked, having=has_sources)
+    calls = [entry["name"] for entry in await world.log("call")]
+    assert answer.raw["stream"]["state"] == "completed"
+    assert "chat.startStream" in calls
+    assert "assistant.threads.setStatus" in calls
+
+
+async def test_an_order_is_looked_up_and_then_its_parcel_in_the_customers_language(world: World) -> None:
+    asked = await world.customer.says("Status pesanan saya nomor ORD-12345 udah sampe mana?")
+    answer = await world.customer.reads(asked)
+    assert list(answer.tasks.values()) == ["complete", "complete"]
+    assert "1Z999AA10123456784" in answer.text
+    assert re.search(r"\b(pesanan|paket|dikirim|perjalanan)\b", answer.text, re.IGNORECASE)
+    used = called_in((await world.model_requests())[-1])
+    assert used.index("lookup_order") < used.index("check_shipping")
+
+
+async def test_several_orders_are_looked_up_together(world: World) -> None:
+    asked = await world.customer.says("What is the status of ORD-12345 and ORD-67890?")
+    answer = await world.customer.reads(asked)
+    assert "ORD-12345" in answer.text
+    assert "ORD-67890" in answer.text
+
+
+async def test_somebody_elses_order_and_none_at_all_get_the_same_words(world: World) -> None:
+    foreign = await world.other_customer.says("Where is order ORD-12345?")
+    missing = await world.other_customer.says("Where is order ORD-99999?")
+    answers = [(await world.other_customer.reads(asked)).text for asked in (foreign, missing)]
+    assert answers[0].replace("ORD-12345", "…") == answers[1].replace("ORD-99999", "…")
+    assert "1Z999AA10123456784" not in "".join(answers)
+
+
+@pytest.mark.parametrize("who", ["guest", "stranger"])
+async def test_who_is_no_full_member_gets_no_order_data(world: World, who: str) -> None:
+    person = getattr(world, who)
+    asked = await person.says("Where is order ORD-12345?")
+    answer = await person.reads(asked)
+    assert "1Z999AA10123456784" not in answer.text
+
+
+async def test_order_data_asked_for_in_a_channel_goes_to_the_direct_messages(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK> where is my order ORD-12345?", to="C0SUPPORT")
+    public = await world.customer.reads(asked, having=lambda seen: "direct message" in seen.text)
+    private = await world.until(
+        lambda state: next((seen for seen in in_channel(state, world.customer.direct) if "1Z999" in seen.text), None),
+        what="the private answer",
+        channel=world.customer.direct,
+    )
+    assert "ORD-12345" in private.text
+    in_public = "".join(seen.text for seen in await world.posts("C0SUPPORT"))
+    assert "1Z999" not in in_public
+    assert "UPS" not in in_public
+    assert public.channel == "C0SUPPORT"
+
+
+async def test_a_mention_is_answered_once_in_its_thread(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK> which payment methods do you take?", to="C0SUPPORT")
+    answer = await world.customer.reads(asked, having=has_sources)
+    follow_up = await world.customer.says("And can I pay by invoice?", to=asked)
+    await world.customer.reads(asked, after=follow_up.ts)
+    answers = [seen for seen in await world.posts("C0SUPPORT") if seen.thread_ts == asked.ts]
+    assert len(answers) == 2
+    assert answers[0].ts == answer.ts
+
+
+async def test_people_who_talk_to_each_other_are_left_alone(world: World) -> None:
+    chatter = await world.customer.says("Did anybody try the new colour?", to="C0GENERAL")
+    await world.other_customer.says("Yes, I love it", to=chatter)
+    asked = await world.customer.says("<@U0FRONTDESK> how long is the warranty?", to="C0SUPPORT")
+    await world.customer.reads(asked)
+    assert await world.posts("C0GENERAL") == []
+
+
+async def test_thanks_gets_a_word_and_no_footer(world: World) -> None:
+    asked = await world.customer.says("Thanks a lot!")
+    answer = await world.customer.reads(asked)
+    assert answer.buttons == {}
+
+
+async def test_what_the_pages_do_not_hold_is_not_made_up(world: World) -> None:
+    asked = await world.customer.says("What is the boiling point of tungsten at high altitude?")
+    answer = await world.customer.reads(asked)
+    assert "couldn't find" in answer.text
+    assert {"esc.accept", "esc.decline"} <= answer.buttons.keys()
+    await world.customer.presses(answer, "esc.accept")
+    case = await world.customer.reads(asked, after=answer.ts)
+    assert "FD-" in case.text
+
+
+async def test_two_quick_messages_in_a_thread_are_answered_in_order(world: World) -> None:
+    first = await world.customer.says("How do I pay with a gift card?")
+    await world.customer.says("And how long is it valid?", to=first)
+    one = await world.customer.reads(first)
+    two = await world.customer.reads(first, after=one.ts)
+    assert one.ts < two.ts
+    assert len([seen for seen in await world.posts(first.channel) if seen.thread_ts == first.ts]) == 2
+
+
+async def test_feedback_is_kept(world: World) -> None:
+    asked = await world.customer.says("Can I change the delivery address of an order?")
+    answer = await world.customer.reads(asked, having=has_sources)
+    press = {"user": world.customer.user, "channel": answer.channel, "ts": answer.ts, "action_id": "fb"}
+    turn = answer.buttons["esc.customer"]
+    assert (await world.act("click", {**press, "value": f"{turn}/up"}))["ok"]
+
+
+def in_channel(state: Json, channel: str) -> list[Seen]:
+    return [seen for seen in seen_in(state, channel) if is_app(seen) and seen.is_done]
+
+
+def called_in(request: Json) -> list[str]:
+    """The tools that an assistant message of the request had called."""
+    messages = request["body"]["messages"]
+    return [call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()]

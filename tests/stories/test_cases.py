@@ -1,0 +1,199 @@
+"""A person takes over: the card, the relay, the end."""
+
+import asyncio
+import re
+
+import pytest
+
+from tests.stories.world import Json, Person, Post, Seen, World, is_app, seen_in
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def open_case(world: World, who: Person, text: str = "I want to talk to a real person") -> tuple[Post, Seen, str]:
+    """The customer's thread, the card, the reference."""
+    asked = await who.says(text)
+    told = await who.reads(asked, having=lambda seen: "FD-" in seen.text)
+    ref = re.search(r"FD-\d+", told.text)
+    assert ref is not None
+    return asked, await world.card(having=ref[0]), ref[0]
+
+
+def in_thread_of(card: Seen) -> Post:
+    return Post(card.channel, card.ts, card.ts)
+
+
+async def test_a_wish_for_a_person_becomes_one_case_without_asking_the_model(world: World) -> None:
+    before = len(await world.model_requests())
+    asked, card, ref = await open_case(world, world.customer)
+    assert world.customer.user in card.text
+    assert "asked for a person" in card.text
+    opener = await world.staff.reads(in_thread_of(card))
+    transcript = await world.staff.reads(in_thread_of(card), after=opener.ts)
+    assert "I want to talk to a real person" in transcript.text
+    again = await world.customer.says("hello? a person please", to=asked)
+    relayed = await world.staff.reads(in_thread_of(card), having=lambda seen: "hello? a person please" in seen.text)
+    assert relayed.ts > transcript.ts
+    assert again.ts
+    cards = [seen for seen in await world.posts("C0AGENTS") if ref in seen.text and seen.ts == seen.thread_ts]
+    assert len(cards) == 1
+    assert len(await world.model_requests()) == before
+
+
+async def test_the_button_under_an_answer_opens_a_case(world: World) -> None:
+    asked = await world.customer.says("How long does standard shipping take?")
+    answer = await world.customer.reads(asked, having=lambda seen: "esc.customer" in seen.buttons)
+    await world.customer.presses(answer, "esc.customer")
+    told = await world.customer.reads(asked, after=answer.ts)
+    assert "FD-" in told.text
+
+
+async def test_a_case_is_claimed_answered_and_resolved(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer, "Let me speak to a human, my parcel is broken")
+    await world.staff.presses(card, "case.claim")
+    joined = await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
+    claimed = await world.until(
+        lambda state: next(
+            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
+        ),
+        what="the claimed card",
+        channel="C0AGENTS",
+    )
+    assert claimed.ts == card.ts
+
+    await world.staff.says("I am so sorry. A new one is on its way.", to=in_thread_of(card))
+    reply = await world.customer.reads(asked, after=joined.ts)
+    assert "A new one is on its way" in reply.text
+    assert "Agent A" in reply.text
+
+    requests = len(await world.model_requests())
+    await world.customer.says("Thank you so much", to=asked)
+    mirrored = await world.staff.reads(in_thread_of(card), having=lambda seen: "Thank you so much" in seen.text)
+    assert "Customer A" in mirrored.text
+    assert len(await world.model_requests()) == requests
+
+    await world.staff.presses(claimed, "case.resolve")
+    solved = await world.customer.reads(asked, after=reply.ts)
+    assert {f"csat.{score}" for score in range(1, 6)} <= solved.buttons.keys()
+    await world.customer.presses(solved, "csat.5")
+
+    question = await world.customer.says("How many days do I have to return an item?", to=asked)
+    answer = await world.customer.reads(asked, after=question.ts)
+    assert "30 days" in answer.text
+
+
+async def test_the_delivered_reply_is_marked(world: World) -> None:
+    _, card, _ = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    said = await world.staff.says("Hello, how can I help?", to=in_thread_of(card))
+    await world.until(
+        lambda state: next(
+            (
+                message
+                for message in state["messages"]["C0AGENTS"]
+                if message["ts"] == said.ts
+                and any(mark["name"] == "outbox_tray" for mark in message.get("reactions", ()))
+            ),
+            None,
+        ),
+        what="the tray on the reply",
+        channel="C0AGENTS",
+    )
+
+
+async def test_notes_and_other_peoples_words_stay_inside(world: World) -> None:
+    asked, card, _ = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    joined = await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
+    await world.staff.says("// looks like a regular complainer", to=in_thread_of(card))
+    await world.other_staff.says("I had this one last week", to=in_thread_of(card))
+    await world.staff.says("Here I am.", to=in_thread_of(card))
+    reply = await world.customer.reads(asked, after=joined.ts)
+    assert "Here I am." in reply.text
+    everything = "".join(seen.text for seen in await world.posts(asked.channel))
+    assert "complainer" not in everything
+    assert "last week" not in everything
+
+
+async def test_of_two_who_claim_one_wins_and_the_other_is_told(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await asyncio.gather(world.staff.presses(card, "case.claim"), world.other_staff.presses(card, "case.claim"))
+    await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
+    whispers = await world.until(
+        lambda state: [each for each in state["ephemerals"] if ref in str(each)] or None, what="the loser's note"
+    )
+    assert len(whispers) == 1
+    assert (
+        len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts and "joined" in seen.text])
+        == 1
+    )
+
+
+async def test_a_reply_to_an_unclaimed_case_is_held_until_somebody_claims(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.says("Let me look into this.", to=in_thread_of(card))
+    prompt = await world.until(
+        lambda state: next((each for each in state["ephemerals"] if f"{ref}/" in str(each)), None), what="the prompt"
+    )
+    seen = Seen(prompt["channel"], prompt["ts"], prompt.get("thread_ts", ""), "", prompt)
+    await world.staff.presses(seen, "relay.claim_send")
+    reply = await world.customer.reads(asked, having=lambda seen: "Let me look into this." in seen.text)
+    assert "Agent A" in reply.text
+
+
+async def test_a_customer_who_changes_their_mind_has_the_assistant_back(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    told = await world.customer.reads(asked, having=lambda seen: "esc.cancel" in seen.buttons)
+    await world.customer.presses(told, "esc.cancel")
+    back = await world.customer.reads(asked, after=told.ts)
+    question = await world.customer.says("How long does standard shipping take?", to=asked)
+    answer = await world.customer.reads(asked, after=question.ts)
+    assert "days" in answer.text
+    assert "FD-" not in back.text
+    struck = next(seen for seen in await world.posts("C0AGENTS") if seen.ts == card.ts)
+    assert "case.claim" not in struck.buttons
+    assert ref in struck.text
+
+
+async def test_a_solved_case_that_is_not_solved_waits_again(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
+    claimed = await world.until(
+        lambda state: next(
+            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
+        ),
+        what="the claimed card",
+        channel="C0AGENTS",
+    )
+    await world.staff.presses(claimed, "case.resolve")
+    solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
+    await world.customer.presses(solved, "case.reopen")
+    await world.customer.reads(asked, after=solved.ts)
+    await world.until(
+        lambda state: next(
+            (seen for seen in app_posts(state) if seen.ts == card.ts and "case.claim" in seen.buttons), None
+        ),
+        what="the card to wait again",
+        channel="C0AGENTS",
+    )
+
+
+async def test_a_customer_who_forges_a_staff_press_gets_nowhere(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    forged = {
+        "user": world.customer.user,
+        "channel": card.channel,
+        "ts": card.ts,
+        "action_id": "case.claim",
+        "value": ref,
+    }
+    with pytest.raises(AssertionError):
+        await world.act("click", forged)
+    await world.staff.presses(card, "case.claim")
+    joined = await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
+    assert "Agent A" in joined.text
+
+
+def app_posts(state: Json) -> list[Seen]:
+    return [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen)]

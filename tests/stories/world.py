@@ -1,0 +1,364 @@
+"""The demo world as a test sees it: people who write, read and press; the model and the shop that can be scripted.
+
+async with open_world(tmp_path) as world:
+    asked = await world.customer.says("Where is ORD-1001?")
+    answer = await world.customer.reads(asked)
+    assert "on its way" in answer.text
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import aiohttp
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 30.0
+"""Seconds that anything here may take; generous, since machines are slow at times."""
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A message somewhere."""
+
+    channel: str
+    ts: str
+    thread_ts: str
+
+    @classmethod
+    def of(cls, channel: str, message: Json) -> "Post":
+        return cls(channel, message["ts"], message.get("thread_ts") or message["ts"])
+
+
+@dataclass(frozen=True, slots=True)
+class Seen(Post):
+    """A message as it is shown."""
+
+    text: str
+    """The text with the words of every block and streamed part."""
+    raw: Json = field(repr=False)
+
+    @property
+    def blocks(self) -> list[Json]:
+        """The message's blocks, streamed ones included."""
+        stream = self.raw.get("stream") or {}
+        streamed = [block for part in stream.get("parts", ()) for block in part.get("blocks", ())]
+        return [*(self.raw.get("blocks") or ()), *streamed]
+
+    @property
+    def tasks(self) -> dict[str, str]:
+        """The progress cards, title -> status."""
+        parts = (self.raw.get("stream") or {}).get("parts", ())
+        return {part["title"]: part["status"] for part in parts if part["type"] == "task"}
+
+    @property
+    def buttons(self) -> dict[str, str]:
+        """The buttons, action id -> value."""
+        found: dict[str, str] = {}
+        for element in _walk(self.blocks):
+            if element.get("type") == "button":
+                found[element["action_id"]] = element.get("value", "")
+        return found
+
+    @property
+    def is_done(self) -> bool:
+        return self.raw.get("streaming_state") != "in_progress"
+
+
+class Person:
+    """Somebody in the workspace."""
+
+    def __init__(self, world: "World", user: str, direct: str) -> None:
+        self._world = world
+        self.user = user
+        self.direct = direct
+        """The person's direct messages with the app."""
+
+    async def says(self, text: str, *, to: Post | str | None = None) -> Post:
+        """Write: to the app directly, into a channel, or as a reply in a post's thread."""
+        channel, thread_ts = (to.channel, to.thread_ts) if isinstance(to, Post) else (to or self.direct, None)
+        body = {"user": self.user, "channel": channel, "text": text, "thread_ts": thread_ts}
+        sent = await self._world.act("send", body)
+        return Post(channel, sent["ts"], thread_ts or sent["ts"])
+
+    async def reads(self, thread: Post, *, having: Callable[[Seen], bool] = lambda seen: True, after: str = "") -> Seen:
+        """The app's first finished message in the thread, newer than `after` (or the post), that is wanted."""
+        newer = after or thread.ts
+
+        def find(state: Json) -> Seen | None:
+            for seen in seen_in(state, thread.channel):
+                if (
+                    seen.thread_ts == thread.thread_ts
+                    and seen.ts > newer
+                    and seen.is_done
+                    and is_app(seen)
+                    and having(seen)
+                ):
+                    return seen
+            return None
+
+        return await self._world.until(find, what=f"a message of the app in {thread.channel}", channel=thread.channel)
+
+    async def presses(self, seen: Seen, action_id: str) -> None:
+        """Press a button of a message."""
+        value = seen.buttons.get(action_id)
+        assert value is not None, f"no button {action_id} on: {seen.text} {seen.buttons}"
+        body = {"user": self.user, "channel": seen.channel, "ts": seen.ts, "action_id": action_id, "value": value}
+        await self._world.act("click", body)
+
+    async def runs(self, command: str, *, channel: str = "C0AGENTS") -> str:
+        """Run a slash command; the newest thing that only this person sees."""
+        before = len(await self.whispers())
+        name, _, text = command.partition(" ")
+        await self._world.act("command", {"user": self.user, "channel": channel, "command": name, "text": text})
+
+        def find(state: Json) -> str | None:
+            whispers = [each for each in state["ephemerals"] if each["user"] == self.user]
+            return whispers[-1]["text"] if len(whispers) > before else None
+
+        return await self._world.until(find, what=f"an answer to {command}")
+
+    async def whispers(self) -> list[Json]:
+        """Everything that only this person sees, oldest first."""
+        return [each for each in (await self._world.state())["ephemerals"] if each["user"] == self.user]
+
+
+@dataclass(slots=True)
+class World:
+    """A running demo world."""
+
+    http: aiohttp.ClientSession
+    ready: Json
+    data: Path
+    process: asyncio.subprocess.Process
+
+    @property
+    def customer(self) -> Person:
+        """Customer A, a full member with orders."""
+        return Person(self, "U0CUSTOMERA", "D0CUSTOMERA")
+
+    @property
+    def other_customer(self) -> Person:
+        """Customer B."""
+        return Person(self, "U0CUSTOMERB", "D0CUSTOMERB")
+
+    @property
+    def guest(self) -> Person:
+        return Person(self, "U0GUEST", "D0GUEST")
+
+    @property
+    def stranger(self) -> Person:
+        return Person(self, "U0STRANGER", "D0STRANGER")
+
+    @property
+    def staff(self) -> Person:
+        """Agent A."""
+        return Person(self, "U0AGENTA", "D0AGENTA")
+
+    @property
+    def other_staff(self) -> Person:
+        """Agent B."""
+        return Person(self, "U0AGENTB", "D0AGENTB")
+
+    async def act(self, what: str, body: Json) -> Json:
+        """Do something as a person."""
+        return await self._post(f"{self._slack}/_local/act/{what}", body)
+
+    async def breaks(self, **fault: Any) -> None:
+        """Break something in Slack; see demo/slack/local.py."""
+        await self._post(f"{self._slack}/_local/fault", fault)
+
+    async def state(self, channel: str | None = None) -> Json:
+        """What can be seen, everywhere or in one channel."""
+        query = {"secret": self._secret} | ({"channel": channel} if channel else {})
+        async with self.http.get(f"{self._slack}/_local/state", params=query) as response:
+            state: Json = await response.json()
+            return state
+
+    async def log(self, kind: str) -> list[Json]:
+        """The workspace's log of one kind."""
+        query = {"secret": self._secret, "kind": kind}
+        async with self.http.get(f"{self._slack}/_local/log", params=query) as response:
+            entries: list[Json] = (await response.json())["entries"]
+            return entries
+
+    async def posts(self, channel: str) -> list[Seen]:
+        """The app's messages in a channel, oldest first."""
+        return [seen for seen in seen_in(await self.state(channel), channel) if is_app(seen)]
+
+    async def card(self, *, after: str = "0", having: str = "") -> Seen:
+        """The newest case card in the agent channel, with these words."""
+
+        def find(state: Json) -> Seen | None:
+            found = [
+                seen
+                for seen in seen_in(state, "C0AGENTS")
+                if is_app(seen) and seen.ts == seen.thread_ts and seen.ts > after and having in seen.text
+            ]
+            return found[-1] if found else None
+
+        return await self.until(find, what="a case card", channel="C0AGENTS")
+
+    async def until(self, find: Callable[[Json], T | None], *, what: str, channel: str | None = None) -> T:
+        """Look again at every change until `find` finds something."""
+        async with asyncio.timeout(PATIENCE):
+            try:
+                while True:
+                    state = await self.state(channel)
+                    found = find(state)
+                    if found is not None:
+                        return found
+                    query = {"secret": self._secret, "after": str(state["n"]), "timeout": "5"}
+                    async with self.http.get(f"{self._slack}/_local/changes", params=query) as response:
+                        await response.read()
+            except asyncio.CancelledError:
+                shown = [seen.text for seen in seen_in(await self.state(channel), channel)] if channel else []
+                raise AssertionError(f"never seen: {what}; there is: {shown[-6:]}\n{self.bot_log()[-3000:]}") from None
+
+    async def model_says(self, *rounds: Json) -> None:
+        """Script the model's next rounds, in place of what was scripted before; see demo/model/script.py."""
+        await self._model("DELETE", "script")
+        await self._model("POST", "script", {"rounds": list(rounds)})
+
+    async def model_requests(self) -> list[Json]:
+        """Every request that the model has seen."""
+        requests: list[Json] = (await self._model("GET", "requests"))["requests"]
+        return requests
+
+    async def shop_breaks(self, **fault: Any) -> None:
+        """Break something in the shop; see demo/shop/server.py."""
+        shop = self.ready["shop"]
+        headers = {"Authorization": f"Bearer {shop['token']}"}
+        async with self.http.post(f"{shop['url']}/_local/fault", json=fault, headers=headers) as response:
+            assert response.status == 200, await response.text()
+
+    async def bot(self, what: str) -> None:
+        """`kill`, `stop` or `restart` the product."""
+        await self._post(f"{self._slack}/_world/{what}", {})
+
+    def bot_log(self) -> str:
+        """The product's log so far."""
+        return "\n".join(path.read_text("utf-8") for path in sorted(self.data.rglob("*.log")))
+
+    @property
+    def _slack(self) -> str:
+        return str(self.ready["slack"]["url"])
+
+    @property
+    def _secret(self) -> str:
+        return str(self.ready["slack"]["secret"])
+
+    async def _model(self, method: str, what: str, body: Json | None = None) -> Json:
+        model = self.ready["model"]
+        headers = {"Authorization": f"Bearer {model['key']}"}
+        async with self.http.request(method, f"{model['local']}/{what}", json=body, headers=headers) as response:
+            assert response.status == 200, await response.text()
+            answer: Json = await response.json()
+            return answer
+
+    async def _post(self, url: str, body: Json) -> Json:
+        async with self.http.post(url, json=body, params={"secret": self._secret}) as response:
+            answer: Json = await response.json()
+            assert response.status == 200, f"{url}: {answer}"
+            return answer
+
+
+@asynccontextmanager
+async def open_world(
+    folder: Path, *, kb: Path | None = None, env: dict[str, str] | None = None
+) -> AsyncIterator[World]:
+    """Start the world as a user would, and leave no process behind."""
+    arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder)]
+    arguments += ["--kb", str(kb)] if kb else []
+    arguments += [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "demo", *arguments, cwd=ROOT, env=surroundings, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as http:
+            line = await process.stdout.readline()
+            assert line, "the world did not start"
+        async with aiohttp.ClientSession() as http:
+            yield World(http, json.loads(line), folder, process)
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.wait(), PATIENCE)
+
+
+def product_environment(world: World, data: Path) -> dict[str, str]:
+    """The documented variables, as the world sets them."""
+    return {
+        **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
+        "PYTHONPATH": str(ROOT),
+        "SLACK_BOT_TOKEN": world.ready["slack"]["bot_token"],
+        "SLACK_APP_TOKEN": world.ready["slack"]["app_token"],
+        "SLACK_API_URL": world.ready["slack"]["api_url"],
+        "AGENT_CHANNEL": "C0AGENTS",
+        "OPENAI_API_KEY": "none",
+        "OPENAI_BASE_URL": world.ready["model"]["url"],
+        "DATA_DIR": str(data),
+        "PORT": "0",
+    }
+
+
+async def run_product(environment: dict[str, str], *arguments: str) -> tuple[int, str]:
+    """Run the product until it ends by itself; its exit status and what it said."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-m",
+        "bot",
+        *arguments,
+        env=environment,
+        cwd="/",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    async with asyncio.timeout(60):
+        output, _ = await process.communicate()
+    return process.returncode or 0, output.decode()
+
+
+def seen_in(state: Json, channel: str) -> list[Seen]:
+    """The messages of a channel as they are shown, oldest first."""
+    messages = sorted(state["messages"].get(channel, ()), key=lambda message: message["ts"])
+    return [
+        Seen(channel, message["ts"], message.get("thread_ts") or message["ts"], _text(message), message)
+        for message in messages
+        if message.get("subtype") != "message_deleted"
+    ]
+
+
+def is_app(seen: Seen) -> bool:
+    """Whether the app wrote it."""
+    return bool(seen.raw.get("bot_id"))
+
+
+def _text(message: Json) -> str:
+    parts = (message.get("stream") or {}).get("parts", ())
+    streamed = "".join(part.get("text", "") for part in parts if part["type"] == "markdown")
+    blocks = [*(message.get("blocks") or ()), *(block for part in parts for block in part.get("blocks", ()))]
+    words = " ".join(str(element["text"]) for element in _walk(blocks) if isinstance(element.get("text"), str))
+    return f"{streamed or message.get('text', '')}\n{words}"
+
+
+def _walk(value: Any) -> list[Json]:
+    """Every JSON object inside, outermost first."""
+    if isinstance(value, list):
+        return [found for each in value for found in _walk(each)]
+    if isinstance(value, dict):
+        return [value, *(found for each in value.values() for found in _walk(each))]
+    return []
