@@ -1,0 +1,48 @@
+"""README and docs point at what exists: files, folders, make targets."""
+
+import re
+
+import pytest
+
+from tests.contracts.tree import ROOT, read
+
+pytestmark = pytest.mark.contract
+
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if path.is_file()
+)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+FENCE = re.compile(r"^```[a-z]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_within_the_repository_lead_somewhere(document: str) -> None:
+    folder = (ROOT / document).parent
+    targets = [link.partition("#")[0] for link in LINK.findall(read(document)) if "://" not in link]
+    assert [target for target in targets if target and not (folder / target).exists()] == []
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ".ci/run"])
+def test_make_targets_that_are_spoken_of_exist(document: str) -> None:
+    targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
+    assert set(re.findall(r"(?:`|^\s*)make ([a-z-]+)", read(document), re.MULTILINE)) <= targets
+
+
+def test_the_map_of_the_tree_is_true_and_names_every_folder() -> None:
+    (block,) = [block for block in FENCE.findall(read("README.md")) if "handlers/" in block]
+    named: list[str] = []
+    folder = ""
+    for line in block.splitlines():
+        entries = re.split(r"\s{2,}", line.strip())[0].split(", ")
+        is_nested = line.startswith(" ")
+        named += [f"{folder}{entry}" if is_nested else entry for entry in entries]
+        folder = folder if is_nested else entries[0]
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    ignored = {line.strip("/") for line in read(".gitignore").splitlines()}
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    assert {f"{name}/" for name in folders - ignored} <= set(named)
+
+
+def test_the_decisions_are_numbered_without_gaps() -> None:
+    numbers = [int(path.name[:4]) for path in sorted((ROOT / "docs" / "decisions").glob("*.md"))]
+    assert numbers == list(range(1, len(numbers) + 1))

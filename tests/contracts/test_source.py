@@ -1,0 +1,135 @@
+"""House rules that neither ruff nor mypy nor import-linter can see."""
+
+import ast
+import configparser
+import re
+
+import pytest
+
+from tests.contracts.tree import ROOT, Source, calls, imports, product_files, read, sources
+
+pytestmark = pytest.mark.contract
+
+TALKS_ON_STANDARD_OUTPUT = {"bot/cli.py", "knowledge/build.py"}
+"""The two programs; the builder reports in JSON lines."""
+RUNS_SQL = {"execute", "executemany", "executescript", "exec_driver_sql"}
+DANGEROUS_MODULES = {"dill", "marshal", "pickle", "shelve"}
+DANGEROUS_CALLS = {"eval", "exec", "full_load", "unsafe_load"}
+
+
+def test_the_product_does_not_know_the_demo() -> None:
+    word = re.compile(r"\bdemos?\b", re.IGNORECASE)
+    texts = {name: (ROOT / name).read_bytes().decode("utf-8", "replace") for name in product_files()}
+    assert [name for name, text in texts.items() if word.search(text) or word.search(name)] == []
+
+
+def test_sql_is_never_put_together_from_values() -> None:
+    built = [
+        source.at(node)
+        for source in sources()
+        for node, name in calls(source)
+        if (name in RUNS_SQL or _is_sql_text(source, name)) and node.args and not _is_fixed(node.args[0])
+    ]
+    assert built == []
+
+
+def _is_sql_text(source: Source, name: str) -> bool:
+    """SQLAlchemy's `text`; elsewhere the word means other things."""
+    return name == "text" and source.name.startswith("bot/store/")
+
+
+def _is_fixed(argument: ast.expr) -> bool:
+    """A constant or a name, and no string put together here but of constants and of one `?` for each value."""
+    match argument:
+        case ast.BinOp() | ast.Call(func=ast.Attribute(attr="format" | "format_map" | "replace" | "join")):
+            return False
+        case ast.JoinedStr(values=parts):
+            return all(_is_harmless(part.value) for part in parts if isinstance(part, ast.FormattedValue))
+        case _:
+            return True
+
+
+def _is_harmless(value: ast.expr) -> bool:
+    match value:
+        case ast.Name(id=name):
+            return name.isupper()
+        case ast.Call(func=ast.Name(id="_marks")):
+            return True
+        case _:
+            return False
+
+
+def test_nothing_is_unpickled_evaluated_or_loaded_as_arbitrary_yaml() -> None:
+    found = [
+        source.at(node) for source in sources() for node, name in imports(source) if _root(name) in DANGEROUS_MODULES
+    ]
+    for source in sources():
+        found += [source.at(node) for node, name in calls(source) if name in DANGEROUS_CALLS or _is_unsafe(node)]
+    assert found == []
+
+
+def _is_unsafe(call: ast.Call) -> bool:
+    """yaml.load, a shell, numpy's pickles."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="yaml"), attr="load" | "load_all"):
+            return True
+    return any(keyword.arg in ("shell", "allow_pickle") and not _is_false(keyword.value) for keyword in call.keywords)
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
+
+
+def test_only_programs_print() -> None:
+    printing = {source.name for source in sources() for _, name in calls(source) if name == "print"}
+    assert printing <= TALKS_ON_STANDARD_OUTPUT
+
+
+def test_imports_stand_at_the_top_but_for_the_command_line() -> None:
+    """Starting `frontdesk kb status` must not load Slack; everywhere else a local import hides a wrong layer."""
+    hidden = {
+        source.name
+        for source in sources()
+        for function in ast.walk(source.tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    assert hidden <= {"bot/cli.py"}
+    assert [source.name for source in sources() if "TYPE_CHECKING" in source.text] == []
+
+
+def test_chromadb_has_one_door() -> None:
+    """Its import takes a second, so the door loads it by name when it is needed; import-linter cannot see that."""
+
+    def loads(source: Source) -> bool:
+        by_statement = any(_root(name) == "chromadb" for _, name in imports(source))
+        return by_statement or bool(re.search(r"import_module\(\s*[\"']chromadb", source.text))
+
+    assert [source.name for source in sources() if loads(source)] == ["knowledge/vectors.py"]
+
+
+def test_outside_the_store_sqlalchemy_lends_a_type_and_nothing_else() -> None:
+    lent = {
+        (source.name, name)
+        for source in sources()
+        for _, name in imports(source)
+        if _root(name) in ("sqlalchemy", "alembic") and not source.name.startswith("bot/store/")
+    }
+    assert {name for _, name in lent} <= {"sqlalchemy.ext.asyncio.AsyncConnection"}
+
+
+def test_every_part_of_the_product_has_its_place_in_the_layers() -> None:
+    contracts = configparser.ConfigParser()
+    contracts.read_string(read(".importlinter"))
+    placed = set(re.split(r"[\s|]+", contracts["importlinter:contract:layers"]["layers"].strip()))
+    parts = {path.stem for path in (ROOT / "bot").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert {f"bot.{part}" for part in parts - {"__init__", "__main__"}} | {"handlers", "knowledge"} == placed
+
+
+def test_every_module_says_what_it_holds() -> None:
+    assert [source.name for source in sources() if source.text.strip() and not ast.get_docstring(source.tree)] == []
+
+
+def _root(name: str) -> str:
+    return name.partition(".")[0]
