@@ -178,4 +178,4 @@ def _transcript(case: Case, lines: Iterable[Line]) -> str:
 
 def _quote(text: str) -> str:
     shown = text if len(text) <= 600 else text[:600] + " …"
-    return "\n".join(f">{line}" for line in shown.splitlines())
+    return "\n".join(f">{line.removeprefix('&gt;').removeprefix('>').lstrip()}" for line in shown.splitlines())

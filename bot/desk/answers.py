@@ -6,7 +6,6 @@ Evidence         what a turn has found so far, and which pages its answer used
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated
@@ -21,10 +20,11 @@ SEARCH = "search_knowledge"
 """The search tool's name."""
 SOURCES = 3
 """Pages named under an answer, at the most."""
-USED_SHARE = 0.28
-"""A page counts as used when this share of the answer's words stands in its passage."""
+USED_SHARE = 0.08
+"""A page counts as used when this share of the answer's word triples stands in its passage."""
 
-_WORD = re.compile(r"\w{3,}")
+_WORD = re.compile(r"\w+")
+_MARK = re.compile(r"<\s*(/?)\s*passage", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -35,13 +35,14 @@ class Evidence:
     """Every passage the model was given, by chunk id."""
     facts: bool = False
     """A tool other than the search has found something."""
-    in_vain: bool = False
-    """The agent has searched the pages again and found nothing."""
+    searched: bool | None = None
+    """Whether the agent's own search found something; None when it has not searched. After a restart this is
+    known though the passages of a search that is not repeated are not."""
 
     @property
     def found(self) -> bool:
         """True when an answer would rest on something."""
-        return self.facts or bool(self.hits)
+        return self.facts or bool(self.hits) or self.searched is True
 
     def add(self, findings: Findings) -> None:
         """Take in what a search found, unless it is below the base's floor."""
@@ -50,13 +51,12 @@ class Evidence:
 
     def sources(self, answer: str) -> list[Hit]:
         """The pages that the answer used, best first, each once."""
-        words = _words(answer)
-        scored = sorted(((_overlap(words, hit), hit) for hit in self.hits.values()), key=lambda pair: -pair[0])
-        used: dict[str, Hit] = {}
-        for share, hit in scored:
-            if share >= USED_SHARE or (not self.facts and not used and share > 0):
-                used.setdefault(hit.url or hit.title, hit)
-        return list(used.values())[:SOURCES]
+        shares = {hit.chunk_id: _share(answer, hit) for hit in self.hits.values()}
+        ranked = sorted(self.hits.values(), key=lambda hit: shares[hit.chunk_id], reverse=True)
+        used = [hit for hit in ranked if shares[hit.chunk_id] >= USED_SHARE]
+        if not used and not self.facts:
+            used = list(self.hits.values())[:1]
+        return list({hit.url or hit.title: hit for hit in reversed(used)}.values())[::-1][:SOURCES]
 
 
 def passages_text(findings: Findings, *, today: date) -> str:
@@ -108,20 +108,24 @@ def place(hit: Hit) -> str:
 def _passage(number: int, hit: Hit) -> str:
     title = place(hit)
     updated = f' updated="{hit.last_updated}"' if hit.last_updated else ""
-    return f'<passage number="{number}" title="{_attribute(title)}"{updated}>\n{hit.text}\n</passage>'
+    return f'<passage number="{number}" title="{_attribute(title)}"{updated}>\n{_body(hit.text)}\n</passage>'
+
+
+def _body(text: str) -> str:
+    """A passage's words, which cannot end the passage."""
+    return _MARK.sub(r"(\1passage", text)
 
 
 def _attribute(text: str) -> str:
     return text.replace('"', "'").replace("<", "(").replace(">", ")").replace("\n", " ")
 
 
-def _words(text: str) -> set[str]:
-    return {word.lower() for word in _WORD.findall(text)}
+def _share(answer: str, hit: Hit) -> float:
+    """The share of the answer's word triples that the passage holds; a shared subject alone gives none."""
+    said = _triples(answer)
+    return len(said & _triples(f"{hit.heading} {hit.text}")) / len(said) if said else 0.0
 
 
-def _overlap(answer: Iterable[str], hit: Hit) -> float:
-    """The share of the answer's words that the passage holds."""
-    words = set(answer)
-    if not words:
-        return 0.0
-    return len(words & _words(f"{hit.title} {hit.heading} {hit.text}")) / len(words)
+def _triples(text: str) -> set[tuple[str, ...]]:
+    words = [word.lower() for word in _WORD.findall(text)]
+    return set(zip(words, words[1:], words[2:], strict=False))

@@ -129,7 +129,7 @@ class Answers:
             return await self._keep(answered, "escalated")
         if outcome.ended == "failed":
             return await self._failed(answered)
-        found, in_vain = reply.evidence.found, reply.evidence.in_vain
+        found, in_vain = reply.evidence.found, reply.evidence.searched is False
         if not policy.may_stand(outcome.text, answered.question.text, evidence=found, searched_in_vain=in_vain):
             return await self._say_not_found(answered)
         if reply.withheld:

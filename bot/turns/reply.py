@@ -26,7 +26,6 @@ class Reply:
     shown: bool = False
     """True when some text of the answer has been written to the stream."""
     _held: list[str] = field(default_factory=list)
-    _paragraph: bool = False
 
     def emit(self, event: Event) -> None:
         """Show an event, or keep it back."""
@@ -55,16 +54,13 @@ class Reply:
         return self.private and not self.is_direct
 
     def _say(self, text: str) -> None:
-        if self._paragraph and (self.shown or self._held):
-            text = f"\n\n{text}"
-        self._paragraph = False
         self._held.append(text)
         if self.evidence.found:
             self.release()
 
     def _finished(self, event: ToolFinished) -> None:
-        self._paragraph = True
-        self.evidence.in_vain = self.evidence.in_vain or (event.name == SEARCH and not event.ok)
+        if event.name == SEARCH:
+            self.evidence.searched = self.evidence.searched or event.ok
         if event.ok and event.name not in (SEARCH, ESCALATE) and not event.name.startswith(HANDOVER):
             self.evidence.facts = True
         if self.evidence.found:

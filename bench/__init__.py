@@ -1,0 +1,1 @@
+"""Measurements, each a module whose last line of output is one JSON object."""

@@ -1,0 +1,139 @@
+"""What of a conversation the model gets to read: every call paired with its result, and within a size.
+
+`fit` runs before each request. It mends what a crash, a cancellation or a cut left behind, since a call without
+its result makes a provider refuse every later request of the thread.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.agent.messages import (
+    AgentMessage,
+    CustomerMessage,
+    Message,
+    StaffMessage,
+    SystemNote,
+    ToolCall,
+    ToolResult,
+)
+
+OLD_RESULT_LIMIT = 400
+"""Characters that remain of a tool result when room is short."""
+
+_SHORTENED = " [shortened]"
+_LEFT_OUT = SystemNote("Earlier messages of this conversation are left out here.")
+_LOST = "This call was interrupted. Whether it had an effect is not known."
+
+
+def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
+    """The conversation in about `characters`: older tool results shrink first, then the oldest messages go.
+
+    From the latest customer message on everything stays, so a turn that is large all by itself can exceed the
+    size. Calls are never separated from their results.
+    """
+    whole = repair(messages)
+    if _size(whole) > characters:
+        _shrink_results(whole, 0, _latest_round(whole), limit=OLD_RESULT_LIMIT, characters=characters)
+    if _size(whole) > characters:
+        whole = _without_oldest(whole, characters)
+    if _size(whole) > characters:
+        latest = _latest_round(whole)
+        room = characters - _size(whole[:latest])
+        share = max(OLD_RESULT_LIMIT, room // max(1, len(whole) - latest - 1))
+        _shrink_results(whole, latest, len(whole), limit=share, characters=characters)
+    return tuple(whole)
+
+
+def repair(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation, each call followed by exactly one result, in the order of the calls.
+
+    A call without a result gets one that says so, a result without a call goes, and so does an agent message that
+    says nothing. A sound conversation comes back as it is.
+    """
+    sound: list[Message] = []
+    for position, message in enumerate(messages):
+        match message:
+            case AgentMessage(calls=calls) if calls:
+                results = _results_after(messages, position)
+                first_of_id: dict[str, ToolCall] = {}
+                for call in calls:
+                    first_of_id.setdefault(call.id, call)
+                sound.append(replace(message, calls=tuple(first_of_id.values())))
+                sound.extend(results.get(call.id) or lost(call) for call in first_of_id.values())
+            case ToolResult():
+                pass  # stands behind its call already, or has none
+            case AgentMessage(text=text) if not text.strip():
+                pass
+            case _:
+                sound.append(message)
+    return sound
+
+
+def lost(call: ToolCall) -> ToolResult:
+    """The result of a call nobody knows the end of."""
+    return ToolResult(call.id, call.name, _LOST, ok=False)
+
+
+def _results_after(messages: Sequence[Message], position: int) -> dict[str, ToolResult]:
+    """The first result for each id before the next message with calls, where ids may begin anew."""
+    results: dict[str, ToolResult] = {}
+    for message in messages[position + 1 :]:
+        match message:
+            case ToolResult(call_id=call_id):
+                results.setdefault(call_id, message)
+            case AgentMessage(calls=calls) if calls:
+                break
+    return results
+
+
+def _latest_round(messages: Sequence[Message]) -> int:
+    """Where the calls begin whose results the model has not read yet; the end, if it has read them all."""
+    for position in range(len(messages) - 1, -1, -1):
+        match messages[position]:
+            case ToolResult():
+                continue
+            case AgentMessage(calls=calls) if calls:
+                return position
+            case _:
+                break
+    return len(messages)
+
+
+def _shrink_results(messages: list[Message], start: int, end: int, *, limit: int, characters: int) -> None:
+    """Shorten the results between start and end to `limit`, oldest first, until the whole fits."""
+    excess = _size(messages) - characters
+    for position in range(start, end):
+        message = messages[position]
+        if excess <= 0:
+            return
+        if isinstance(message, ToolResult) and len(message.content) > limit:
+            content = message.content[: limit - len(_SHORTENED)] + _SHORTENED
+            excess -= len(message.content) - len(content)
+            messages[position] = replace(message, content=content)
+
+
+def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
+    """Begin at the first message of a person from which on everything fits, at the latest with the last one."""
+    starts = [at for at, message in enumerate(messages) if isinstance(message, CustomerMessage | StaffMessage)]
+    size = _size(messages)
+    dropped = 0
+    for start in starts:
+        size -= _size(messages[dropped:start])
+        dropped = start
+        if size <= characters:
+            break
+    return [_LEFT_OUT, *messages[dropped:]] if dropped else messages
+
+
+def _size(messages: Sequence[Message]) -> int:
+    return sum(map(_characters, messages))
+
+
+def _characters(message: Message) -> int:
+    match message:
+        case ToolResult(content=content):
+            return len(content)
+        case AgentMessage(text=text, calls=calls):
+            return len(text) + sum(len(call.name) + len(call.arguments) for call in calls)
+        case _:
+            return len(message.text)

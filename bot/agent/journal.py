@@ -1,0 +1,33 @@
+"""The loop's side of durability: where a turn notes each finished step."""
+
+from typing import Protocol
+
+from bot.agent.messages import JsonObject
+
+
+class Journal(Protocol):
+    """The finished steps of one turn, so that a resumed turn repeats none of them.
+
+    Names are "round-1", "round-2", … for the model's replies and "call-<id>" for the results of tools.
+    """
+
+    async def recall(self, name: str) -> JsonObject | None:
+        """What this turn recorded under the name before, or None."""
+        ...
+
+    async def record(self, name: str, value: JsonObject) -> None:
+        """Keep the value; it is durable on return."""
+        ...
+
+
+class _NoJournal:
+    async def recall(self, name: str) -> JsonObject | None:
+        del name
+        return None
+
+    async def record(self, name: str, value: JsonObject) -> None:
+        del name, value
+
+
+NO_JOURNAL: Journal = _NoJournal()
+"""For turns that need not survive anything."""

@@ -1,0 +1,128 @@
+"""What a conversation is made of: frozen messages, and their form as JSON.
+
+`to_json` and `from_json` serve the journal and the store; what a provider wants to read is the business of
+its adapter.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+JsonObject = dict[str, Any]
+"""A JSON object as Python reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerMessage:
+    """What a customer wrote."""
+
+    text: str
+    speaker: str = ""
+    """The verified Slack user id; shown to the model as a tag as soon as several people write."""
+    ts: str = ""
+    """Slack's timestamp of the message; empty if it was never posted."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaffMessage:
+    """What a person of the desk wrote to the customer."""
+
+    text: str
+    speaker: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemNote:
+    """A fact about the conversation, stated by code: who was in charge, what was left out."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that the model asked for."""
+
+    id: str
+    """Unique within a turn; the key of its result."""
+    name: str
+    arguments: str
+    """JSON text exactly as the model sent it, not yet checked."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the provider that must be sent back verbatim, as Gemini's thought signature."""
+
+    def to_json(self) -> JsonObject:
+        """The call as a JSON object."""
+        shape: JsonObject = {"id": self.id, "name": self.name, "arguments": self.arguments}
+        return {**shape, "extra": dict(self.extra)} if self.extra else shape
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> "ToolCall":
+        """The call `to_json` was asked for."""
+        return cls(value["id"], value["name"], value["arguments"], value.get("extra", {}))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentMessage:
+    """What an agent said, and the calls it asked for in the same breath."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    agent: str = ""
+    """The name of the agent that spoke."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one call. Every call gets exactly one."""
+
+    call_id: str
+    name: str
+    content: str
+    """What the model reads: JSON text or words."""
+    ok: bool = True
+    private: bool = False
+    """True: holds one customer's data and belongs only where nobody else reads."""
+
+
+Message = CustomerMessage | StaffMessage | SystemNote | AgentMessage | ToolResult
+
+
+def to_json(message: Message) -> JsonObject:
+    """The message as a JSON object that names its kind under "type"."""
+    match message:
+        case CustomerMessage(text, speaker, ts):
+            return {"type": "customer", "text": text, "speaker": speaker, "ts": ts}
+        case StaffMessage(text, speaker):
+            return {"type": "staff", "text": text, "speaker": speaker}
+        case SystemNote(text):
+            return {"type": "note", "text": text}
+        case AgentMessage(text, calls, agent):
+            return {
+                "type": "agent",
+                "text": text,
+                "calls": [call.to_json() for call in calls],
+                "agent": agent,
+            }
+        case ToolResult(call_id, name, content, ok, private):
+            shape = {"type": "result", "call_id": call_id, "name": name, "content": content}
+            return {**shape, "ok": ok, "private": private}
+
+
+def from_json(value: JsonObject) -> Message:
+    """The message that `to_json` was given; KeyError or ValueError for anything else."""
+    match value["type"]:
+        case "customer":
+            return CustomerMessage(value["text"], value["speaker"], value["ts"])
+        case "staff":
+            return StaffMessage(value["text"], value["speaker"])
+        case "note":
+            return SystemNote(value["text"])
+        case "agent":
+            calls = tuple(ToolCall.from_json(call) for call in value["calls"])
+            return AgentMessage(value["text"], calls, value["agent"])
+        case "result":
+            return ToolResult(
+                value["call_id"], value["name"], value["content"], ok=value["ok"], private=value["private"]
+            )
+        case other:
+            raise ValueError(f"no message is of type {other!r}")

@@ -1,0 +1,59 @@
+"""Server-sent events, read tolerantly: bytes in, the payloads of their data fields out.
+
+Follows the event stream format of the HTML standard, save that a field's name may follow a byte order mark
+anywhere and that fields other than `data` are skipped. Works on bytes, so that a character that is split
+between two reads never matters.
+"""
+
+EVENT_LIMIT = 1 << 20
+"""Bytes of one event; a stream that sends more is not what it claims to be."""
+
+
+class SseReader:
+    """Collects the blocks of one response."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+        self._held = 0
+
+    def feed(self, block: bytes) -> list[bytes]:
+        """The payloads completed by this block. ValueError for an event beyond EVENT_LIMIT."""
+        text = self._rest + block
+        ending = b""
+        if b"\r" in text:
+            if text.endswith(b"\r"):
+                text, ending = text[:-1], b"\r"
+            text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        *lines, rest = text.split(b"\n")
+        self._rest = rest + ending
+        payloads: list[bytes] = []
+        for line in lines:
+            if not line:
+                self._dispatch(payloads)
+            elif line.startswith(b"data:"):
+                self._keep(line[5:])
+            else:
+                self._keep_unusual(line)
+        if self._held + len(rest) > EVENT_LIMIT:
+            raise ValueError(f"an event is longer than {EVENT_LIMIT} bytes")
+        return payloads
+
+    def close(self) -> list[bytes]:
+        """What a stream that ended without its last blank line still held."""
+        return self.feed(b"\n\n")
+
+    def _keep(self, value: bytes) -> None:
+        self._data.append(value[1:] if value.startswith(b" ") else value)
+        self._held += len(value)
+
+    def _keep_unusual(self, line: bytes) -> None:
+        name, _, value = line.removeprefix(b"\xef\xbb\xbf").partition(b":")
+        if name == b"data":
+            self._keep(value)
+
+    def _dispatch(self, payloads: list[bytes]) -> None:
+        if self._data:
+            payloads.append(b"\n".join(self._data))
+            self._data.clear()
+            self._held = 0

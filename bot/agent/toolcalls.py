@@ -1,0 +1,187 @@
+"""The calls of one round: together, bounded, timed, and answered in the order they were asked.
+
+In reading order: `run_calls`, `_run`, `_attempt`. Whatever goes wrong becomes a result in words that the model
+can act on; what exactly went wrong is for the log.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import orjson
+from pydantic import BaseModel
+
+from bot.agent.events import Emit, ToolFinished, ToolStarted
+from bot.agent.journal import Journal
+from bot.agent.messages import JsonObject, ToolCall, ToolResult, from_json, to_json
+from bot.agent.tools import Context, InvalidArguments, Tool, ToolOutput, ToolProblem
+
+logger = logging.getLogger(__name__)
+
+SAME_CALL_LIMIT = 3
+"""How often a turn may ask for the same thing before it has to answer with what it knows."""
+STALE_ROUND_LIMIT = 2
+"""How many rounds in a row may ask for nothing new; catches A-B-A-B."""
+
+_NO_ANSWER = ToolOutput(
+    {"error": "timeout", "message": "No answer in time. Say which part is missing; do not guess it."}, ok=False
+)
+_FAILED = ToolOutput(
+    {"error": "unavailable", "message": "This failed on our side. Say which part is missing; do not guess it."},
+    ok=False,
+)
+_TOO_MANY = ToolOutput(
+    {"error": "too_many_calls", "message": "Not run: this turn has used up its calls. Answer now."}, ok=False
+)
+_REPEATED = "[You made this same call before in this turn. This is its result again; answer with it.]\n"
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What one turn has asked its tools so far, so that it neither runs in circles nor away."""
+
+    limit: int
+    """Calls the turn may make."""
+    asked: Counter[str] = field(default_factory=Counter)
+    answers: dict[str, "_Answer"] = field(default_factory=dict)
+    stale_rounds: int = 0
+
+    @property
+    def exhausted(self) -> str:
+        """Why no further call makes sense: "calls", "repeats", or "" while it does."""
+        if self.asked.total() >= self.limit:
+            return "calls"
+        if self.stale_rounds >= STALE_ROUND_LIMIT or max(self.asked.values(), default=0) >= SAME_CALL_LIMIT:
+            return "repeats"
+        return ""
+
+    def enter(self, calls: Sequence[ToolCall]) -> dict[str, ToolCall]:
+        """Count a round's calls, at least one; those that have to be run come back by their signature.
+
+        A call whose answer is not settled, as after a timeout, is run once more.
+        """
+        to_run: dict[str, ToolCall] = {}
+        for call in calls:
+            signature = _signature(call)
+            self.asked[signature] += 1
+            known = self.answers.get(signature)
+            if known is None or (not known.settled and self.asked[signature] < SAME_CALL_LIMIT):
+                to_run.setdefault(signature, call)
+        self.stale_rounds = 0 if to_run else self.stale_rounds + 1
+        return to_run
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    result: ToolResult
+    settled: bool
+    """False: asking again may bring another answer (the tool failed, or a colleague has one of that name)."""
+
+    def to_json(self) -> JsonObject:
+        return {"result": to_json(self.result), "settled": self.settled}
+
+    @classmethod
+    def from_json(cls, value: JsonObject) -> "_Answer":
+        result = from_json(value["result"])
+        if not isinstance(result, ToolResult):
+            raise TypeError("the journal holds no tool result under a call's name")
+        return cls(result, settled=value["settled"])
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What the calls of one round share."""
+
+    tools: Mapping[str, Tool]
+    """The tools on offer, by name."""
+    context: Context
+    emit: Emit
+    journal: Journal
+    together: asyncio.Semaphore
+    """How many calls may run at the same time."""
+
+
+async def run_calls(calls: Sequence[ToolCall], ledger: Ledger, *, shared: Round) -> list[ToolResult]:
+    """One result for each call, in the order of the calls. Raises only what the journal raises."""
+    allowed = calls[: max(0, ledger.limit - ledger.asked.total())]
+    to_run = ledger.enter(allowed) if allowed else {}
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {signature: group.create_task(_run(call, shared)) for signature, call in to_run.items()}
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    ledger.answers |= {signature: task.result() for signature, task in tasks.items()}
+    return [_answer(call, ledger, to_run) for call in allowed] + [_refused(call) for call in calls[len(allowed) :]]
+
+
+async def _run(call: ToolCall, shared: Round) -> _Answer:
+    """The call's answer: from the journal, or by running it."""
+    tool = shared.tools.get(call.name)
+    if tool is None:
+        unknown = ToolOutput({"error": "unknown_tool", "offered": sorted(shared.tools)}, ok=False)
+        return _Answer(_result(call, unknown), settled=False)
+    try:
+        arguments = tool.read(call.arguments)
+    except InvalidArguments as problem:
+        return _Answer(_result(call, problem.output), settled=True)
+    async with shared.together:
+        ok = private = False
+        shared.emit(ToolStarted(call.id, call.name, tool.title))
+        try:
+            noted = await shared.journal.recall(f"call-{call.id}")
+            answer = _Answer.from_json(noted) if noted else await _attempt(call, tool, arguments, shared.context)
+            if not noted:
+                await shared.journal.record(f"call-{call.id}", answer.to_json())
+            ok, private = answer.result.ok, answer.result.private
+            return answer
+        finally:
+            shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private))
+
+
+async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Context) -> _Answer:
+    """Run the tool within its time. Only ToolProblem's words reach the model; every other failure is ours."""
+    try:
+        async with asyncio.timeout(tool.timeout):
+            output = await tool.call(replace(context, call=call.id), arguments)
+        private = tool.private if output.private is None else output.private
+        return _Answer(_result(call, output, private=private), settled=True)
+    except ToolProblem as problem:
+        return _Answer(_result(call, ToolOutput({"error": "problem", "message": str(problem)}, ok=False)), settled=True)
+    except TimeoutError:
+        logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
+        return _Answer(_result(call, _NO_ANSWER), settled=False)
+    except Exception:
+        logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
+        return _Answer(_result(call, _FAILED), settled=False)
+
+
+def _result(call: ToolCall, output: ToolOutput, *, private: bool = False) -> ToolResult:
+    return ToolResult(call.id, call.name, output.text(), ok=output.ok, private=private)
+
+
+def _answer(call: ToolCall, ledger: Ledger, ran: Mapping[str, ToolCall]) -> ToolResult:
+    """The call's own result, or that of the same call before with a note."""
+    signature = _signature(call)
+    known = ledger.answers[signature].result
+    if ran.get(signature) is call:
+        return known
+    return replace(known, call_id=call.id, content=ToolOutput(_REPEATED + known.content).text())
+
+
+def _refused(call: ToolCall) -> ToolResult:
+    return _result(call, _TOO_MANY)
+
+
+def _signature(call: ToolCall) -> str:
+    """The same for calls that ask for the same, however their arguments are laid out."""
+    try:
+        arguments = orjson.dumps(orjson.loads(call.arguments or "{}"), option=orjson.OPT_SORT_KEYS).decode()
+    except orjson.JSONDecodeError:
+        arguments = call.arguments.strip()
+    return f"{call.name} {arguments}"
+
+
+def _ids(call: ToolCall, context: Context) -> dict[str, str]:
+    return {"turn": context.turn, "call": call.id}

@@ -1,0 +1,60 @@
+"""What a provider's errors mean."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from bot.agent.failures import provider_failure, retry_after
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "2"}, 2.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": " 600 "}, 600.0),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:30 GMT"}, 30.0),
+        ({"retry-after": "Fri, 20 Nov 2026 11:00:00 GMT"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-1"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_retry_after_is_read_in_every_form(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=NOON) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "kind", "retryable"),
+    [
+        (429, {"type": "requests", "code": "rate_limit_exceeded"}, "rate_limited", True),
+        (429, {"code": "insufficient_quota"}, "insufficient_quota", False),
+        (429, {"type": "insufficient_quota"}, "insufficient_quota", False),
+        (402, None, "insufficient_quota", False),
+        (401, {"code": "invalid_api_key"}, "unauthorized", False),
+        (403, None, "unauthorized", False),
+        (400, {"code": "context_length_exceeded"}, "context_length", False),
+        (400, {"message": "This model's maximum context length is 8192 tokens."}, "context_length", False),
+        (400, {"message": "prompt is too long: 9000 tokens"}, "context_length", False),
+        (400, {"code": "content_filter"}, "filtered", False),
+        (400, {"message": "unknown field"}, "refused_request", False),
+        (404, {"code": "model_not_found"}, "refused_request", False),
+        (500, {"message": "oops"}, "model_unreachable", True),
+        (503, "<html>busy</html>", "model_unreachable", True),
+        (408, None, "model_unreachable", True),
+    ],
+)
+def test_status_and_words_make_a_kind(status: int, error: Any, kind: str, retryable: bool) -> None:
+    failure = provider_failure(error, status=status)
+    assert (failure.kind, failure.retryable) == (kind, retryable)
+
+
+def test_a_providers_message_is_not_repeated() -> None:
+    assert "sk-secret" not in str(provider_failure({"message": "Incorrect key sk-secret", "code": "x"}, status=401))

@@ -1,0 +1,315 @@
+"""The loop's rules: rounds, calls, limits, endings."""
+
+import asyncio
+import logging
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from bot.agent.events import TextDelta, ToolFinished, ToolStarted
+from bot.agent.loop import Limits
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote
+from bot.agent.model import Finished, ModelFailure, Usage
+from bot.agent.tools import RESULT_LIMIT
+from tests.agent.desk import QUESTION, QUICK, Counter, Desk, results
+from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
+
+
+async def test_an_answer_without_tools_is_one_round_and_streams_as_it_comes() -> None:
+    desk, model = Desk(), ScriptedModel(says("Hel", "lo."))
+    outcome = await desk.run(model)
+    assert (outcome.ended, outcome.text, outcome.agent, outcome.forced) == ("answered", "Hello.", "desk", False)
+    assert desk.events == [TextDelta("Hel"), TextDelta("lo.")]
+    assert outcome.messages == (AgentMessage("Hello.", agent="desk"),)
+
+
+async def test_the_instructions_come_first_and_the_passages_as_a_second_system_message() -> None:
+    desk, model = Desk(), ScriptedModel(says("Yes."))
+    await desk.run(model, passages="Returns: 30 days.")
+    await desk.run(model)
+    assert model.requests[0].system == ("You are the desk.", "Returns: 30 days.")
+    assert model.requests[1].system == ("You are the desk.",)
+    assert model.requests[0].messages == (QUESTION,)
+
+
+async def test_a_result_of_one_round_is_read_in_the_next() -> None:
+    desk = Desk()
+    model = ScriptedModel(
+        calls(call("lookup_order", {"order_id": "ORD-1"}), text="Let me see."), says("It is shipped.")
+    )
+    outcome = await desk.run(model)
+    assert outcome.text == "It is shipped."
+    assert desk.shown == "Let me see.\n\nIt is shipped."
+    (result,) = results(outcome)
+    assert orjson.loads(result.content) == {"id": "ORD-1", "status": "shipped"}
+    assert model.requests[1].messages[-1] == result
+
+
+async def test_calls_of_one_round_run_at_the_same_time_and_answer_in_their_order() -> None:
+    desk = Desk()
+    asked = [call("lookup_order", {"order_id": f"meet-{number}"}, id=f"c{number}") for number in range(3)]
+    outcome = await desk.run(ScriptedModel(calls(*asked), says("Done.")))
+    assert desk.counter.most >= 2
+    assert [result.call_id for result in results(outcome)] == ["c0", "c1", "c2"]
+
+
+async def test_no_more_calls_run_at_once_than_the_limit_allows() -> None:
+    desk = Desk()
+    asked = [call("lookup_order", {"order_id": f"ORD-{number}"}, id=f"c{number}") for number in range(6)]
+    await desk.run(ScriptedModel(calls(*asked), says("Done.")), limits=replace(QUICK, tool_concurrency=1))
+    assert (desk.counter.most, len(desk.counter.seen)) == (1, 6)
+
+
+async def test_a_hung_tool_ends_at_its_own_limit_while_the_others_go_on() -> None:
+    desk = Desk()
+    hung = call("check_shipping", {"tracking_number": "wait"}, id="c1")
+    fine = call("lookup_order", {"order_id": "ORD-1"}, id="c2")
+    outcome = await desk.run(ScriptedModel(calls(hung, fine), says("The parcel is missing.")))
+    slow, found = results(outcome)
+    assert orjson.loads(slow.content)["error"] == "timeout"
+    assert (slow.ok, found.ok, outcome.ended) == (False, True, "answered")
+
+
+async def test_a_failing_tool_is_told_in_fixed_words_and_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
+    desk = Desk()
+    desk.counter.failures.append(RuntimeError("password hunter2"))
+    with caplog.at_level(logging.ERROR):
+        outcome = await desk.run(ScriptedModel(calls(call("lookup_order", {"order_id": "ORD-1"})), says("Sorry.")))
+    (result,) = results(outcome)
+    assert orjson.loads(result.content)["error"] == "unavailable"
+    assert "hunter2" not in result.content
+    assert "hunter2" in caplog.text
+
+
+async def test_a_tools_own_words_reach_the_model() -> None:
+    outcome = await Desk().run(
+        ScriptedModel(calls(call("check_shipping", {"tracking_number": "strike"})), says("Sorry."))
+    )
+    assert "on strike until Monday" in results(outcome)[0].content
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ('{"tracking_number": "1Z9', ""),
+        ("", "tracking_number"),
+        ('{"tracking_number": 17}', "tracking_number"),
+        ('{"tracking_number": "1Z9", "days": "3"}', "days"),
+        ('{"tracking_number": "1Z9", "customer": "U1"}', "customer"),
+        ('["1Z9"]', ""),
+        ("[" * 20_000, ""),
+    ],
+)
+async def test_bad_arguments_run_nothing_and_name_the_field(arguments: str, field: str) -> None:
+    desk = Desk()
+    outcome = await desk.run(ScriptedModel(calls(call("check_shipping", arguments)), says("Which parcel?")))
+    told = orjson.loads(results(outcome)[0].content)
+    assert told["error"] == "invalid_arguments"
+    assert field in [problem["field"] for problem in told["problems"]]
+    assert desk.counter.seen == []
+    assert desk.happened(ToolStarted) == []
+
+
+async def test_an_unknown_tool_is_answered_with_the_names_of_those_on_offer() -> None:
+    outcome = await Desk().run(ScriptedModel(calls(call("delete_account")), says("I cannot.")))
+    told = orjson.loads(results(outcome)[0].content)
+    assert told == {"error": "unknown_tool", "offered": ["check_shipping", "escalate_to_human", "lookup_order"]}
+
+
+async def test_a_long_result_is_cut_and_says_so() -> None:
+    desk = Desk()
+    huge = "x" * 30
+    desk.counter.look_up = _huge  # type: ignore[method-assign]
+    outcome = await desk.run(ScriptedModel(calls(call("lookup_order", {"order_id": huge})), says("Long.")))
+    (result,) = results(outcome)
+    assert len(result.content) == RESULT_LIMIT
+    assert result.content.endswith("[cut here: the result was longer]")
+
+
+async def _huge(what: str, context: object) -> dict[str, str]:
+    del context
+    return {"text": what * 1_000}
+
+
+async def test_progress_is_told_with_titles_of_ours_and_whether_data_is_private() -> None:
+    desk = Desk()
+    await desk.run(
+        ScriptedModel(
+            calls(
+                call("lookup_order", {"order_id": "ORD-1"}, id="c1"),
+                call("check_shipping", {"tracking_number": "unknown"}, id="c2"),
+            ),
+            says("Done."),
+        )
+    )
+    assert ToolStarted("c1", "lookup_order", "Looking up the order") in desk.events
+    assert ToolFinished("c1", "lookup_order", "Looking up the order", ok=True, private=True) in desk.events
+    assert ToolFinished("c2", "check_shipping", "Finding the parcel", ok=False, private=False) in desk.events
+
+
+async def test_a_call_knows_its_idempotency_key() -> None:
+    desk = Desk()
+    await desk.run(ScriptedModel(calls(call("lookup_order", {"order_id": "ORD-1"}, id="c7")), says("Done.")))
+    assert desk.counter.keys == ["turn-1:c7"]
+
+
+async def test_a_terminal_tool_ends_the_turn_keeps_the_text_and_asks_no_more() -> None:
+    desk = Desk()
+    model = ScriptedModel(calls(call("escalate_to_human", {"reason": "angry"}), text="I call somebody."))
+    outcome = await desk.run(model)
+    assert (outcome.ended, outcome.text, len(model.requests)) == ("escalated", "I call somebody.", 1)
+    assert results(outcome)[0].name == "escalate_to_human"
+
+
+async def test_a_terminal_tool_that_was_called_wrongly_does_not_end_the_turn() -> None:
+    desk = Desk()
+    wrong, right = call("escalate_to_human", "{}"), call("escalate_to_human", {"reason": "angry"}, id="c2")
+    outcome = await desk.run(ScriptedModel(calls(wrong), calls(right)))
+    assert (outcome.ended, desk.counter.seen) == ("escalated", ["escalate: angry"])
+
+
+async def test_the_last_round_is_made_without_tools_so_that_there_is_an_answer() -> None:
+    desk = Desk()
+    rounds = [calls(call("lookup_order", {"order_id": f"ORD-{number}"}, id=f"c{number}")) for number in range(2)]
+    model = ScriptedModel(*rounds, says("What I know is this."))
+    outcome = await desk.run(model, limits=replace(QUICK, rounds=3))
+    assert [request.may_call for request in model.requests] == [True, True, False]
+    assert isinstance(model.requests[2].messages[-1], SystemNote)
+    assert (outcome.text, outcome.forced, outcome.reason) == ("What I know is this.", True, "rounds")
+    assert not any(isinstance(message, SystemNote) for message in outcome.messages)
+
+
+async def test_calls_in_a_round_without_tools_are_not_run() -> None:
+    desk = Desk()
+    stubborn = calls(call("lookup_order", {"order_id": "ORD-1"}), text="As far as I know: shipped.")
+    outcome = await desk.run(ScriptedModel(stubborn), limits=replace(QUICK, rounds=1))
+    assert (outcome.ended, outcome.text, desk.counter.seen) == ("answered", "As far as I know: shipped.", [])
+
+
+async def test_calls_beyond_the_limit_are_refused_and_the_answer_is_forced() -> None:
+    desk = Desk()
+    asked = [call("lookup_order", {"order_id": f"ORD-{number}"}, id=f"c{number}") for number in range(5)]
+    model = ScriptedModel(calls(*asked), says("Enough."))
+    outcome = await desk.run(model, limits=replace(QUICK, calls=3))
+    assert len(desk.counter.seen) == 3
+    assert [result.ok for result in results(outcome)] == [True, True, True, False, False]
+    assert (outcome.forced, outcome.reason) == (True, "calls")
+
+
+async def test_the_same_call_again_is_served_from_the_turn_and_the_third_forces_the_answer() -> None:
+    desk = Desk()
+    again = [calls(call("lookup_order", layout, id=f"c{at}")) for at, layout in enumerate(_LAYOUTS)]
+    model = ScriptedModel(*again, says("It is shipped."))
+    outcome = await desk.run(model)
+    assert desk.counter.seen == ["ORD-1"]
+    first, second, third = results(outcome)
+    assert second.content.startswith("[You made this same call before")
+    assert second.content.endswith(first.content)
+    assert third.call_id == "c2"
+    assert [request.may_call for request in model.requests] == [True, True, True, False]
+    assert (outcome.text, outcome.reason) == ("It is shipped.", "repeats")
+
+
+_LAYOUTS = ('{"order_id": "ORD-1"}', '{"order_id":"ORD-1"}', ' {"order_id" : "ORD-1"} ')
+
+
+async def test_the_same_call_twice_in_one_round_runs_once() -> None:
+    desk = Desk()
+    twice = [call("lookup_order", {"order_id": "ORD-1"}, id=name) for name in ("c1", "c2")]
+    outcome = await desk.run(ScriptedModel(calls(*twice), says("Shipped.")))
+    assert desk.counter.seen == ["ORD-1"]
+    assert [result.call_id for result in results(outcome)] == ["c1", "c2"]
+    assert not outcome.forced
+
+
+async def test_going_back_and_forth_between_two_calls_is_stopped_too() -> None:
+    desk = Desk()
+    order, parcel = ("lookup_order", {"order_id": "A"}), ("check_shipping", {"tracking_number": "B"})
+    rounds = [calls(call(*what, id=f"c{at}")) for at, what in enumerate((order, parcel, order, parcel))]
+    model = ScriptedModel(*rounds, says("Stopped."))
+    outcome = await desk.run(model)
+    assert desk.counter.seen == ["A", "B"]
+    assert (outcome.text, outcome.reason, len(model.requests)) == ("Stopped.", "repeats", 5)
+
+
+async def test_the_order_of_arguments_does_not_make_another_call() -> None:
+    desk = Desk()
+    layouts = ('{"tracking_number": "1Z9", "days": 2}', '{"days": 2, "tracking_number": "1Z9"}')
+    asked = [call("check_shipping", layout, id=f"c{at}") for at, layout in enumerate(layouts)]
+    await desk.run(ScriptedModel(calls(*asked), says("Shipped.")))
+    assert desk.counter.seen == ["1Z9"]
+
+
+async def test_a_call_that_failed_on_our_side_is_tried_once_more_and_no_further() -> None:
+    desk = Desk()
+    desk.counter.failures += [RuntimeError("first"), RuntimeError("second")]
+    same = [calls(call("lookup_order", {"order_id": "ORD-1"}, id=f"c{at}")) for at in range(3)]
+    outcome = await desk.run(ScriptedModel(*same, says("Sorry.")))
+    assert desk.counter.seen == ["ORD-1", "ORD-1"]
+    assert outcome.forced
+
+
+async def test_ids_that_are_empty_or_come_again_are_replaced() -> None:
+    desk = Desk()
+    asked = [call("lookup_order", {"order_id": f"ORD-{at}"}, id=id_) for at, id_ in enumerate(("", "x", "x"))]
+    outcome = await desk.run(ScriptedModel(calls(*asked), calls(asked[1]), says("Done.")))
+    ids = [result.call_id for result in results(outcome)]
+    assert len(set(ids)) == 4
+    assert ids[1] == "x"
+
+
+async def test_calls_of_a_reply_that_reached_its_length_limit_are_not_run() -> None:
+    desk = Desk()
+    cut: list[Step] = [call("lookup_order", '{"order_id": "ORD-1"}'), Finished("length")]
+    outcome = await desk.run(ScriptedModel(cut, says("Shorter.")))
+    assert desk.counter.seen == []
+    assert "length limit" in results(outcome)[0].content
+    assert outcome.text == "Shorter."
+
+
+async def test_an_answer_cut_by_the_length_limit_stands_and_says_so() -> None:
+    outcome = await Desk().run(ScriptedModel([TextDelta("A long st"), Finished("length")]))
+    assert (outcome.ended, outcome.text, outcome.reason) == ("answered", "A long st", "shortened")
+
+
+async def test_usage_adds_up_over_the_rounds() -> None:
+    first: list[Step] = [call("lookup_order", {"order_id": "ORD-1"}), Usage(100, 20, 64), Finished("calls")]
+    second: list[Step] = [TextDelta("Done."), Usage(150, 30), Finished("stop")]
+    outcome = await Desk().run(ScriptedModel(first, second))
+    assert outcome.usage == Usage(250, 50, 64)
+
+
+async def test_white_space_at_the_start_of_a_round_is_not_shown() -> None:
+    desk = Desk()
+    outcome = await desk.run(ScriptedModel(says("\n\n", " Hello", " there.")))
+    assert (desk.shown, outcome.text) == ("Hello there.", "Hello there.")
+
+
+async def test_cancelling_a_turn_cancels_its_tools_and_closes_their_cards() -> None:
+    desk = Desk(Counter())
+    turn = asyncio.create_task(desk.run(ScriptedModel(calls(call("lookup_order", {"order_id": "wait"})))))
+    await desk.counter.started.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+    assert desk.counter.running == 0
+    assert desk.happened(ToolFinished)[0].ok is False
+
+
+async def test_the_window_is_fitted_before_each_request() -> None:
+    old: list[Message] = [CustomerMessage("old " * 500), AgentMessage("answer " * 500)] * 4
+    model = ScriptedModel(says("Yes."))
+    await Desk().run(model, history=[*old, QUESTION], limits=Limits(window_characters=1_000))
+    assert len(model.requests[0].messages) == 2
+    assert model.requests[0].messages[-1] == QUESTION
+
+
+async def test_a_conversation_that_is_too_long_for_the_provider_is_trimmed_once_and_tried_again() -> None:
+    old: list[Message] = [CustomerMessage("old " * 100), AgentMessage("answer " * 100)] * 4
+    model = ScriptedModel([ModelFailure("context_length")], says("Yes."))
+    outcome = await Desk().run(model, history=[*old, QUESTION], limits=Limits(window_characters=6_000))
+    assert outcome.ended == "answered"
+    assert len(model.requests[1].messages) < len(model.requests[0].messages)
+    hopeless = await Desk().run(ScriptedModel([ModelFailure("context_length")]))
+    assert (hopeless.ended, hopeless.reason) == ("failed", "context_length")

@@ -1,0 +1,170 @@
+"""Deadlines and retries: how long the loop waits for a model, and when it asks again."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+import pytest
+
+from bot.agent.events import Emit, Event, ModelRetried, TextDelta
+from bot.agent.loop import Limits
+from bot.agent.messages import AgentMessage
+from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Thinking
+from tests.agent.desk import QUICK, Desk, results
+from tests.doubles.scripted_model import ScriptedModel, Silence, call, calls, says
+
+BUSY = ModelFailure("model_unreachable", "503", retryable=True)
+
+
+async def test_a_failure_that_may_pass_is_tried_again_and_nobody_notices() -> None:
+    desk = Desk()
+    outcome = await desk.run(ScriptedModel([BUSY], says("Hello.")))
+    assert (outcome.ended, desk.shown) == ("answered", "Hello.")
+    (retried,) = desk.happened(ModelRetried)
+    assert (retried.reason, retried.attempt) == ("model_unreachable", 2)
+
+
+async def test_after_the_last_retry_the_turn_has_failed_and_says_why() -> None:
+    model = ScriptedModel([BUSY])
+    outcome = await Desk().run(model)
+    assert (outcome.ended, outcome.reason, outcome.text, outcome.messages) == ("failed", "model_unreachable", "", ())
+    assert len(model.requests) == 3
+
+
+async def test_the_retries_are_a_budget_of_the_whole_turn() -> None:
+    look = calls(call("lookup_order", {"order_id": "ORD-1"}))
+    model = ScriptedModel([BUSY], look, [BUSY], [BUSY])
+    outcome = await Desk().run(model)
+    assert (outcome.ended, len(model.requests)) == ("failed", 4)
+    assert len(results(outcome)) == 1
+
+
+@pytest.mark.parametrize("kind", ["insufficient_quota", "unauthorized", "refused_request", "filtered"])
+async def test_a_failure_that_will_not_pass_is_not_tried_again(kind: str) -> None:
+    model = ScriptedModel([ModelFailure(kind)])  # type: ignore[arg-type]
+    outcome = await Desk().run(model)
+    assert (outcome.ended, outcome.reason, len(model.requests)) == ("failed", kind, 1)
+
+
+async def test_a_provider_is_waited_for_as_long_as_it_asks() -> None:
+    desk = Desk()
+    await desk.run(ScriptedModel([ModelFailure("rate_limited", retryable=True, retry_after=0.03)], says("Hello.")))
+    assert 0.03 <= desk.happened(ModelRetried)[0].wait < 0.04
+
+
+@pytest.mark.parametrize("limits", [Limits(retry_after_seconds=5), Limits(turn_seconds=5)])
+async def test_a_provider_that_asks_for_too_much_is_not_waited_for(limits: Limits) -> None:
+    model = ScriptedModel([ModelFailure("rate_limited", retryable=True, retry_after=6)])
+    outcome = await Desk().run(model, limits=limits)
+    assert (outcome.ended, outcome.reason, len(model.requests)) == ("failed", "rate_limited", 1)
+
+
+async def test_a_cut_before_anything_was_shown_is_repaired_in_silence() -> None:
+    desk = Desk()
+    outcome = await desk.run(ScriptedModel([ModelFailure("cut", retryable=True)], [], says("Whole.")))
+    assert (outcome.text, desk.shown) == ("Whole.", "Whole.")
+
+
+async def test_a_cut_after_text_was_shown_is_never_repeated() -> None:
+    desk = Desk()
+    model = ScriptedModel([TextDelta("Your order "), ModelFailure("cut", retryable=True)], says("never"))
+    outcome = await desk.run(model)
+    assert (outcome.ended, outcome.reason, outcome.text) == ("failed", "cut", "Your order ")
+    assert outcome.messages == (AgentMessage("Your order ", agent="desk"),)
+    assert len(model.requests) == 1
+
+
+async def test_a_stream_without_a_finish_is_a_cut() -> None:
+    outcome = await Desk().run(ScriptedModel([TextDelta("Your order ")]))
+    assert (outcome.ended, outcome.reason) == ("failed", "cut")
+
+
+async def test_a_blank_answer_is_no_answer() -> None:
+    outcome = await Desk().run(ScriptedModel(says(" \n"), says("Hello.")))
+    assert outcome.text == "Hello."
+    hopeless = await Desk().run(ScriptedModel(says(" \n")))
+    assert (hopeless.ended, hopeless.reason) == ("failed", "blank")
+
+
+@pytest.mark.parametrize("finish", ["filtered", "refused"])
+async def test_a_filtered_or_refused_answer_is_not_passed_off_as_one(finish: str) -> None:
+    outcome = await Desk().run(ScriptedModel([TextDelta("I will"), Finished(finish)]))  # type: ignore[arg-type]
+    assert (outcome.ended, outcome.reason, outcome.text) == ("failed", finish, "I will")
+
+
+async def test_a_model_that_says_nothing_at_all_is_given_up_at_the_first_token_limit() -> None:
+    outcome = await Desk().run(ScriptedModel([Silence()]), limits=replace(QUICK, first_token_seconds=0.02))
+    assert (outcome.ended, outcome.reason, outcome.messages) == ("failed", "deadline", ())
+
+
+async def test_a_model_that_falls_silent_is_given_up_at_the_idle_limit() -> None:
+    outcome = await Desk().run(ScriptedModel([TextDelta("Your"), Silence()]), limits=replace(QUICK, idle_seconds=0.02))
+    assert (outcome.ended, outcome.reason, outcome.text) == ("failed", "deadline", "Your")
+
+
+class Ponderer:
+    """Shows signs of life for longer than the limits allow silence, then answers."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        del request
+        loop = asyncio.get_running_loop()
+        end = loop.time() + 0.2
+        while loop.time() < end:
+            await asyncio.sleep(0.005)
+            yield Thinking()
+        yield TextDelta("42")
+        yield Finished("stop")
+
+
+async def test_a_model_that_thinks_aloud_is_waited_for() -> None:
+    outcome = await Desk().run(Ponderer(), limits=replace(QUICK, first_token_seconds=0.1, idle_seconds=0.1))
+    assert outcome.text == "42"
+
+
+async def test_the_turn_ends_at_its_deadline_and_the_calls_that_ran_get_a_result() -> None:
+    desk = Desk()
+    hung = calls(call("lookup_order", {"order_id": "wait"}), text="Let me see.")
+    outcome = await desk.run(ScriptedModel(hung), limits=replace(QUICK, turn_seconds=0.05))
+    assert (outcome.ended, outcome.reason) == ("failed", "deadline")
+    (result,) = results(outcome)
+    assert (result.ok, desk.counter.running) == (False, 0)
+
+
+class Endless:
+    """Streams for ever and knows whether it was closed."""
+
+    closed = False
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        del request
+        try:
+            while True:
+                yield TextDelta("more ")
+                await asyncio.sleep(0)
+        finally:
+            self.closed = True
+
+
+class BrokenDesk(Desk):
+    """Its events cannot be taken."""
+
+    @property
+    def emit(self) -> Emit:
+        """Raises for every event."""
+
+        def fail(event: Event) -> None:
+            raise OSError(event)
+
+        return fail
+
+
+async def test_an_abandoned_stream_is_closed() -> None:
+    model = Endless()
+    outcome = await Desk().run(model, limits=replace(QUICK, turn_seconds=0.02))
+    assert (outcome.reason, model.closed) == ("deadline", True)
+    model = Endless()
+    with pytest.raises(OSError, match="more"):
+        await BrokenDesk().run(model)
+    assert model.closed

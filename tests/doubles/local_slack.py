@@ -1,0 +1,40 @@
+"""A local Slack inside the test's own process, and the product's client in it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from bot.clock import Clock
+from bot.slack.client import SlackClient, open_slack_client
+from demo.slack.server import open_workspace
+from demo.slack.workspace import Workspace
+
+
+class LocalSlack:
+    """The workspace's state, and ways to break it."""
+
+    def __init__(self, workspace: Workspace, client: SlackClient) -> None:
+        self.workspace = workspace
+        self.client = client
+
+    def texts(self, channel: str) -> list[str]:
+        """What stands in a channel, oldest first."""
+        return [message["text"] for _, message in sorted(self.workspace.messages.get(channel, {}).items())]
+
+    async def breaks(self, **fault: Any) -> None:
+        """See demo/slack/local.py."""
+        url, query = f"{self.workspace.url}/_local/fault", {"secret": self.workspace.secret}
+        async with aiohttp.ClientSession() as http, http.post(url, json=fault, params=query) as response:
+            assert response.status == 200, await response.text()
+
+
+@asynccontextmanager
+async def open_local_slack(clock: Clock | None = None) -> AsyncIterator[LocalSlack]:
+    """A fresh workspace; `clock` is the client's."""
+    async with (
+        open_workspace(rate_limits=False) as workspace,
+        open_slack_client(token=workspace.bot_token, base_url=f"{workspace.url}/api/", clock=clock) as client,
+    ):
+        yield LocalSlack(workspace, client)
