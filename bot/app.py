@@ -100,7 +100,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         )
         outbox = Outbox(database, slack, clock)
         cases = Cases(database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics)
-        relay = Relay(database, outbox, slack, clock, agent_channel)
+        relay = Relay(database, outbox, slack, clock, sentences, agent_channel)
         answers = Answers(
             me=me,
             database=database,
@@ -118,6 +118,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         )
         turns = Turns(
             database=database,
+            slack=slack,
             clock=clock,
             sentences=sentences,
             identities=Identities(slack, shop, home_team=me.team),

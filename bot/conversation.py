@@ -54,3 +54,5 @@ class Customer:
     standing: Standing
     shop: ShopCustomer | None = None
     """None: no order data for this person."""
+    shop_silent: bool = False
+    """True: the shop did not say whether it knows this person."""

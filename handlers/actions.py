@@ -28,8 +28,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.action("esc.decline")
     async def rephrase(ack: Ack, body: dict[str, Any]) -> None:
         await ack()
-        user = await desk.slack.user(body["user"]["id"])
-        words = desk.sentences.say(desk.sentences.language_for(user.locale), "rephrase")
+        words = await desk.words(body["user"]["id"], "rephrase")
         await desk.slack.respond(body["response_url"], text=words)
 
 

@@ -16,7 +16,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.command("/kb")
     async def kb(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
         if not await desk.staff.includes(body["user_id"]):
-            await ack("`/kb` is for the support team. Ask your question in a message instead.")
+            await ack(await desk.words(body["user_id"], "not_staff"))
             return
         verb, _, rest = body.get("text", "").strip().partition(" ")
         match verb.lower():

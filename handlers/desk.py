@@ -33,3 +33,8 @@ class Desk:
     library: Library
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
+
+    async def words(self, user_id: str, key: str) -> str:
+        """A sentence in the person's language."""
+        user = await self.slack.user(user_id)
+        return self.sentences.say(self.sentences.language_for(user.locale), key)

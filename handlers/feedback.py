@@ -15,7 +15,8 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The feedback buttons and the score."""
 
-    @app.action("fb")
+    # fb.positive and fb.negative are the plain buttons of workspaces that refuse feedback_buttons.
+    @app.action(re.compile(r"fb(\.positive|\.negative)?"))
     async def rate_answer(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         turn, _, verdict = action["value"].rpartition("/")
         await _keep(desk, f"turn/{turn}", body["user"]["id"], verdict)
@@ -26,8 +27,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         ref, _, score = action["value"].rpartition("/")
         await _keep(desk, f"case/{ref}", body["user"]["id"], score)
         await ack()
-        user = await desk.slack.user(body["user"]["id"])
-        words = desk.sentences.say(desk.sentences.language_for(user.locale), "thanks_for_rating")
+        words = await desk.words(body["user"]["id"], "thanks_for_rating")
         await desk.slack.respond(body["response_url"], text=words)
 
 

@@ -55,6 +55,7 @@ def read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> A
     is_staff = channel == agent_channel
     if is_staff and not event.get("thread_ts"):
         return None
+    text = clean(from_slack(event.get("text") or "", bot_user=me.user), limit=TEXT_LIMIT)
     mentioned = event["type"] == "app_mention" or f"<@{me.user}" in (event.get("text") or "")
     return Arrival(
         event_id=body["event_id"],
@@ -64,7 +65,8 @@ def read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> A
         author=author,
         author_team=event.get("user_team") or event.get("team") or me.team,
         body={
-            "text": mask(clean(from_slack(event.get("text") or "", bot_user=me.user), limit=TEXT_LIMIT)),
+            "text": mask(text),
+            "masked": mask(text) != text,
             "files": [clean(str(file.get("name", "file")), limit=120) for file in event.get("files", ())][:10],
         },
         addressed=is_staff or mentioned or channel.startswith("D"),

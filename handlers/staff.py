@@ -1,12 +1,16 @@
 """What staff press. Each press is checked on the server: members of the agent channel count, and in doubt nobody."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
 from bot.cases.case import MovedOn
+from bot.cases.cases import UnknownCase
 from handlers.desk import Desk
+
+logger = logging.getLogger(__name__)
 
 Ack = Callable[[], Awaitable[None]]
 Press = Callable[[Desk, str, str], Awaitable[None]]
@@ -51,12 +55,15 @@ def register(app: AsyncApp, desk: Desk) -> None:
         user = body["user"]["id"]
         channel = body["container"]["channel_id"]
         if channel != desk.agent_channel or not await desk.staff.includes(user):
-            await desk.staff.refuse(channel, user)
+            await desk.slack.ephemeral(channel, user, text=await desk.words(user, "not_staff"))
             return
         try:
             await PRESSES[action["action_id"]](desk, user, action.get("value", ""))
         except MovedOn as error:
             await desk.cases.tell_moved_on(error.case, user, action["action_id"])
+            return
+        except UnknownCase:
+            logger.warning("a press names no case of ours", extra={"user": user})
             return
         if action["action_id"] == "relay.claim_send":
             await desk.slack.respond(body["response_url"], text="Claimed, and on its way.", replace=True)

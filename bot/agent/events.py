@@ -32,6 +32,8 @@ class ToolFinished:
     ok: bool
     private: bool
     """True: the text that follows may hold one customer's data."""
+    broke: bool = False
+    """True: the tool could not do its work (it failed, was too slow, or said so); there is no finding either way."""
 
 
 @dataclass(frozen=True, slots=True)

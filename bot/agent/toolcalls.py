@@ -78,16 +78,18 @@ class _Answer:
     result: ToolResult
     settled: bool
     """False: asking again may bring another answer (the tool failed, or a colleague has one of that name)."""
+    broke: bool = False
+    """True: the tool could not do its work; the result tells the model so."""
 
     def to_json(self) -> JsonObject:
-        return {"result": to_json(self.result), "settled": self.settled}
+        return {"result": to_json(self.result), "settled": self.settled, "broke": self.broke}
 
     @classmethod
     def from_json(cls, value: JsonObject) -> "_Answer":
         result = from_json(value["result"])
         if not isinstance(result, ToolResult):
             raise TypeError("the journal holds no tool result under a call's name")
-        return cls(result, settled=value["settled"])
+        return cls(result, settled=value["settled"], broke=value["broke"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +130,17 @@ async def _run(call: ToolCall, shared: Round) -> _Answer:
         return _Answer(_result(call, problem.output), settled=True)
     async with shared.together:
         ok = private = False
+        broke = True
         shared.emit(ToolStarted(call.id, call.name, tool.title))
         try:
             noted = await shared.journal.recall(f"call-{call.id}")
             answer = _Answer.from_json(noted) if noted else await _attempt(call, tool, arguments, shared.context)
             if not noted:
                 await shared.journal.record(f"call-{call.id}", answer.to_json())
-            ok, private = answer.result.ok, answer.result.private
+            ok, private, broke = answer.result.ok, answer.result.private, answer.broke
             return answer
         finally:
-            shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private))
+            shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke))
 
 
 async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Context) -> _Answer:
@@ -148,13 +151,14 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         private = tool.private if output.private is None else output.private
         return _Answer(_result(call, output, private=private), settled=True)
     except ToolProblem as problem:
-        return _Answer(_result(call, ToolOutput({"error": "problem", "message": str(problem)}, ok=False)), settled=True)
+        told = ToolOutput({"error": "problem", "message": str(problem)}, ok=False)
+        return _Answer(_result(call, told), settled=True, broke=True)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
-        return _Answer(_result(call, _NO_ANSWER), settled=False)
+        return _Answer(_result(call, _NO_ANSWER), settled=False, broke=True)
     except Exception:
         logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
-        return _Answer(_result(call, _FAILED), settled=False)
+        return _Answer(_result(call, _FAILED), settled=False, broke=True)
 
 
 def _result(call: ToolCall, output: ToolOutput, *, private: bool = False) -> ToolResult:

@@ -31,6 +31,7 @@ WHY = {
     "sensitive": "speaks of law, fraud or theft",
     "change": "wants a change that the assistant cannot make",
     "technical": "the assistant could not answer",
+    "shop_down": "the shop's systems did not answer",
     "other": "the assistant called for help",
 }
 """Reason -> what the card says."""

@@ -14,9 +14,11 @@ from typing import Any
 
 from bot.agent.guardrails import mask
 from bot.cases.case import MovedOn
-from bot.cases.messages import card_key
+from bot.cases.cases import UnknownCase
+from bot.cases.messages import card_key, language
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.sentences import Sentences
 from bot.slack import cards
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
@@ -44,6 +46,7 @@ class Relay:
     outbox: Outbox
     slack: SlackClient
     clock: Clock
+    sentences: Sentences
     agent_channel: str
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
@@ -89,6 +92,7 @@ class Relay:
     def _to_customer(self, case: Case, ts: str, words: str) -> Outgoing:
         """The owner's words in the customer's thread, and the marks that tell staff how it went."""
         source = (self.agent_channel, ts)
+        suffix = self.sentences.say(language(case), "support_suffix")
         key = f"relay/{self.agent_channel}/{ts}"
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
@@ -97,7 +101,7 @@ class Relay:
             key,
             "post",
             case.thread.channel,
-            {"text": f"*{escape(case.owner_name or 'Support')} (support)*\n{escape(words)}"},
+            {"text": f"*{escape(case.owner_name or '')} ({suffix})*\n{escape(words)}"},
             thread_ts=case.thread.ts,
             case_id=case.id,
             source=source,
@@ -128,7 +132,7 @@ class Relay:
             case_id = cases.id_of(ref)
             case = None if case_id is None else await cases.find(tx, case_id)
             if case is None:
-                raise SlackRefused("relay", "unknown_case")
+                raise UnknownCase(ref[:20])
             return case, await inbox.body_at(tx, self.agent_channel, ts, author=user)
 
     async def _queue(self, *rows: Outgoing) -> None:

@@ -31,10 +31,3 @@ class Staff:
                 return False
             self._until = self._clock.monotonic() + REMEMBER_SECONDS
         return user in self._members
-
-    async def refuse(self, channel: str, user: str) -> None:
-        """Tell a person that this button is not for them."""
-        try:
-            await self._slack.ephemeral(channel, user, text="Only the support team can use this button.")
-        except (SlackRefused, SlackUnanswered):
-            logger.warning("a refusal was not delivered", extra={"channel": channel, "user": user})

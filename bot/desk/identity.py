@@ -6,6 +6,7 @@ Guests, people of other organisations and unknown addresses get the knowledge ba
 
 import asyncio
 import logging
+from dataclasses import replace
 
 from bot.conversation import Customer, Standing
 from bot.shops.port import OrderBackend, ShopUnavailable
@@ -53,12 +54,5 @@ class Identities:
                 shop = await orders.find_customer(email)
         except (ShopUnavailable, TimeoutError):
             logger.warning("the shop does not say who the customer is", extra={"user": customer.user})
-            return customer
-        return Customer(
-            team=customer.team,
-            user=customer.user,
-            name=customer.name,
-            locale=customer.locale,
-            standing=customer.standing,
-            shop=shop,
-        )
+            return replace(customer, shop_silent=True)
+        return replace(customer, shop=shop)

@@ -73,7 +73,8 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
 
         To learn where the parcels are, call check_shipping with each tracking number afterwards.
         """
-        if (customer := context.customer.shop) is None:
+        customer = shop_customer(context)
+        if customer is None:
             return NO_ORDER_DATA
         order = await _ask(orders, customer, order_id)
         return NOT_FOUND if order is None else ToolOutput(_told(order))
@@ -81,7 +82,8 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
     @tool(title="Looking through your orders", private=True)
     async def list_my_orders(context: Context) -> ToolOutput:
         """List the customer's own latest orders, newest first. Use it when they give no order number."""
-        if (customer := context.customer.shop) is None:
+        customer = shop_customer(context)
+        if customer is None:
             return NO_ORDER_DATA
         try:
             found = await orders.list_orders(customer)
@@ -93,6 +95,13 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
         return ToolOutput(listed)
 
     return (lookup_order, list_my_orders)
+
+
+def shop_customer(context: Context) -> ShopCustomer | None:
+    """Whose orders may be read; None for nobody's. Raises ToolProblem while the shop does not say."""
+    if context.customer.shop_silent:
+        raise ToolProblem(SHOP_SILENT)
+    return context.customer.shop
 
 
 async def _ask(orders: OrderBackend, customer: ShopCustomer, order_id: str) -> Order | None:

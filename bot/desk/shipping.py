@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
-from bot.desk.orders import NO_ORDER_DATA, SHOP_SILENT, day, minute
+from bot.desk.orders import NO_ORDER_DATA, SHOP_SILENT, day, minute, shop_customer
 from bot.shops.port import Parcel, ShippingBackend, ShopUnavailable
 
 SCANS_SHOWN = 6
@@ -55,7 +55,8 @@ def shipping_tools(shipping: ShippingBackend) -> tuple[Tool, ...]:
     @tool(title="Checking the shipment", private=True)
     async def check_shipping(context: Context, tracking_number: TrackingNumber) -> ToolOutput:
         """Find out where a parcel of one of the customer's orders is: status, latest scans, expected day."""
-        if (customer := context.customer.shop) is None:
+        customer = shop_customer(context)
+        if customer is None:
             return NO_ORDER_DATA
         try:
             parcel = await shipping.track(customer, tracking_number)

@@ -20,7 +20,7 @@ from bot.errors import StoreUnavailable
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.store import outbox
 from bot.store.database import Database
-from bot.store.outbox import Outgoing, OutboxRow
+from bot.store.outbox import OutboxRow, Outgoing
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,8 @@ answer        everything up to the agent's outcome
     _deliver  the answer, its sources, the buttons under it
     _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
     _say_not_found       nothing was found to rest an answer on: say so and offer a person
-    _escalated, _failed  a person goes on
+    _say_shop_down       the shop did not answer: say so and call a person
+    _failed              the agent gave no answer: say so and call a person
   _keep       the transcript; the turn's journal is closed by it
 """
 
@@ -130,6 +131,8 @@ class Answers:
         if outcome.ended == "failed":
             return await self._failed(answered)
         found, in_vain = reply.evidence.found, reply.evidence.searched is False
+        if reply.is_dead_end:
+            return await self._say_shop_down(answered)
         if not policy.may_stand(outcome.text, answered.question.text, evidence=found, searched_in_vain=in_vain):
             return await self._say_not_found(answered)
         if reply.withheld:
@@ -165,6 +168,15 @@ class Answers:
         answered.reply.writer.text(card.text)
         await answered.reply.writer.finish(blocks=card.blocks)
         return await self._keep(answered, "no_answer", instead=card.text)
+
+    async def _say_shop_down(self, answered: _Answered) -> str:
+        """A look-up could not be made and no other found anything: no answer of the agent's can be right."""
+        question = answered.question
+        sentence = self.sentences.say(question.language, "shop_down")
+        answered.reply.writer.text(f"\n\n{sentence}" if answered.reply.shown else sentence)
+        await answered.reply.writer.finish()
+        await self.cases.open(question.item.thread, question.customer, reason="shop_down", priority="medium")
+        return await self._keep(answered, "failed", instead=sentence)
 
     async def _failed(self, answered: _Answered) -> str:
         question, outcome = answered.question, answered.outcome
@@ -241,5 +253,6 @@ class Answers:
             gate=OutputGate(self.link_hosts),
             on_open=note,
             adopt=None if question.item.attempts == 1 else tuple(opened),
+            key=f"turn/{question.item.id}/{name}",
         ) as writer:
             yield writer

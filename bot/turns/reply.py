@@ -1,7 +1,8 @@
 """What the customer sees of a running turn: the loop's events become a stream in the thread.
 
-Two things keep text back. Without evidence nothing is shown, since it may not stand at the end. In a channel,
-everything after a private tool result is kept for a direct message, since others read the thread.
+Three things keep text back. Without evidence nothing is shown, since it may not stand at the end. After a
+look-up that could not be made nothing is shown until another succeeds. In a channel, everything after a private
+tool result is kept for a direct message, since others read the thread.
 """
 
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ class Reply:
     shown: bool = False
     """True when some text of the answer has been written to the stream."""
     _held: list[str] = field(default_factory=list)
+    _broke: bool = False
 
     def emit(self, event: Event) -> None:
         """Show an event, or keep it back."""
@@ -53,17 +55,25 @@ class Reply:
         """True when text must not be shown where others read."""
         return self.private and not self.is_direct
 
+    @property
+    def is_dead_end(self) -> bool:
+        """True while a look-up could not be made and no other has found anything."""
+        return self._broke and not self.evidence.facts
+
     def _say(self, text: str) -> None:
         self._held.append(text)
-        if self.evidence.found:
+        if self.evidence.found and not self.is_dead_end:
             self.release()
 
     def _finished(self, event: ToolFinished) -> None:
         if event.name == SEARCH:
             self.evidence.searched = self.evidence.searched or event.ok
-        if event.ok and event.name not in (SEARCH, ESCALATE) and not event.name.startswith(HANDOVER):
+        elif event.broke:
+            self._broke = True
+        elif _is_shown(event.name):
+            # "Not found" is a finding too: the answer rests on it.
             self.evidence.facts = True
-        if self.evidence.found:
+        if self.evidence.found and not self.is_dead_end:
             self.release()
         self.private = self.private or event.private
 

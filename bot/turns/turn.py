@@ -13,13 +13,14 @@ from typing import Literal
 
 from bot.agent.messages import Message, SystemNote, from_json
 from bot.cases.case import MovedOn
-from bot.cases.cases import Cases
+from bot.cases.cases import Cases, UnknownCase
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.identity import Identities
 from bot.sentences import Sentences
+from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.store import cases as case_rows
 from bot.store import inbox, threads, turns
 from bot.store.database import Database
@@ -45,6 +46,7 @@ class Turns:
     """Takes turns; the parts are put together in `bot.app`."""
 
     database: Database
+    slack: SlackClient
     clock: Clock
     sentences: Sentences
     identities: Identities
@@ -88,14 +90,26 @@ class Turns:
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
             past = await turns.of_episode(tx, item.thread, state.episode)
+        if item.body.get("masked"):
+            await self._tell_one(item, self.sentences.say(language, "masked"))
         if case is not None:
             await self.relay.from_customer(case, item, customer)
             return "done", "relayed"
+        if not item.body["text"]:
+            await self._tell_one(item, self.sentences.say(language, "file_unread"))
+            return "done", "file_unread"
         if reason := _reason_for_person(text, past):
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
         question = Question(item, customer, language, text, state.agent, state.episode, _history(state, past))
         return "done", await self.answers.answer(question)
+
+    async def _tell_one(self, item: InboxItem, words: str) -> None:
+        """Say something that only the author needs to see; it may be lost without harm."""
+        try:
+            await self.slack.ephemeral(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
+        except (SlackRefused, SlackUnanswered):
+            logger.warning("a note to one person was not delivered", extra={"turn": item.id})
 
     async def _pressed(self, item: InboxItem) -> Ending:
         customer = await self.identities.identify(item.author)
@@ -112,6 +126,8 @@ class Turns:
         except MovedOn as error:
             await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
             return "done", "moved_on"
+        except UnknownCase:
+            return "dropped", "unknown_case"
         return "done", "pressed"
 
     async def _give_up(self, item: InboxItem) -> Ending:

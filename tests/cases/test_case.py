@@ -1,5 +1,6 @@
 """The case's state machine."""
 
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -75,10 +76,8 @@ def test_a_customer_cannot_cancel_once_somebody_has_claimed() -> None:
 def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed: list[str]) -> None:
     case = waiting()
     for name in pressed:
-        try:
+        with contextlib.suppress(MovedOn):
             case = STEPS[name](case)
-        except MovedOn as refusal:
-            assert refusal.case == case
         assert case.state in (*OPEN_STATES, "resolved", "bot")
         assert (case.state == "waiting") <= (case.owner is None)
         assert (case.state in ("human", "resolved")) <= (case.owner is not None)

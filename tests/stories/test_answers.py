@@ -120,6 +120,15 @@ async def test_two_quick_messages_in_a_thread_are_answered_in_order(world: World
     assert len([seen for seen in await world.posts(first.channel) if seen.thread_ts == first.ts]) == 2
 
 
+async def test_a_card_number_is_hidden_and_the_customer_is_told(world: World) -> None:
+    await world.customer.says("I paid with 4111 1111 1111 1111, when is the money back?")
+    told = await world.until(
+        lambda state: next((each for each in state["ephemerals"] if "card number" in each["text"]), None), what="a word"
+    )
+    assert told["user"] == world.customer.user
+    assert "1111 1111" not in str((await world.model_requests())[-1])
+
+
 async def test_feedback_is_kept(world: World) -> None:
     asked = await world.customer.says("Can I change the delivery address of an order?")
     answer = await world.customer.reads(asked, having=has_sources)

@@ -192,6 +192,12 @@ class World:
             entries: list[Json] = (await response.json())["entries"]
             return entries
 
+    async def next_change(self) -> None:
+        """Wait until something changes, for a second at most."""
+        query = {"secret": self._secret, "after": str((await self.state())["n"]), "timeout": "1"}
+        async with self.http.get(f"{self._slack}/_local/changes", params=query) as response:
+            await response.read()
+
     async def posts(self, channel: str) -> list[Seen]:
         """The app's messages in a channel, oldest first."""
         return [seen for seen in seen_in(await self.state(channel), channel) if is_app(seen)]
@@ -245,6 +251,11 @@ class World:
     async def bot(self, what: str) -> None:
         """`kill`, `stop` or `restart` the product."""
         await self._post(f"{self._slack}/_world/{what}", {})
+
+    async def metrics(self) -> str:
+        """The product's own counters."""
+        async with self.http.get(f"{self.ready['bot']['url']}/metrics") as response:
+            return await response.text()
 
     def bot_log(self) -> str:
         """The product's log so far."""

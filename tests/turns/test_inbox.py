@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 from sqlalchemy import text
@@ -31,13 +31,10 @@ class FullDisk(Database):
     """A database that cannot be written."""
 
     def __init__(self) -> None:
-        self.transactions = 0
+        pass
 
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        self.transactions += 1
+    def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
         raise StoreUnavailable("SQLITE_FULL")
-        yield
 
 
 @asynccontextmanager

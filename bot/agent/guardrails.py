@@ -1,0 +1,451 @@
+"""The two gates: what comes in is cleaned and masked, what goes out can ping nobody and link nowhere unknown.
+
+clean        text from outside: nothing invisible, nothing that reorders or breaks, not too long
+mask         payment cards, bank accounts and secrets replaced by what they are
+OutputGate   the model's words: mentions, links and images made harmless, in any pieces they come
+
+The output gate does not try to guess intentions. It lets through what two readings of the text, as Markdown and
+as Slack's mrkdwn, agree to be harmless, and rewrites the rest so that neither makes a link or a mention of it.
+"""
+
+import re
+import unicodedata
+
+# What comes in
+
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, fillers, Mongolian selectors
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"  # zero width, direction marks and overrides, invisible operators
+    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"  # more fillers and selectors, anchors, non-characters
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"  # musical controls, tags and the selectors beyond them
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_BREAKS = str.maketrans({"\u0085": "\n", "\u2028": "\n", "\u2029": "\n"})
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_MARKS_KEPT = 5
+"""Accents on one character; more are there to cover the neighboring lines."""
+
+
+def clean(text: str, *, limit: int) -> str:
+    """Text from outside without HTML comments and characters that hide, reorder or cannot be encoded.
+
+    Cut to `limit` characters, the last one an ellipsis. Joiners stay where they belong: in emoji, Persian, Hindi.
+    """
+    readable = _COMMENT.sub(" ", _Sieve().feed(text))
+    readable = unicodedata.normalize("NFC", readable).strip()
+    return readable if len(readable) <= limit else f"{readable[: limit - 1].rstrip()}…"
+
+
+class _Sieve:
+    """Removes unwanted characters; the result does not depend on how the text is divided."""
+
+    def __init__(self) -> None:
+        self._previous = ""
+        self._marks = 0
+        self._after_return = False
+
+    def feed(self, text: str) -> str:
+        text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text).translate(_LINE_BREAKS))
+        if text.isascii() and "\r" not in text and not self._after_return:
+            if text:
+                self._previous, self._marks = text[-1], 0
+            return text
+        return "".join([character for character in text if self._keeps(character)]).replace("\r", "\n")
+
+    def _keeps(self, character: str) -> bool:
+        if self._after_return:
+            self._after_return = False
+            if character == "\n":
+                return False
+        self._after_return = character == "\r"
+        if character in "\u200c\u200d":
+            keeps = not self._previous.isascii() and self._previous not in "\u200c\u200d"
+        elif character in "\ufe0e\ufe0f":
+            keeps = self._previous in tuple("0123456789#*") or (
+                not self._previous.isascii() and self._previous not in "\ufe0e\ufe0f"
+            )
+        elif unicodedata.category(character) in ("Mn", "Me"):
+            self._marks += 1
+            return self._marks <= _MARKS_KEPT
+        else:
+            self._marks = 0
+            keeps = True
+        if keeps:
+            self._previous = character
+        return keeps
+
+
+_CARD = re.compile(r"(?<![\w.-])(?:\d[ -]?){12,18}\d(?![\w-])(?!\.\d)")
+_CARD_ISSUERS = re.compile(
+    r"4(?:\d{12}|\d{15}|\d{18})|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}"
+    r"|3(?:0[0-5]|[68]\d)\d{11}|6(?:011|4[4-9]\d|5\d\d|2\d\d)\d{12,15}|35(?:2[89]|[3-8]\d)\d{12}|50\d{14,17}"
+)
+_IBAN = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{2})(\d{2})((?:[ ]?[A-Za-z0-9]){11,30})(?![A-Za-z0-9])")
+_IBAN_REGISTRY = """
+    AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 FO18
+    FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21
+    LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27
+    ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20
+"""
+_IBAN_LENGTHS = {entry[:2]: int(entry[2:]) for entry in _IBAN_REGISTRY.split()}
+_SECRETS = re.compile(
+    r"\bxox[a-z]-[\w-]{8,}|\bxapp-[\w-]{8,}|\bsk-[\w-]{16,}|\b(?:sk|rk|pk)_(?:live|test)_\w{10,}"
+    r"|\bgh[opusr]_\w{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"
+    r"|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+|(?i:\bbearer)[ ]+[\w.~+/-]{16,}=*"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+)
+_NAMED_SECRET = re.compile(
+    r"(?i:\b(password|passwort|kennwort|contraseña|mot de passe|kata sandi|passcode|cvv2?|cvc2?))"
+    r"([ ]*(?:[:=]|\b(?i:is|ist|es|est|adalah)\b)[ ]*)(?=\S*[^\sA-Za-z.,;])([^\s,;]{3,})"
+)
+
+
+def mask(text: str) -> str:
+    """The text with card numbers, bank accounts, keys and named passwords replaced, as by "[card number]".
+
+    Numbers are masked when they prove to be what they look like (Luhn and issuer, IBAN length and check digits),
+    so that order and tracking numbers survive.
+    """
+    text = _SECRETS.sub("[secret]", text)
+    text = _NAMED_SECRET.sub(r"\1\2[secret]", text)
+    text = _CARD.sub(lambda found: "[card number]" if _is_card(found[0]) else found[0], text)
+    return _IBAN.sub(_masked_account, text)
+
+
+def _is_card(text: str) -> bool:
+    digits = re.sub(r"\D", "", text)
+    if not _CARD_ISSUERS.fullmatch(digits):
+        return False
+    doubled = [int(digit) * (1 + index % 2) for index, digit in enumerate(reversed(digits))]
+    return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+
+
+def _masked_account(found: re.Match[str]) -> str:
+    """The match with its account replaced; words that follow in the same run stay."""
+    length = _IBAN_LENGTHS.get(found[1].upper(), 0)
+    places = [place for place, character in enumerate(found[0], 1) if character != " "]
+    if not length or len(places) < length:
+        return found[0]
+    end = places[length - 1]
+    rest = found[0][end:]
+    account = found[0][:end].replace(" ", "").upper()
+    checked = "".join(str(int(character, 36)) for character in account[4:] + account[:4])
+    is_account = int(checked) % 97 == 1 and rest[:1] in ("", " ")
+    return f"[bank account]{rest}" if is_account else found[0]
+
+
+# What goes out
+
+_WORD_LIMIT = 2_500
+_COMMENT_LIMIT = 4_000
+_CODE_LINE_LIMIT = 2_000
+_RUN_LIMIT = 100
+
+_COMMON_ENDINGS = """
+    com net org info biz io co me app dev ai xyz site online shop store top club link click live pro tech cloud page web
+    world life today news email support help cc ws tv to ly gl gg sh eu uk us ca au nz in id de at ch fr es it nl be pt
+    pl se no dk fi ie ru su ua by cn hk tw jp kr sg my th ph vn br mx ar cl za tr ir gov edu mil int zip mov
+"""
+_ENDINGS = frozenset(_COMMON_ENDINGS.split())
+"""Under these a bare name may become a link; a name with a path may under any."""
+_JOINTS = ("](", "![")
+"""What makes a link or an image; it is never put together from pieces."""
+_ENTITIES_KEPT = frozenset({"amp", "lt", "gt", "quot", "apos", "nbsp", "#39", "#x27", "#34"})
+_SCHEME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
+_END_OF_URL = ".,;:?'\"*_~"
+"""What stands behind an address rather than in it."""
+
+# Whole words between spaces that can be nothing but words.
+_PROSE = re.compile(r"(?:[A-Za-z0-9'\"*_$%+=,;-]*[.?:]*[ ]+|[^\x00-\x7f]+)+")
+_WORD = re.compile(rf"[^\x00-\x20`<>()\[\]!|\x7f-\U0010ffff]{{1,{_WORD_LIMIT}}}")
+_ENTITY = re.compile(r"&(#?[A-Za-z0-9]{1,31});")
+_SEPARATOR = re.compile(r"\\?:(?:\\?/){2}")
+_DOMAIN = re.compile(r"(?<![A-Za-z0-9@.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+([A-Za-z]{2,24})(?![A-Za-z0-9-])")
+_EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+")
+_AT = re.compile(r"(?<![A-Za-z0-9_@])@(here|channel|everyone)(?![A-Za-z0-9_])", re.IGNORECASE)
+_ALLOWED = re.compile(r"(?i:https)://([A-Za-z0-9.-]+)((?:[/?#][A-Za-z0-9._~:/?#@$&'*+,;=%-]*)?)")
+_EMBEDDED = re.compile(r"//|https?:|%2f%2f|%3a%2f|%5c", re.IGNORECASE)
+
+# Each form is followed by the pattern of what may still become it when the text ends there.
+_MENTION = re.compile(r"<([@#!])([^<>\n`]{1,200})>")
+_MENTION_SO_FAR = re.compile(r"<[@#!]?[^<>\n`]{0,200}")
+_ANGLE = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{0,30}:[^<>\s`|]{1,2000})(?:\|([^<>\n`]{0,300}))?>")
+_ANGLE_SO_FAR = re.compile(r"<(?:[A-Za-z][A-Za-z0-9+.-]{0,30}(?::[^<>\s`|]{0,2000}(?:\|[^<>\n`]{0,300})?)?)?")
+_LINK = re.compile(
+    r"\[([^\[\]\n`]{0,500})\]\([ ]{0,3}(?:<([^<>\s`]{0,2000})>|([^\s()<>\[\]`]{0,2000}))"
+    r"(?:[ ]{1,3}\"[^\"\n`]{0,200}\")?[ ]{0,3}\)"
+)
+_LINK_SO_FAR = re.compile(
+    r"\[[^\[\]\n`]{0,500}(?:\](?:\([ ]{0,3}(?:<[^<>\s`]{0,2000}>?|[^\s()<>\[\]`]{0,2000})"
+    r"(?:[ ]{1,3}\"[^\"\n`]{0,200}\"?)?[ ]{0,3})?)?"
+)
+_BACKTICKS = re.compile(rf"`{{1,{_RUN_LIMIT}}}")
+_CODE = re.compile(r"`([^`\n|]{1,300})`")
+_CODE_SO_FAR = re.compile(r"`[^`\n|]{0,300}`?")
+_FENCE = re.compile(r"(`{3,})[^`<\n]{0,100}\n")
+_FENCE_SO_FAR = re.compile(r"`{3,}[^`<\n]{0,100}")
+_FENCE_END = re.compile(r" {0,3}(`{3,})[ \t]*")
+
+_Step = tuple[int, str] | None
+"""Where the token ends and what is shown of it; None when what comes next decides."""
+
+
+class OutputGate:
+    """Takes the model's words in any pieces and gives out the same safe text whatever the pieces were.
+
+    Mentions are shown with a full-width sign and ping nobody. Links stay when they lead by https to a host of the
+    allow-list, exactly; others become text that nothing links by itself (`evil[.]example/x`). Images become their
+    description. Code keeps its text, save for Slack's mentions, which work in code as well.
+
+    What could still become one of these is held back: at most a word, a line of code, or a link's length.
+    """
+
+    def __init__(self, link_hosts: frozenset[str]) -> None:
+        self._hosts = frozenset(host.lower() for host in link_hosts)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._sieve = _Sieve()
+        self._held = ""
+        self._previous = ""
+        """The last character that was shown."""
+        self._line_start = True
+        self._line_blank = True
+        self._fence = 0
+        """The length of the run that opened the present code block; 0 outside."""
+        self._in_code_line = False
+        self._in_long_word = False
+        # Two parsers agree on what is code only while no stray backtick or HTML came before; once one did, the rest
+        # of the paragraph, or of the text, is treated as prose, which is always safe.
+        self._trusts_text = True
+        self._trusts_paragraph = True
+
+    def feed(self, delta: str) -> str:
+        """The next words that may be shown."""
+        return self._take(self._sieve.feed(delta), closing=False)
+
+    def close(self) -> str:
+        """What was held back. The gate can then take another text."""
+        rest = self._take("", closing=True)
+        self._reset()
+        return rest
+
+    def _take(self, text: str, *, closing: bool) -> str:
+        text = self._held + text
+        shown: list[str] = []
+        position = 0
+        while position < len(text):
+            read = self._code_line if self._fence else self._token
+            step = read(text, position, closing=closing)
+            if step is None:
+                break
+            position, words = step
+            if words:
+                words = f" {words}" if self._previous + words[0] in _JOINTS else words
+                shown.append(words)
+                self._note(words)
+        self._held = text[position:]
+        return "".join(shown)
+
+    def _note(self, words: str) -> None:
+        self._previous = words[-1]
+        if words.endswith("\n"):
+            self._trusts_paragraph = self._trusts_paragraph or self._line_blank
+            self._line_start = self._line_blank = True
+        else:
+            self._line_start = False
+            self._line_blank = self._line_blank and words.isspace()
+
+    def _token(self, text: str, start: int, *, closing: bool) -> _Step:
+        prose = None if self._in_long_word else _PROSE.match(text, start)
+        if prose is not None:
+            return prose.end(), prose[0]
+        character = text[start]
+        match character:
+            case "\n" | " " | "\t" | "(" | ")" | "]" | ">" | "|":
+                self._in_long_word = False
+                return start + 1, character
+            case "`":
+                return self._backticks(text, start, closing=closing)
+            case "<":
+                return self._angle(text, start, closing=closing)
+            case "[" | "!":
+                return self._link(text, start, closing=closing)
+        if word := _WORD.match(text, start):
+            return self._word(text, word, closing=closing)
+        self._in_long_word = False
+        return start + 1, character
+
+    def _word(self, text: str, found: re.Match[str], *, closing: bool) -> _Step:
+        """A run of ASCII that holds no bracket, backtick, pipe or exclamation mark."""
+        word, end = found[0], found.end()
+        is_cut = len(word) == _WORD_LIMIT
+        if end == len(text) and not closing and not is_cut:
+            return None
+        long = is_cut or self._in_long_word
+        self._in_long_word = is_cut
+        if self._line_blank and word.startswith("~~~"):
+            self._trusts_text = False
+        word = _ENTITY.sub(_shown_entity, word)
+        if separator := _SEPARATOR.search(word):
+            begin = len(word[: separator.start()].rstrip(_SCHEME_CHARACTERS))
+            follows = text[end : end + 1]
+            before = self._defused(word[:begin])
+            return end, before + self._address(word[begin:], before[-1:] or self._previous, follows, long=long)
+        return end, self._defused(word)
+
+    def _address(self, word: str, before: str, follows: str, *, long: bool) -> str:
+        """A bare address, kept when it is allowed; in angle brackets where its ends are not certain."""
+        url = word.rstrip(_END_OF_URL)
+        if long or not self._allows(url):
+            return _AT.sub("＠\\1", _unlinked(word))
+        ends_here = not follows or follows in ")]>|<!" or follows.isspace()
+        return word if ends_here and not before.isalnum() else f"<{url}>{word[len(url) :]}"
+
+    def _defused(self, word: str) -> str:
+        word = _DOMAIN.sub(self._shown_domain, word) if "." in word else word
+        return _AT.sub("＠\\1", word) if "@" in word else word
+
+    def _shown_domain(self, found: re.Match[str]) -> str:
+        name = found[0].lower()
+        has_path = found.string[found.end() : found.end() + 1] in tuple("/?#:") and len(found.string) > found.end() + 1
+        links = has_path or name.startswith("www.") or found[1].lower() in _ENDINGS
+        return found[0].replace(".", "[.]") if links and name not in self._hosts else found[0]
+
+    def _allows(self, url: str) -> bool:
+        found = _ALLOWED.fullmatch(url)
+        return found is not None and found[1].lower() in self._hosts and not _EMBEDDED.search(found[2])
+
+    def _link(self, text: str, start: int, *, closing: bool) -> _Step:
+        """`[text](address)`, or `![description](address)`."""
+        bracket = start + (text[start] == "!")
+        if bracket == len(text) and not closing:
+            return None
+        if not text.startswith("[", bracket):
+            return start + 1, "!"
+        found = _LINK.match(text, bracket)
+        if found is None:
+            so_far = _LINK_SO_FAR.match(text, bracket)
+            waits = so_far is not None and so_far.end() == len(text) and not closing
+            return None if waits else (start + 1, text[start])
+        label, url = self._scrubbed(found[1]), found[2] or found[3] or ""
+        if bracket > start:
+            return found.end(), f"({label or 'image'})"
+        if self._allows(url):
+            return found.end(), self._kept(label if found[1] != url else "", url)
+        return found.end(), self._named(found[1], label, url)
+
+    def _angle(self, text: str, start: int, *, closing: bool) -> _Step:
+        """`<@U1>`, `<!here>`, `<https://…|text>`, `<!-- a comment -->`, or only a less-than sign."""
+        if text.startswith("<!--", start):
+            end = text.find("-->", start + 4, start + _COMMENT_LIMIT)
+            if end >= 0:
+                return end + 3, "" if not self._previous or self._previous.isspace() else " "
+            if len(text) - start < _COMMENT_LIMIT and not closing:
+                return None
+            return start + 1, "&lt;"
+        if found := _MENTION.match(text, start):
+            return found.end(), self._readable(found[1], found[2])
+        if found := _ANGLE.match(text, start):
+            url, label = found[1], self._scrubbed(found[2] or "")
+            if self._allows(url):
+                return found.end(), self._kept(label if found[2] != url else "", url)
+            return found.end(), self._named(found[2] or "", label, re.sub(r"^(?:mailto|tel):", "", url))
+        waits = [form.match(text, start) for form in (_MENTION_SO_FAR, _ANGLE_SO_FAR)]
+        is_mention = text.startswith(("<@", "<#", "<!"), start)
+        may_come = waits[0] if is_mention else waits[1]
+        if may_come is not None and may_come.end() == len(text) and not closing:
+            return None
+        if is_mention:
+            return start + 1, "&lt;"
+        if self._line_blank and re.match(r"<[A-Za-z/?]", text[start : start + 2]):
+            self._trusts_text = False
+        return start + 1, "<"
+
+    def _readable(self, kind: str, reference: str) -> str:
+        target, _, label = reference.partition("|")
+        name, _, detail = target.partition("^")
+        label = self._scrubbed(label.removeprefix("@"))
+        if kind == "!" and name == "date" and label:
+            return label
+        return ("#" if kind == "#" else "＠") + (label or self._scrubbed(detail or name))
+
+    def _kept(self, label: str, url: str) -> str:
+        """An allowed link."""
+        return f"[{label}]({url})" if label.strip() else f"<{url}>"
+
+    def _named(self, raw: str, label: str, url: str) -> str:
+        """A link that is not allowed, as text."""
+        shown = url if _EMAIL.fullmatch(url) else _AT.sub("＠\\1", _unlinked(url))
+        if not label.strip() or raw == url:
+            return shown
+        return f"{label} ({shown})" if shown else label
+
+    def _scrubbed(self, label: str) -> str:
+        """A label with nothing in it but words."""
+        if not label:
+            return ""
+        gate = OutputGate(frozenset())
+        return (gate.feed(label) + gate.close()).replace("[", "(").replace("]", ")")
+
+    def _backticks(self, text: str, start: int, *, closing: bool) -> _Step:
+        end = _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]  # there is one at least
+        count = end - start
+        if end == len(text) and not closing and count < _RUN_LIMIT:
+            return None
+        if count >= 3 and self._line_start and self._trusts_text:
+            if found := _FENCE.match(text, start):
+                self._fence = count
+                return found.end(), found[0]
+            so_far = _FENCE_SO_FAR.match(text, start)
+            if so_far is not None and so_far.end() == len(text) and not closing:
+                return None
+        if count == 1 and self._trusts_text and self._trusts_paragraph and not _is_wordy(self._previous):
+            found = _CODE.match(text, start)
+            if found is not None and (found.end() < len(text) or closing):
+                if not _is_wordy(text[found.end() : found.end() + 1]):
+                    return found.end(), _unpinged(found[0])
+            elif (so_far := _CODE_SO_FAR.match(text, start)) and so_far.end() == len(text) and not closing:
+                return None
+        self._trusts_paragraph = False
+        self._trusts_text = self._trusts_text and count < 3
+        return end, text[start:end]
+
+    def _code_line(self, text: str, start: int, *, closing: bool) -> _Step:
+        """The next line in a code block, or a part of it when it is long."""
+        end = text.find("\n", start, start + _CODE_LINE_LIMIT)
+        if end < 0 and len(text) - start < _CODE_LINE_LIMIT and not closing:
+            return None
+        if end < 0:
+            cut = min(start + _CODE_LINE_LIMIT, len(text))
+            cut -= cut - start > 1 and text[cut - 1] == "<"
+            self._in_code_line = True
+            return cut, _unpinged(text[start:cut])
+        line = text[start:end]
+        mark = None if self._in_code_line else _FENCE_END.fullmatch(line)
+        self._in_code_line = False
+        if mark is not None and len(mark[1]) >= self._fence:
+            self._fence = 0
+            self._trusts_paragraph = True
+        return end + 1, _unpinged(line) + "\n"
+
+
+def _shown_entity(found: re.Match[str]) -> str:
+    """A character reference that could smuggle in what the gate looks for is shown as it is written."""
+    return found[0] if found[1].lower() in _ENTITIES_KEPT else f"&amp;{found[1]};"
+
+
+def _unlinked(url: str) -> str:
+    """An address that is still readable but that nothing turns into a link."""
+    rest = re.sub(r"^https?\\?:(?:\\?/){2}", "", url, flags=re.IGNORECASE)
+    return re.sub(r"\.(?=[A-Za-z0-9])", "[.]", _SEPARATOR.sub("[:]//", rest or url))
+
+
+def _unpinged(code: str) -> str:
+    """Code in which Slack finds no mention."""
+    return re.sub(r"<(?=[@#!])", "＜", code)
+
+
+def _is_wordy(character: str) -> bool:
+    return bool(character) and (character.isalnum() or character in "_`\\")

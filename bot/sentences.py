@@ -1,0 +1,103 @@
+"""Every sentence a customer reads that no model wrote, in five languages, and which language to use.
+
+The sentences are in `bot/locales`, one file a language with the same keys and the same placeholders.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any, Literal, get_args
+
+import yaml
+
+Language = Literal["en", "id", "de", "es", "fr"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+DEFAULT: Language = "en"
+
+_READ_LIMIT = 2_000
+"""Characters of a message that its language is told by."""
+_CLEAR = 1.5
+"""How many times as many words of a language as of any other make a message clear."""
+
+# Words that many sentences hold and few other languages share; a word that two share counts for both.
+_COMMON: dict[Language, str] = {
+    "en": """a an the and or but is are was were be been am i i'm i'd i've my me you your we our it its it's this that
+        these those he she they them there to of in on at for from with about into by as not no don't doesn't didn't
+        can't can could would should will what what's when where which who why how do does did have has had get got
+        want need please thanks thank hello hi hey order orders delivery delivered shipping shipped refund return
+        returned tracking package parcel still yet any some if so""",
+    "id": """saya aku kami kita anda kamu dia mereka ini itu yang dan atau tapi tetapi dengan untuk dari ke di pada
+        adalah ada tidak tak nggak gak ga bukan belum sudah udah akan bisa boleh mau ingin apa apakah siapa kapan
+        mana dimana kenapa mengapa bagaimana gimana berapa nomor status pesanan paket barang kirim dikirim
+        pengiriman sampai sampe kembali kembalikan uang tolong mohon terima kasih makasih halo selamat pagi siang
+        sore malam kok dong sih nih ya juga lagi kalau karena jadi""",
+    "de": """ich du er sie wir ihr mein meine meinen meiner meinem dein deine ihre ihren unser unsere der die das den
+        dem des ein eine einen einer einem und oder aber ist sind war waren bin bist habe hat haben hatte wurde wird
+        werden kann können könnte möchte will nicht kein keine noch schon auch nur wo wann wie was wer warum wieso
+        welche mit von zu zum zur auf für aus bei nach über an im am es bitte danke hallo guten tag bestellung
+        bestellt lieferung paket sendung rücksendung zurück geld wenn dass""",
+    "es": """yo tú usted él ella nosotros mi mis tu tus su sus el la los las un una unos unas y o pero es son está
+        están estoy fue era ser he ha han había no sí que qué cuándo cuando dónde donde cómo como cuál quién por
+        para con sin de del al a en se me te le lo nos les muy más ya todavía aún quiero quisiera puedo puede
+        necesito tengo hay gracias hola buenos buenas días tardes favor pedido pedidos envío entrega paquete
+        devolver devolución reembolso dinero llegado llegó número""",
+    "fr": """je j'ai tu il elle nous vous mon ma mes ton votre vos notre nos le la les l' un une des du de d' et ou où
+        mais est sont était suis c'est été avoir ai a ont n'ai n'est pas ne plus encore déjà que qu'est qui quoi
+        quand comment pourquoi combien quel quelle pour avec sans sur dans en au aux par ce cette ces se me te lui
+        y bonjour bonsoir salut merci s'il plaît voudrais veux peux pouvez besoin commande commandes livraison colis
+        retour retourner remboursement argent reçu""",
+}
+_WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+class Sentences:
+    """The catalogue. Placeholders are filled as they are; whoever puts them into mrkdwn escapes them first."""
+
+    def __init__(self, catalogues: Mapping[Language, Mapping[str, Any]]) -> None:
+        self._catalogues = catalogues
+
+    def say(self, language: Language, key: str, **values: str) -> str:
+        """A sentence; KeyError for an unknown key or a missing value."""
+        template: str = self._catalogues[language][key]
+        return template.format_map(values)
+
+    def prompts(self, language: Language) -> list[dict[str, str]]:
+        """Things a customer may want to ask first, `{"title", "message"}` each."""
+        return [dict(prompt) for prompt in self._catalogues[language]["prompts"]]
+
+    def language_for(self, locale: str) -> Language:
+        """As the function of that name, for those who hold only the catalogue."""
+        return language_for(locale)
+
+    def language_of(self, text: str, locale: str) -> Language:
+        """As the function of that name, for those who hold only the catalogue."""
+        return language_of(text, locale)
+
+
+def load_sentences() -> Sentences:
+    """The catalogue of `bot/locales`."""
+    return Sentences({language: read_locale(language) for language in LANGUAGES})
+
+
+def read_locale(language: Language) -> dict[str, Any]:
+    """One language's file: keys to templates, and `prompts`."""
+    text = (resources.files("bot") / "locales" / f"{language}.yml").read_text(encoding="utf-8")
+    catalogue: dict[str, Any] = yaml.safe_load(text)
+    return catalogue
+
+
+def language_for(locale: str) -> Language:
+    """The language of a profile's locale (`id-ID`), English when we do not have it."""
+    code = locale.replace("_", "-").partition("-")[0].lower()
+    return next((language for language in LANGUAGES if language == code), DEFAULT)
+
+
+def language_of(text: str, locale: str) -> Language:
+    """The language a message is written in, by its common words; the locale's when they do not tell."""
+    words = [word.replace("’", "'") for word in _WORD.findall(text[:_READ_LIMIT].lower())]
+    counts = {language: sum(word in known for word in words) for language, known in _WORDS.items()}
+    first, second = sorted(counts.values(), reverse=True)[:2]
+    if not first or first < second * _CLEAR:
+        return language_for(locale)
+    return max(counts, key=lambda language: counts[language])

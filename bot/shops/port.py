@@ -1,0 +1,171 @@
+"""Where orders and parcels come from: one port, whatever shop is behind it.
+
+`ShopCustomer` (bot/conversation.py) is the capability: no method here can be called without one, save the
+one that makes it from a verified e-mail address. Money is integer minor units and a currency, times are UTC.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from bot.conversation import ShopCustomer
+from bot.errors import FrontdeskError
+
+OrderStatus = Literal[
+    "pending",
+    "processing",
+    "partly_shipped",
+    "shipped",
+    "delivered",
+    "cancelled",
+    "returned",
+    "refunded",
+    "unknown",
+]
+"""unknown: a word that this page does not list. It is never guessed at; a person reads it."""
+
+PaymentStatus = Literal["unpaid", "paid", "partly_refunded", "refunded", "failed", "unknown"]
+
+ParcelStatus = Literal[
+    "label_created",
+    "in_transit",
+    "out_for_delivery",
+    "delivery_attempted",
+    "ready_for_pickup",
+    "delivered",
+    "delayed",
+    "lost",
+    "returning",
+    "returned",
+    "unknown",
+]
+
+_MINOR_DIGITS = {"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TND": 3} | dict.fromkeys(
+    (
+        "BIF",
+        "CLP",
+        "DJF",
+        "GNF",
+        "ISK",
+        "JPY",
+        "KMF",
+        "KRW",
+        "PYG",
+        "RWF",
+        "UGX",
+        "VND",
+        "VUV",
+        "XAF",
+        "XOF",
+        "XPF",
+    ),
+    0,
+)
+"""ISO 4217's exceptions; every other currency has two."""
+_WRITTEN_WHOLE = frozenset({"IDR"})
+"""Currencies whose hundredths exist on paper only: left out when they are zero."""
+
+
+class ShopUnavailable(FrontdeskError):
+    """The shop gave no usable answer: no connection, too late, refused, or not what its contract says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """An amount. Minor units, since a float is none."""
+
+    minor: int
+    """Cents for USD, yen for JPY, hundredths of a rupiah for IDR."""
+    currency: str
+    """ISO 4217, `EUR`."""
+
+    def __str__(self) -> str:
+        digits = _MINOR_DIGITS.get(self.currency, 2)
+        whole, part = divmod(abs(self.minor), 10**digits)
+        sign = "-" if self.minor < 0 else ""
+        if not digits or (not part and self.currency in _WRITTEN_WHOLE):
+            return f"{sign}{whole:,} {self.currency}"
+        return f"{sign}{whole:,}.{part:0{digits}} {self.currency}"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderLine:
+    """One article of an order."""
+
+    title: str
+    quantity: int
+    unit_price: Money
+
+
+@dataclass(frozen=True, slots=True)
+class ParcelRef:
+    """A parcel as its order knows it."""
+
+    tracking_number: str
+    carrier: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One order, as its owner may read it."""
+
+    id: str
+    customer_id: str
+    """The owner, `ShopCustomer.id`."""
+    status: OrderStatus
+    payment: PaymentStatus
+    placed_at: datetime
+    total: Money
+    """What the customer pays, shipping included."""
+    lines: tuple[OrderLine, ...]
+    parcels: tuple[ParcelRef, ...] = ()
+    """Empty until something has been handed to a carrier."""
+    ships_to: str = ""
+    """City and country, for the customer to recognize; never the street."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParcelEvent:
+    """One scan. Its words are the carrier's: data, not statements of the shop."""
+
+    at: datetime
+    description: str
+    location: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """Where a parcel is."""
+
+    tracking_number: str
+    carrier: str
+    order_id: str
+    status: ParcelStatus
+    expected_at: datetime | None
+    """The carrier's estimate, if it gives one."""
+    events: tuple[ParcelEvent, ...]
+    """Newest first."""
+
+
+class OrderBackend(Protocol):
+    """Something that knows customers and their orders. Every method raises ShopUnavailable."""
+
+    async def find_customer(self, email: str) -> ShopCustomer | None:
+        """The one customer with this verified address; None for nobody and for several."""
+        ...
+
+    async def list_orders(self, customer: ShopCustomer) -> tuple[Order, ...]:
+        """Their orders, newest first, as many as the shop gives at once."""
+        ...
+
+    async def get_order(self, customer: ShopCustomer, order_id: str) -> Order | None:
+        """Their order; None when there is none of this number and when it is somebody else's."""
+        ...
+
+
+class ShippingBackend(Protocol):
+    """Something that knows where parcels are."""
+
+    async def track(self, customer: ShopCustomer, tracking_number: str) -> Parcel | None:
+        """A parcel of one of their orders; None for every other number. Raises ShopUnavailable."""
+        ...

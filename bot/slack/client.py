@@ -1,0 +1,645 @@
+"""The only door to Slack's Web API: typed calls that are paced, timed and never repeated blindly.
+
+A call ends in one of three ways. It returns; or Slack said no (`SlackRefused`); or nobody knows whether it
+happened (`SlackUnanswered`), and whoever called looks before calling again. Only a rate limit is waited for
+and repeated here, because Slack says that a limited call did nothing.
+
+Neither exceptions nor log lines hold message text or tokens.
+"""
+
+import asyncio
+import logging
+import math
+import re
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+from slack_sdk.errors import SlackApiError, SlackClientError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+from slack_sdk.webhook.async_client import AsyncWebhookClient
+
+from bot.clock import Clock, SystemClock
+from bot.errors import FrontdeskError
+
+logger = logging.getLogger(__name__)
+
+Block = Mapping[str, Any]
+"""One Block Kit block, as JSON."""
+Chunk = Mapping[str, Any]
+"""One piece of a stream: `markdown_text`, `task_update`, `plan_update` or `blocks`."""
+
+CALL_SECONDS = 10.0
+"""How long one HTTP exchange may take."""
+PATIENCE_SECONDS = 60.0
+"""How long a call may wait for rate limits, all waits together."""
+STREAM_PATIENCE_SECONDS = 5.0
+"""The same for stream calls: past it the text is better posted whole than waited for."""
+POST_SECONDS = 1.0
+"""Slack takes about one post a second and channel,"""
+POST_BURST = 10
+"""and tolerates this many at once."""
+USER_SECONDS = 300.0
+"""How long a look-up of a person serves."""
+USERS_KEPT = 2_000
+"""How many people are remembered."""
+UNSUPPORTED_SECONDS = 600.0
+"""After this long a feature that Slack refused is tried again."""
+PAGES = 20
+"""The most pages read of any list."""
+
+TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+"""`ok: false` answers after which the operation may have succeeded in part, as Slack's documentation has it."""
+LIMITED = frozenset({"ratelimited", "rate_limited"})
+
+
+class SlackRefused(FrontdeskError):
+    """Slack answered no; the call did nothing and the same call will not fare better.
+
+    `error` is Slack's word, as `channel_not_found`. `details` are Slack's sentences about what is wrong (with
+    blocks, scopes); they may quote what was sent and are therefore no part of the exception's text.
+    """
+
+    def __init__(self, method: str, error: str, details: Sequence[str] = ()) -> None:
+        self.method = method
+        self.error = error if re.fullmatch(r"[a-z0-9_.:]{1,80}", error) else "unknown_error"
+        self.details = tuple(detail[:300] for detail in details[:20])
+        super().__init__(f"{method}: {self.error}")
+
+
+class SlackUnanswered(FrontdeskError):
+    """Slack gave no usable answer: a timeout, a broken connection, a server error, too long a rate limit.
+
+    `reason` is one stable word. `sent` is False when the call certainly did nothing, so that it may be made
+    again; otherwise it may or may not have been applied. `retry_after` is what a rate limit asks, in seconds.
+    """
+
+    def __init__(self, method: str, reason: str, *, sent: bool = True, retry_after: float = 0.0) -> None:
+        self.method = method
+        self.reason = reason
+        self.sent = sent
+        self.retry_after = retry_after
+        super().__init__(f"{method}: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the app is in the workspace of its token."""
+
+    team: str
+    user: str
+    """The bot's user, `U…`."""
+    bot_id: str
+    """`B…`; on every message that the app posts."""
+    url: str
+    """The workspace's address."""
+    team_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SlackUser:
+    """What Slack says about a person."""
+
+    id: str
+    team: str
+    """The person's own workspace; another one than the app's in Slack Connect."""
+    name: str
+    """The name in full."""
+    display_name: str
+    """What Slack shows; the name in full when the person chose no other."""
+    email: str | None
+    """None when Slack does not tell, or says that it was never confirmed."""
+    locale: str
+    """As `en-US`; empty when Slack does not tell."""
+    tz: str
+    """As `Europe/Berlin`; empty when Slack does not tell."""
+    is_guest: bool
+    is_stranger: bool
+    """From another workspace, by Slack's flag or by the workspace's id; the flag alone is not reliable."""
+    is_bot: bool
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SlackChannel:
+    """What Slack says about a conversation."""
+
+    id: str
+    name: str
+    is_im: bool
+    is_private: bool
+    is_member: bool
+    is_archived: bool
+
+
+@asynccontextmanager
+async def open_slack_client(
+    *, token: str, base_url: str | None, clock: Clock | None = None
+) -> AsyncIterator["SlackClient"]:
+    """A client over one HTTP session of its own. `base_url` ends in `/api/`; None is Slack itself."""
+    async with aiohttp.ClientSession() as session:
+        url = base_url or AsyncWebClient.BASE_URL
+        web = AsyncWebClient(token=token, base_url=url, session=session, retry_handlers=[])
+        if urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1"):
+            web.proxy = None  # the SDK takes one from the environment without asking NO_PROXY
+        yield SlackClient(web, clock=clock or SystemClock())
+
+
+class SlackClient:
+    """Calls to Slack as the app. Methods raise `SlackRefused` and `SlackUnanswered`, except `status`."""
+
+    def __init__(self, web: AsyncWebClient, *, clock: Clock) -> None:
+        self.web = web
+        """The SDK's client, for Bolt."""
+        self.unsupported = Unsupported(clock)
+        """What this workspace refused as unsupported, for a while."""
+        self._clock = clock
+        self._pace = _Pace(clock)
+        self._users: OrderedDict[str, tuple[float, SlackUser]] = OrderedDict()
+        self._identity: Identity | None = None
+
+    async def auth(self) -> Identity:
+        """Who the app is; asked of Slack once."""
+        if self._identity is None:
+            answer = await self._call("auth.test", self.web.auth_test)
+            self._identity = Identity(
+                team=_text(answer, "team_id"),
+                user=_text(answer, "user_id"),
+                bot_id=_text(answer, "bot_id"),
+                url=_text(answer, "url"),
+                team_name=_text(answer, "team"),
+            )
+        return self._identity
+
+    async def open_socket(self, app_token: str) -> None:
+        """Ask for a Socket Mode address without using it: SlackRefused when the app token is not accepted."""
+        await self._call("apps.connections.open", partial(self.web.apps_connections_open, app_token=app_token))
+
+    async def post(
+        self,
+        channel: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        thread_ts: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        username: str | None = None,
+        icon_emoji: str | None = None,
+    ) -> str:
+        """Post a message and return its ts. `text` is mrkdwn; beside blocks it is what notifications show.
+
+        Links are never unfurled, names never linked.
+        """
+        answer = await self._call(
+            "chat.postMessage",
+            partial(
+                self.web.chat_postMessage,
+                channel=channel,
+                text=text,
+                blocks=_blocks(blocks),
+                thread_ts=thread_ts,
+                metadata=None if metadata is None else dict(metadata),
+                username=username,
+                icon_emoji=icon_emoji,
+                unfurl_links=False,
+                unfurl_media=False,
+            ),
+            channel=channel,
+        )
+        return _text(answer, "ts")
+
+    async def update(self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None) -> None:
+        """Replace a message whole; without blocks it is its text alone."""
+        await self._call(
+            "chat.update",
+            partial(self.web.chat_update, channel=channel, ts=ts, text=text, blocks=_blocks(blocks) or []),
+        )
+
+    async def delete(self, channel: str, ts: str) -> None:
+        """Delete one of the app's messages; one that is gone already is no error."""
+        await self._call(
+            "chat.delete", partial(self.web.chat_delete, channel=channel, ts=ts), done={"message_not_found"}
+        )
+
+    async def ephemeral(
+        self,
+        channel: str,
+        user: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        thread_ts: str | None = None,
+    ) -> None:
+        """Show a message to one person only; Slack drops it when they are away."""
+        await self._call(
+            "chat.postEphemeral",
+            partial(
+                self.web.chat_postEphemeral,
+                channel=channel,
+                user=user,
+                text=text,
+                blocks=_blocks(blocks),
+                thread_ts=thread_ts,
+            ),
+        )
+
+    async def respond(
+        self, response_url: str, *, text: str, blocks: Sequence[Block] | None = None, replace: bool = False
+    ) -> bool:
+        """Answer a press or a command at its address, for who pressed; False when Slack did not take it.
+
+        An address serves five times within 30 minutes.
+        """
+        hook = AsyncWebhookClient(response_url, session=self.web.session, retry_handlers=[])
+        hook.proxy = self.web.proxy
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                answer = await hook.send(
+                    text=text,
+                    blocks=_blocks(blocks),
+                    response_type="ephemeral",
+                    replace_original=replace,
+                    unfurl_links=False,
+                    unfurl_media=False,
+                )
+        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            logger.warning("an answer to a press was not delivered", extra={"reason": type(error).__name__})
+            return False
+        if answer.status_code != 200:
+            logger.warning("an answer to a press was refused", extra={"status": answer.status_code})
+        return answer.status_code == 200
+
+    async def start_stream(
+        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+    ) -> str:
+        """Open a streamed message for a person; `team` is their own workspace. Returns the message's ts."""
+        answer = await self._call(
+            "chat.startStream",
+            partial(
+                self.web.chat_startStream,
+                channel=channel,
+                thread_ts=thread_ts,
+                recipient_user_id=user,
+                recipient_team_id=team,
+                chunks=_chunks(chunks),
+            ),
+            patience=STREAM_PATIENCE_SECONDS,
+        )
+        return _text(answer, "ts")
+
+    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None:
+        """Add to a streamed message."""
+        await self._call(
+            "chat.appendStream",
+            partial(self.web.chat_appendStream, channel=channel, ts=ts, chunks=_chunks(chunks)),
+            patience=STREAM_PATIENCE_SECONDS,
+        )
+
+    async def stop_stream(
+        self,
+        channel: str,
+        ts: str,
+        *,
+        chunks: Sequence[Chunk] = (),
+        blocks: Sequence[Block] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        session_status: str | None = None,
+    ) -> None:
+        """Finish a streamed message; blocks stand below its text."""
+        await self._call(
+            "chat.stopStream",
+            partial(
+                self.web.chat_stopStream,
+                channel=channel,
+                ts=ts,
+                chunks=_chunks(chunks),
+                blocks=_blocks(blocks),
+                metadata=None if metadata is None else dict(metadata),
+                session_status=session_status,
+            ),
+            patience=STREAM_PATIENCE_SECONDS,
+        )
+
+    async def status(self, channel: str, thread_ts: str, text: str) -> None:
+        """Show a line like "is looking that up…" in the thread; "" clears it. An extra, so it never raises."""
+        try:
+            await self._call(
+                "assistant.threads.setStatus",
+                partial(self.web.assistant_threads_setStatus, channel_id=channel, thread_ts=thread_ts, status=text),
+                patience=0.0,
+            )
+        except (SlackRefused, SlackUnanswered) as error:
+            logger.debug("no status line", extra={"reason": str(error)})
+
+    async def user(self, user_id: str) -> SlackUser:
+        """Who a person is; remembered for a few minutes."""
+        kept = self._users.get(user_id)
+        if kept is not None and self._clock.monotonic() < kept[0]:
+            return kept[1]
+        home = await self.auth()
+        answer = await self._call("users.info", partial(self.web.users_info, user=user_id, include_locale=True))
+        user = _user(answer.get("user") or {}, home_team=home.team)
+        self._users[user_id] = (self._clock.monotonic() + USER_SECONDS, user)
+        self._users.move_to_end(user_id)
+        if len(self._users) > USERS_KEPT:
+            self._users.popitem(last=False)
+        return user
+
+    async def members(self, channel: str) -> frozenset[str]:
+        """Everybody in a channel."""
+        pages = self._pages(
+            "conversations.members", partial(self.web.conversations_members, channel=channel, limit=1_000)
+        )
+        return frozenset([str(member) async for page in pages for member in page.get("members") or ()])
+
+    async def open_dm(self, user: str) -> str:
+        """The direct message channel with a person, opened if need be."""
+        answer = await self._call("conversations.open", partial(self.web.conversations_open, users=user))
+        return _text(answer.get("channel") or {}, "id")
+
+    async def channel(self, channel_id: str) -> SlackChannel:
+        """What a conversation is."""
+        answer = await self._call("conversations.info", partial(self.web.conversations_info, channel=channel_id))
+        found = answer.get("channel") or {}
+        return SlackChannel(
+            id=_text(found, "id"),
+            name=_text(found, "name"),
+            is_im=bool(found.get("is_im")),
+            is_private=bool(found.get("is_private")),
+            is_member=bool(found.get("is_member")),
+            is_archived=bool(found.get("is_archived")),
+        )
+
+    async def permalink(self, channel: str, ts: str) -> str:
+        """A message's address."""
+        answer = await self._call(
+            "chat.getPermalink", partial(self.web.chat_getPermalink, channel=channel, message_ts=ts)
+        )
+        return _text(answer, "permalink")
+
+    async def react(self, channel: str, ts: str, name: str) -> None:
+        """Put a reaction on a message; one that is there already is no error."""
+        await self._call(
+            "reactions.add",
+            partial(self.web.reactions_add, channel=channel, timestamp=ts, name=name),
+            done={"already_reacted"},
+        )
+
+    async def unreact(self, channel: str, ts: str, name: str) -> None:
+        """Take a reaction back; one that is not there is no error."""
+        await self._call(
+            "reactions.remove",
+            partial(self.web.reactions_remove, channel=channel, timestamp=ts, name=name),
+            done={"no_reaction"},
+        )
+
+    async def replies(self, channel: str, thread_ts: str, *, oldest: float | str | None = None) -> list[dict[str, Any]]:
+        """A thread's messages with their metadata, oldest first; its root is among them, however old."""
+        pages = self._pages(
+            "conversations.replies",
+            partial(
+                self.web.conversations_replies,
+                channel=channel,
+                ts=thread_ts,
+                oldest=_slack_time(oldest),
+                include_all_metadata=True,
+                limit=200,
+            ),
+        )
+        return [message async for page in pages for message in page.get("messages") or ()]
+
+    async def history(self, channel: str, *, oldest: float | str | None = None) -> list[dict[str, Any]]:
+        """A channel's top-level messages with their metadata, newest first."""
+        pages = self._pages(
+            "conversations.history",
+            partial(
+                self.web.conversations_history,
+                channel=channel,
+                oldest=_slack_time(oldest),
+                include_all_metadata=True,
+                limit=200,
+            ),
+        )
+        return [message async for page in pages for message in page.get("messages") or ()]
+
+    async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
+        """Replace a person's Home tab."""
+        await self._call("views.publish", partial(self.web.views_publish, user_id=user, view=dict(view)))
+
+    async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> None:
+        """Open a dialog; a trigger serves once, for three seconds."""
+        await self._call(
+            "views.open", partial(self.web.views_open, trigger_id=trigger_id, view=dict(view)), patience=0.0
+        )
+
+    async def suggest_prompts(
+        self,
+        channel: str,
+        thread_ts: str | None,
+        prompts: Sequence[Mapping[str, str]],
+        *,
+        title: str | None = None,
+    ) -> None:
+        """Offer up to four things to ask, each `{"title", "message"}`."""
+        await self._call(
+            "assistant.threads.setSuggestedPrompts",
+            partial(
+                self.web.assistant_threads_setSuggestedPrompts,
+                channel_id=channel,
+                thread_ts=thread_ts,
+                title=title,
+                prompts=[dict(prompt) for prompt in prompts[:4]],
+            ),
+        )
+
+    async def _pages(
+        self, method: str, request: Callable[..., Awaitable[AsyncSlackResponse]]
+    ) -> AsyncIterator[dict[str, Any]]:
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await self._call(method, partial(request, cursor=cursor))
+            yield page
+            cursor = (page.get("response_metadata") or {}).get("next_cursor")
+            if not cursor:
+                return
+        logger.warning("a list was cut", extra={"method": method, "pages": PAGES})
+
+    async def _call(
+        self,
+        method: str,
+        request: Callable[[], Awaitable[AsyncSlackResponse]],
+        *,
+        channel: str = "",
+        patience: float = PATIENCE_SECONDS,
+        done: frozenset[str] | set[str] = frozenset(),
+    ) -> dict[str, Any]:
+        """Make a call, waiting for rate limits; `done` are refusals that mean the wish is fulfilled."""
+        deadline = self._clock.monotonic() + patience
+        while True:
+            await self._pace.wait(method, channel, until=deadline)
+            try:
+                return await self._exchange(method, request)
+            except SlackRefused as refusal:
+                if refusal.error in done:
+                    return {}
+                raise
+            except SlackUnanswered as failure:
+                if failure.reason != "ratelimited":
+                    raise
+                logger.warning("rate limited", extra={"method": method, "seconds": failure.retry_after})
+                self._pace.hold(method, channel, failure.retry_after)
+
+    async def _exchange(self, method: str, request: Callable[[], Awaitable[AsyncSlackResponse]]) -> dict[str, Any]:
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                response = await request()
+        except SlackApiError as error:
+            raise _failure(method, error.response) from None
+        except TimeoutError:
+            raise SlackUnanswered(method, "timeout") from None
+        except aiohttp.ClientConnectorError:
+            raise SlackUnanswered(method, "connection_refused", sent=False) from None
+        except (aiohttp.ClientError, OSError):
+            raise SlackUnanswered(method, "connection_lost") from None
+        except (SlackClientError, ValueError, AttributeError, RecursionError):
+            # The SDK trips over answers that are not the JSON object it expects.
+            raise SlackUnanswered(method, "unreadable") from None
+        data = response.data
+        if not isinstance(data, dict):
+            raise SlackUnanswered(method, "unreadable")
+        return data
+
+
+class Unsupported:
+    """Names of features that Slack refused; each is believed for ten minutes and then tried again."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._until: dict[str, float] = {}
+
+    def add(self, feature: str) -> None:
+        """Remember that Slack does not do this here."""
+        logger.info("not supported here", extra={"feature": feature, "seconds": UNSUPPORTED_SECONDS})
+        self._until[feature] = self._clock.monotonic() + UNSUPPORTED_SECONDS
+
+    def __contains__(self, feature: str) -> bool:
+        return self._clock.monotonic() < self._until.get(feature, -math.inf)
+
+
+class _Pace:
+    """When the next call may leave: posts evenly per channel, everything after what a 429 asked for.
+
+    Posts follow the generic cell rate algorithm: each moves its channel's mark one interval on, and a call
+    waits only when the mark runs ahead of the clock by more than the burst.
+    """
+
+    LANES = 4_096
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._marks: dict[str, float] = {}
+        self._held: dict[tuple[str, str], float] = {}
+
+    async def wait(self, method: str, channel: str, *, until: float) -> None:
+        now = self._clock.monotonic()
+        start = max(now, self._held.get((method, channel), now))
+        is_post = method == "chat.postMessage"
+        mark = max(now, self._marks.get(channel, now))
+        if is_post:
+            start = max(start, mark - (POST_BURST - 1) * POST_SECONDS)
+        if start > max(now, until):
+            raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=start - now)
+        if is_post:
+            self._prune(self._marks)
+            self._marks[channel] = mark + POST_SECONDS
+        if start > now:
+            await self._clock.sleep(start - now)
+
+    def hold(self, method: str, channel: str, seconds: float) -> None:
+        self._prune(self._held)
+        self._held[method, channel] = self._clock.monotonic() + seconds
+
+    def _prune(self, times: dict[Any, float]) -> None:
+        if len(times) < self.LANES:
+            return
+        now = self._clock.monotonic()
+        for key in [key for key, time in times.items() if time <= now]:
+            del times[key]
+
+
+def _failure(method: str, response: object) -> SlackRefused | SlackUnanswered:
+    """What a failed exchange means. The SDK hands over its own response or, for a broken body, aiohttp's."""
+    if not isinstance(response, AsyncSlackResponse):
+        return SlackUnanswered(method, "unreadable")
+    data = response.data if isinstance(response.data, dict) else {}
+    error = str(data.get("error") or "")
+    if response.status_code == 429 or error in LIMITED:
+        wait = _retry_after(response.headers.get("Retry-After"))
+        return SlackUnanswered(method, "ratelimited", sent=False, retry_after=wait)
+    if response.status_code >= 500 or not error:
+        return SlackUnanswered(method, f"http_{response.status_code}")
+    if error in TRANSIENT:
+        return SlackUnanswered(method, error)
+    return SlackRefused(method, error, _details(data))
+
+
+def _retry_after(value: object) -> float:
+    """Seconds to wait: whole, decimal, garbage or absent, which count as one second."""
+    try:
+        seconds = float(str(value))
+    except ValueError:
+        return 1.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 1.0
+
+
+def _details(data: Mapping[str, Any]) -> list[str]:
+    metadata = data.get("response_metadata")
+    messages = metadata.get("messages") if isinstance(metadata, dict) else None
+    found = [*(data.get("errors") or ()), *(messages or ())]
+    if needed := data.get("needed"):
+        found.append(f"needs the scope {needed}")
+    return [str(detail) for detail in found]
+
+
+def _user(raw: Mapping[str, Any], *, home_team: str) -> SlackUser:
+    profile = raw.get("profile") or {}
+    team = _text(raw, "team_id") or _text(profile, "team")
+    teams = {team, *((raw.get("enterprise_user") or {}).get("teams") or ())}
+    name = _text(profile, "real_name") or _text(raw, "real_name") or _text(raw, "name")
+    confirmed = raw.get("is_email_confirmed", True)
+    return SlackUser(
+        id=_text(raw, "id"),
+        team=team,
+        name=name,
+        display_name=_text(profile, "display_name") or name,
+        email=(_text(profile, "email") or None) if confirmed else None,
+        locale=_text(raw, "locale"),
+        tz=_text(raw, "tz"),
+        is_guest=bool(raw.get("is_restricted") or raw.get("is_ultra_restricted")),
+        is_stranger=bool(raw.get("is_stranger")) or home_team not in teams,
+        is_bot=bool(raw.get("is_bot") or raw.get("is_workflow_bot")) or raw.get("id") == "USLACKBOT",
+        deleted=bool(raw.get("deleted")),
+    )
+
+
+def _text(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _blocks(blocks: Sequence[Block] | None) -> list[dict[str, Any]] | None:
+    return None if blocks is None else [dict(block) for block in blocks]
+
+
+def _chunks(chunks: Sequence[Chunk]) -> list[dict[str, Any]] | None:
+    return [dict(chunk) for chunk in chunks] or None
+
+
+def _slack_time(time: float | str | None) -> str | None:
+    return f"{time:.6f}" if isinstance(time, float | int) else time

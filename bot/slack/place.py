@@ -1,0 +1,178 @@
+"""Where an answer goes: the calls that put a message into one thread, in every form that Slack may take.
+
+A message with blocks that Slack refuses is tried with plainer blocks and at last as text alone. What the calls
+raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from bot.slack.cards import plainer
+from bot.slack.client import Block, Chunk, Identity, SlackRefused, SlackUnanswered
+from bot.slack.mrkdwn import best_cut, to_mrkdwn
+
+logger = logging.getLogger(__name__)
+
+TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long"})
+"""Refusals of a text that belongs into two messages."""
+BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_arguments", *TOO_LONG})
+"""Refusals of a message with blocks after which plainer ones may pass."""
+EVENT_TYPE = "frontdesk"
+"""The type of our messages' metadata; the payload's `s` is the key of the answer's message."""
+TEXT_LIMIT = 3_000
+"""Bytes of the text beside blocks; chat.update takes 4,000 characters."""
+
+
+class Messenger(Protocol):
+    """What the writer asks of Slack; `SlackClient` gives it."""
+
+    @property
+    def unsupported(self) -> "Features": ...
+
+    async def auth(self) -> Identity: ...
+
+    async def start_stream(
+        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+    ) -> str: ...
+
+    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None: ...
+
+    async def stop_stream(
+        self,
+        channel: str,
+        ts: str,
+        *,
+        chunks: Sequence[Chunk] = (),
+        blocks: Sequence[Block] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None: ...
+
+    async def post(
+        self,
+        channel: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        thread_ts: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str: ...
+
+    async def update(self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None) -> None: ...
+
+    async def delete(self, channel: str, ts: str) -> None: ...
+
+    async def replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]: ...
+
+
+class Features(Protocol):
+    """Names of what Slack refused as unsupported."""
+
+    def add(self, feature: str) -> None: ...
+
+    def __contains__(self, feature: str) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the answer goes, and the calls that are the same for all its messages."""
+
+    client: Messenger
+    channel: str
+    thread_ts: str
+    user: str
+    team: str
+    key: str
+
+    async def start(self, chunks: Sequence[Chunk]) -> str:
+        return await self.client.start_stream(
+            self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks
+        )
+
+    async def append(self, ts: str, chunks: Sequence[Chunk]) -> None:
+        await self.client.append_stream(self.channel, ts, chunks)
+
+    async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> None:
+        for form in _footers(blocks):
+            try:
+                await self.client.stop_stream(self.channel, ts, chunks=chunks, blocks=form)
+            except SlackRefused as refusal:
+                if form is None or refusal.error not in BAD_BLOCKS:
+                    raise
+            else:
+                return
+
+    async def end(self, ts: str) -> None:
+        """Stop a stream, whatever state it is in."""
+        try:
+            await self.stop(ts, (), None)
+        except SlackRefused as refusal:
+            logger.debug("nothing to stop", extra={"ts": ts, "slack": refusal.error})
+
+    async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> str:
+        metadata = {"event_type": EVENT_TYPE, "event_payload": {"s": f"{self.key}/{number}"}}
+        for beside, form in _forms(text, blocks):
+            try:
+                return await self.client.post(
+                    self.channel, text=beside, blocks=form, thread_ts=self.thread_ts, metadata=metadata
+                )
+            except SlackRefused as refusal:
+                if form is None or refusal.error not in BAD_BLOCKS:
+                    raise
+        raise AssertionError("the last form has no blocks")
+
+    async def update(self, ts: str, text: str, blocks: Sequence[Block] | None) -> None:
+        for beside, form in _forms(text, blocks):
+            try:
+                await self.client.update(self.channel, ts, text=beside, blocks=form)
+            except SlackRefused as refusal:
+                if refusal.error == "streaming_state_conflict":
+                    await self.end(ts)
+                    raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
+                if form is None or refusal.error not in BAD_BLOCKS:
+                    raise
+            else:
+                return
+
+    async def delete(self, ts: str) -> None:
+        await self.client.delete(self.channel, ts)
+
+    async def own_messages(self, *, since: float | None) -> list[dict[str, Any]]:
+        """What the app wrote in the thread; nothing where it may not read, so that it then says it anew."""
+        try:
+            me = await self.client.auth()
+            messages = await self.client.replies(self.channel, self.thread_ts, oldest=since)
+        except SlackRefused as refusal:
+            logger.warning("the thread cannot be read", extra={"channel": self.channel, "slack": refusal.error})
+            return []
+        return [message for message in messages if message.get("bot_id") == me.bot_id]
+
+    def number_of(self, message: Mapping[str, Any]) -> int | None:
+        """Which of this answer's posts a message is, by its metadata."""
+        payload = (message.get("metadata") or {}).get("event_payload") or {}
+        key, _, number = str(payload.get("s", "")).rpartition("/")
+        return int(number) if key == self.key and number.isdigit() else None
+
+
+def is_streaming(message: Mapping[str, Any]) -> bool:
+    return message.get("streaming_state") == "in_progress"
+
+
+def _forms(text: str, blocks: Sequence[Block] | None) -> Iterator[tuple[str, Sequence[Block] | None]]:
+    """A message as text and blocks, in the forms to try one after the other."""
+    beside = to_mrkdwn(text[: best_cut(text, limit=TEXT_LIMIT)])
+    whole: Block = {"type": "markdown", "text": text}
+    for footer in _footers(blocks):
+        yield beside, [whole, *(footer or ())]
+    yield to_mrkdwn(text), None
+
+
+def _footers(blocks: Sequence[Block] | None) -> Iterator[Sequence[Block] | None]:
+    """The blocks, plainer ones if that is possible, none."""
+    if blocks:
+        yield blocks
+        simple = plainer(blocks)
+        if simple != list(blocks):
+            yield simple
+    yield None

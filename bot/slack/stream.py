@@ -1,0 +1,669 @@
+"""The answer as it is written: a streamed message, several when it grows long, or posts where Slack does not stream.
+
+Whatever fails, the customer reads the text exactly once. One task does all the talking, in steps that can be
+repeated, and keeps account of what each message shows:
+
+- A refused call did nothing; the text waits for the next message.
+- An append that nobody answered may have been applied. The message is then stopped and replaced whole with
+  `chat.update`, which can be said any number of times.
+- A start that nobody answered is looked for in the thread by its streaming state, a post by its metadata.
+
+open_stream      the way in; leaving it stops what is still open
+StreamWriter     what a turn uses: text, task, finish, abandon
+_Talk            the task: run → _advance while words come → _conclude at the end
+"""
+
+import asyncio
+import logging
+import math
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bot.agent.guardrails import OutputGate
+from bot.clock import Clock, SystemClock
+from bot.errors import FrontdeskError
+from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
+from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size
+from bot.slack.place import TOO_LONG, Messenger, Place, is_streaming
+
+logger = logging.getLogger(__name__)
+
+TaskStatus = Literal["pending", "in_progress", "complete", "error"]
+
+CANNOT_STREAM = frozenset(
+    {
+        "unknown_method",
+        "feature_not_enabled",
+        "method_not_supported_for_channel_type",
+        "channel_type_not_supported",
+        "missing_recipient_team_id",
+        "missing_recipient_user_id",
+        "missing_scope",
+        "not_allowed_token_type",
+    }
+)
+"""Refusals of a start that say something about the workspace or channel rather than about this message."""
+FIELD_LIMIT = 256
+"""Characters of a progress card's title and details."""
+CARD_BYTES = 180
+"""What a progress card counts towards the message's cap besides its words; so at most 50 fit."""
+NEAR = 0.8
+"""Past this share of a message's bytes or seconds, calls end only where a word does, so that it can end there."""
+LEAVE_SECONDS = 5.0
+"""How long leaving the writer may take."""
+LONGEST_REST = 30.0
+"""The most that is waited, in seconds, because a rate limit asks for it."""
+LOOK_BACK_SECONDS = 600.0
+"""How far Slack's clock may be from ours when a message is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamLimits:
+    """When a writer speaks, and when it begins another message."""
+
+    flush_seconds: float = 0.5
+    """Between two calls while words come; the first leaves at once."""
+    message_bytes: int = MESSAGE_BYTES
+    """UTF-8 bytes of one message, its progress cards included."""
+    message_seconds: float = 240.0
+    """The age at which a streamed message is completed; Slack ends it by itself soon after 300."""
+    attempts: int = 5
+    """Unanswered calls in a row, at the end, after which the writer gives up."""
+    retry_seconds: float = 0.5
+    """The wait after the first unanswered call; it doubles."""
+
+
+class StreamWriter:
+    """Made by `open_stream`. `text` and `task` never wait; what they are given is bounded by the turn's limits."""
+
+    def __init__(self, talk: "_Talk", gate: OutputGate, running: asyncio.Task[None]) -> None:
+        self._talk = talk
+        self._gate = gate
+        self._running = running
+
+    @property
+    def stopped(self) -> bool:
+        """True once the customer pressed Stop: an end, not a failure. What is written afterwards is dropped."""
+        return self._talk.stopped
+
+    @property
+    def shown(self) -> str:
+        """The text that has left the gate, as the customer reads it or is about to."""
+        return self._talk.text
+
+    def text(self, delta: str) -> None:
+        """Add the model's next words."""
+        self._talk.say(self._gate.feed(delta))
+
+    def task(self, task_id: str, *, title: str, status: TaskStatus, details: str = "") -> None:
+        """Show or change the progress card of an id. Slack replaces title and status, and appends details."""
+        self._talk.show(_Card(task_id, title[:FIELD_LIMIT], status, details[:FIELD_LIMIT]))
+
+    async def finish(
+        self, *, blocks: Sequence[Block] | None = None, text_if_empty: str | None = None
+    ) -> tuple[str, ...]:
+        """Complete the answer; the ts of its messages in order, () when there is none.
+
+        `blocks` stand under the last message. `text_if_empty` is said when the model said nothing; without it
+        an empty answer shows nothing, blocks included.
+        Raises SlackRefused or SlackUnanswered when the text could not be shown whole; the same text may then be
+        written again by a writer that adopts what `on_open` reported.
+        """
+        self._talk.say(self._gate.close())
+        if not self._talk.text.strip() and text_if_empty:
+            self._talk.say(self._gate.feed(text_if_empty) + self._gate.close())
+        return await self._end(blocks)
+
+    async def abandon(self, text: str) -> tuple[str, ...]:
+        """End an answer that cannot be completed: what is shown stays, and `text` is said below it."""
+        self._gate.close()
+        self._talk.drop_unsent()
+        closing, _ = seam(self._talk.text)
+        gap = "\n\n" if self._talk.text.strip() else ""
+        self._talk.say(closing + gap + self._gate.feed(text) + self._gate.close())
+        return await self._end(None)
+
+    async def _end(self, blocks: Sequence[Block] | None) -> tuple[str, ...]:
+        self._talk.close(blocks)
+        await asyncio.wait({self._running})
+        self._running.result()
+        return tuple(self._talk.ts)
+
+
+@asynccontextmanager
+async def open_stream(
+    client: Messenger,
+    *,
+    channel: str,
+    thread_ts: str,
+    user: str,
+    team: str,
+    gate: OutputGate,
+    on_open: Callable[[str], Awaitable[None]] | None = None,
+    adopt: Sequence[str] | None = None,
+    key: str = "",
+    limits: StreamLimits | None = None,
+    clock: Clock | None = None,
+) -> AsyncIterator[StreamWriter]:
+    """A writer for one answer to `user` of the workspace `team` (the author's own).
+
+    `on_open` is awaited with the ts of every message as soon as it exists, to be journaled.
+    `adopt` is for a turn that is done again after a crash: the ts that `on_open` reported then, in order (there
+    may be none). The writer also looks in the thread for what was opened but not reported, stops it all, and puts
+    the whole new text in its place. None is a fresh turn.
+    `key` names the answer, the same on every attempt, so that its posts are found again.
+
+    Leaving the block without `finish` or `abandon` stops an open stream and says nothing more.
+    """
+    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex)
+    talk = _Talk(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt)
+    running = asyncio.create_task(talk.run(), name=f"stream {channel}/{thread_ts}")
+    try:
+        yield StreamWriter(talk, gate, running)
+    finally:
+        running.cancel()
+        await asyncio.wait({running})
+        if not running.cancelled() and (error := running.exception()) is not None:
+            reason = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
+            logger.warning("an answer was not shown whole", extra={"channel": channel, "reason": reason})
+        await talk.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """One change of a progress card."""
+
+    id: str
+    title: str
+    status: TaskStatus
+    details: str
+    at: int = 0
+    """How much of the text stands before it."""
+
+    @property
+    def weight(self) -> int:
+        # Slack counts details twice.
+        return CARD_BYTES + size(self.title) + 2 * size(self.details)
+
+    @property
+    def chunk(self) -> Chunk:
+        chunk = {"type": "task_update", "id": self.id, "title": self.title, "status": self.status}
+        return {**chunk, "details": self.details} if self.details else chunk
+
+
+@dataclass(slots=True)
+class _Message:
+    """A streamed message, and what it shows of the text."""
+
+    ts: str
+    opened: float
+    start: int
+    """Where in the text it begins."""
+    prefix: str = ""
+    """What stands before that: the line that opens a code fence again."""
+    cards: int = 0
+    """The weight of its progress cards."""
+    open: bool = True
+    sure: bool = True
+    """False after a call that nobody answered: it may show more than we know."""
+    full: bool = False
+    """Slack found it too long."""
+    shown: str = ""
+    """Its whole text, once it is complete."""
+
+
+class _Talk:
+    """The writer's state and its one task. Positions count characters of `text`."""
+
+    def __init__(
+        self,
+        place: Place,
+        limits: StreamLimits,
+        clock: Clock,
+        *,
+        on_open: Callable[[str], Awaitable[None]] | None,
+        adopt: Sequence[str] | None,
+    ) -> None:
+        self.text = ""
+        self.stopped = False
+        self.ts: list[str] = []
+        """The answer's messages in order."""
+        self._place = place
+        self._limits = limits
+        self._clock = clock
+        self._on_open = on_open
+        self._adopt = adopt
+        self._began = clock.now()
+
+        self._sent = 0
+        """Everything before it is shown by some message."""
+        self._reached = 0
+        """Everything before it was in some call."""
+        self._prefix = ""
+        """What the next message begins with, before the text from `_sent` on."""
+        self._cards: list[_Card] = []
+        """Changes that no message shows yet."""
+        self._leaving: list[_Card] = []
+        """Those of them that are in a call."""
+        self._cards_refused = False
+        self._message: _Message | None = None
+        """The streamed message that takes the next words."""
+        self._last: _Message | None = None
+        """The streamed message that was completed last."""
+        self._lost_start: tuple[int, list[_Card]] | None = None
+        """How far a start that nobody answered went."""
+        self._lost_post = False
+        self._inherited: list[str] = []
+        """A dead process's messages, to be filled anew,"""
+        self._to_stop: list[str] = []
+        """and those of them that may still be streaming."""
+        self._streams = _streaming(place.channel) not in place.client.unsupported
+
+        self._blocks: Sequence[Block] | None = None
+        self._closing = False
+        self._keep_inherited = False
+        self._flushed = -math.inf
+        self._more = asyncio.Event()
+        self._end = asyncio.Event()
+
+    def say(self, words: str) -> None:
+        """Add to the text."""
+        if words and not self._closing:
+            self.text += words
+            self._more.set()
+
+    def show(self, card: _Card) -> None:
+        """Change a card; a change that has not left yet is replaced."""
+        if self._cards_refused or _CARDS in self._place.client.unsupported:
+            return
+        for index, waiting in enumerate(self._cards):
+            if waiting.id == card.id and waiting not in self._leaving:
+                details = (waiting.details + card.details)[:FIELD_LIMIT]
+                self._cards[index] = replace(card, at=waiting.at, details=details)
+                break
+        else:
+            self._cards.append(replace(card, at=len(self.text)))
+        self._more.set()
+
+    def drop_unsent(self) -> None:
+        """Forget the words that were in no call yet."""
+        self.text = self.text[: self._reached]
+        self._keep_inherited = not self.text.strip()
+
+    def close(self, blocks: Sequence[Block] | None) -> None:
+        """Nothing more will be said."""
+        if not self._closing:
+            self._blocks = blocks or None
+            self._closing = True
+            self._end.set()
+            self._more.set()
+
+    async def run(self) -> None:
+        """Say what there is to say until all is said."""
+        failures = 0
+        while not self.stopped:
+            await self._until_due()
+            closing = self._closing
+            self._more.clear()
+            try:
+                await self._inherit()
+                await self._advance()
+                if closing:
+                    await self._conclude()
+                    return
+                failures = 0
+            except SlackUnanswered as failure:
+                failures += 1
+                if closing and failures >= self._limits.attempts:
+                    raise
+                await self._rest(failures, failure.retry_after)
+                failures = failures if closing else min(failures, 1)
+                self._more.set()
+            self._flushed = self._clock.monotonic()
+
+    async def leave(self) -> None:
+        """Stop what is still open, if it can be done soon."""
+        message = self._message
+        if message is None or not message.open or self.stopped:
+            return
+        try:
+            async with asyncio.timeout(LEAVE_SECONDS):
+                await self._place.end(message.ts)
+        except (SlackUnanswered, TimeoutError):
+            logger.warning("a stream may be open", extra={"channel": self._place.channel, "ts": message.ts})
+
+    async def _until_due(self) -> None:
+        """Wait for something to say and for the time to say it; or until a message has become old."""
+        while not self._closing:
+            now = self._clock.monotonic()
+            if self._more.is_set():
+                wait, event = self._flushed + self._limits.flush_seconds - now, self._end
+            elif self._message is not None and self._streams:
+                wait, event = self._message.opened + self._limits.message_seconds - now, self._more
+            else:
+                wait, event = math.inf, self._more
+            if wait <= 0:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if wait == math.inf else wait):
+                    await event.wait()
+
+    async def _rest(self, failures: int, retry_after: float) -> None:
+        wait = self._limits.retry_seconds * 2 ** (failures - 1)
+        await self._clock.sleep(max(wait, min(retry_after, LONGEST_REST)))
+
+    async def _inherit(self) -> None:
+        """Stop what a dead process left; the text will take its place, not streamed, when it is complete."""
+        if self._adopt is not None:
+            left = [
+                message["ts"]
+                for message in await self._place.own_messages(since=None)
+                if is_streaming(message) or self._place.number_of(message) is not None
+            ]
+            self._inherited = sorted({*self._adopt, *left})
+            self._to_stop = list(self._inherited)
+            self._streams = False
+            self._adopt = None
+        while self._to_stop:
+            await self._place.end(self._to_stop[0])
+            del self._to_stop[0]
+
+    # While words come.
+
+    async def _advance(self) -> None:
+        """Show as much as may be shown now."""
+        while not self.stopped:
+            message = self._message
+            if self._lost_start is not None:
+                await self._find_start()
+            elif message is not None and not (message.open and message.sure):
+                await self._mend(message)
+            elif not await self._go_on(message):
+                return
+
+    async def _go_on(self, message: _Message | None) -> bool:
+        """Whether something was said, so that there may be more to say."""
+        if not self._streams:
+            return False
+        if message is not None:
+            return await self._continue(message)
+        return not self._closing and await self._start()
+
+    async def _start(self) -> bool:
+        """Open a message with what is there; False when there is nothing to show."""
+        to, _ = self._reach(_Message("", self._clock.monotonic(), self._sent, self._prefix))
+        chunks, cards = self._chunks(to, self._prefix)
+        if not cards and not self.text[self._sent : to].strip():
+            return False
+        self._reached = to
+        try:
+            ts = await self._place.start(chunks)
+        except SlackRefused as refusal:
+            if cards and refusal.error not in CANNOT_STREAM:
+                self._refuse_cards(refusal)
+                return True
+            if refusal.error in CANNOT_STREAM:
+                self._place.client.unsupported.add(_streaming(self._place.channel))
+            self._streams = False
+            return True
+        except SlackUnanswered as failure:
+            if failure.sent:
+                self._lost_start = (to, cards)
+            elif failure.reason == "ratelimited":
+                self._streams = False
+                return True
+            raise
+        await self._opened(ts, to, cards)
+        return True
+
+    async def _find_start(self) -> None:
+        """Take up a message whose start nobody answered, if there is one."""
+        to, cards = self._lost_start or (self._sent, [])
+        for message in await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS):
+            if is_streaming(message) and message["ts"] not in self.ts:
+                self._lost_start = None
+                await self._opened(message["ts"], to, cards)
+                return
+        self._lost_start = None
+
+    async def _opened(self, ts: str, to: int, cards: list[_Card]) -> None:
+        self._message = _Message(ts, self._clock.monotonic(), self._sent, self._prefix)
+        self._prefix = ""
+        self.ts.append(ts)
+        self._accept(self._message, to, cards)
+        if self._on_open is not None:
+            await self._on_open(ts)
+
+    async def _continue(self, message: _Message) -> bool:
+        """Add to the message, or complete it when it is long or old; False when there is nothing to do now."""
+        to, cut = self._reach(message)
+        if cut or message.full:
+            return await self._complete(message, self._sent if message.full else to)
+        chunks, cards = self._chunks(to)
+        if self._closing or not chunks:
+            return False
+        self._reached = to
+        if await self._said(message, cards, self._place.append(message.ts, chunks)):
+            self._accept(message, to, cards)
+        return True
+
+    async def _complete(self, message: _Message, to: int) -> bool:
+        """Stop the message after the text up to `to`; the next begins there."""
+        closing, opening = seam(message.prefix + self.text[message.start : to])
+        chunks, cards = self._chunks(to, after=closing)
+        self._reached = max(self._reached, to)
+        if await self._said(message, cards, self._place.stop(message.ts, chunks, None)):
+            self._accept(message, to, cards)
+            self._leave_behind(message, closing, opening)
+        return True
+
+    async def _said(self, message: _Message, cards: list[_Card], call: Awaitable[None]) -> bool:
+        """Whether a call on the message was accepted; when not, the message's state says what is to be done."""
+        try:
+            await call
+        except SlackRefused as refusal:
+            if refusal.error == "stopped_by_user":
+                self.stopped = True
+            elif refusal.error == "message_not_in_streaming_state":
+                message.open = False
+            elif refusal.error == "message_not_found":
+                self._forget(message)
+            elif refusal.error in TOO_LONG and not message.full and self._sent > message.start:
+                message.full = True
+            elif cards:
+                self._refuse_cards(refusal)
+            else:
+                message.sure = self._streams = False
+            return False
+        except SlackUnanswered as failure:
+            message.sure = message.sure and not failure.sent
+            raise
+        return True
+
+    async def _mend(self, message: _Message) -> None:
+        """Leave a message behind that Slack ended, or that shows nobody knows what.
+
+        Unless it is known to end well, it is replaced whole, up to a place where it may end.
+        """
+        known = message.prefix + self.text[message.start : self._sent]
+        if message.sure and (not known.strip() or (_ends_well(known) and seam(known) == ("", ""))):
+            self._leave_behind(message, "", "")
+            return
+        if message.open:
+            await self._place.end(message.ts)
+            message.open = False
+        whole = message.prefix + self.text[message.start :]
+        end = best_cut(whole, limit=self._limits.message_bytes, floor=len(message.prefix))
+        if end == len(whole) and not self._closing and whole[: last_cut(whole)].strip():
+            end = last_cut(whole)
+        closing, opening = seam(whole[:end])
+        self._reached = max(self._reached, message.start + end - len(message.prefix))
+        try:
+            if whole[:end].strip():
+                await self._place.update(message.ts, whole[:end] + closing, None)
+        except SlackRefused:
+            if message.sure:
+                self._leave_behind(message, "", seam(known)[1])
+                return
+            await self._place.delete(message.ts)
+            self._forget(message)
+            return
+        self._sent = message.start + end - len(message.prefix)
+        self._leave_behind(message, closing, opening)
+
+    def _reach(self, message: _Message) -> tuple[int, bool]:
+        """How far the message may take the text now, and whether it must end there."""
+        limit = self._limits.message_bytes
+        whole = message.prefix + self.text[message.start :]
+        outside = message.start - len(message.prefix)
+        floor = self._sent - outside
+        room = limit - message.cards - sum(card.weight for card in self._cards)
+        age = self._clock.monotonic() - message.opened
+        if size(whole) > room:
+            return outside + best_cut(whole, limit=max(room, limit // 2), floor=floor), True
+        if age >= self._limits.message_seconds:
+            return outside + last_cut(whole, floor=floor), True
+        near = size(whole) > room * NEAR or age > self._limits.message_seconds * NEAR
+        return (outside + last_cut(whole, floor=floor) if near and not self._closing else len(self.text)), False
+
+    def _chunks(self, to: int, before: str = "", *, after: str = "") -> tuple[list[Chunk], list[_Card]]:
+        """The text from `_sent` to `to` with the cards that stand in it, and these cards."""
+        chunks: list[Chunk] = []
+        cards = [card for card in self._cards if card.at <= to]
+        words, position = before, self._sent
+        for card in cards:
+            words += self.text[position : card.at]
+            position = max(position, card.at)
+            chunks += [*_words(words), card.chunk]
+            words = ""
+        self._leaving = cards
+        return [*chunks, *_words(words + self.text[position:to] + after)], cards
+
+    def _accept(self, message: _Message, to: int, cards: list[_Card]) -> None:
+        self._sent = to
+        message.cards += sum(card.weight for card in cards)
+        self._cards = [card for card in self._cards if card not in cards]
+
+    def _refuse_cards(self, refusal: SlackRefused) -> None:
+        self._cards_refused = True
+        self._cards = []
+        if refusal.error.startswith("invalid_"):
+            self._place.client.unsupported.add(_CARDS)
+
+    def _leave_behind(self, message: _Message, closing: str, opening: str) -> None:
+        message.open = False
+        message.sure = True
+        message.shown = message.prefix + self.text[message.start : self._sent] + closing
+        self._message, self._last, self._prefix = None, message, opening
+
+    def _forget(self, message: _Message) -> None:
+        """The message is gone, and with it what it showed: the text is to be shown again."""
+        self.ts.remove(message.ts)
+        self._sent, self._prefix, self._message = message.start, message.prefix, None
+
+    # At the end.
+
+    async def _conclude(self) -> None:
+        """Show the rest, put the footer under it, and take back what is left over."""
+        while self._message is not None and not self.stopped:
+            await self._finish_stream(self._message)
+            await self._advance()
+        while self.text[self._sent :].strip() and not self.stopped:
+            await self._show_rest()
+        if self.stopped:
+            return
+        if self._blocks is not None and self._last is not None and self.ts[-1:] == [self._last.ts]:
+            await self._add_footer(self._last)
+        if self.text.strip() and not self._keep_inherited:
+            while self._inherited:
+                await self._discard(self._inherited[0])
+                del self._inherited[0]
+
+    async def _finish_stream(self, message: _Message) -> None:
+        to, cut = self._reach(message)
+        if cut or message.full:
+            await self._complete(message, self._sent if message.full else to)
+            return
+        chunks, cards = self._chunks(to)
+        self._reached = to
+        if await self._said(message, cards, self._place.stop(message.ts, chunks, self._blocks)):
+            self._accept(message, to, cards)
+            self._leave_behind(message, "", "")
+            self._blocks = None
+
+    async def _show_rest(self) -> None:
+        """Show one more message of what is not shown yet, not streamed."""
+        rest = self._prefix + self.text[self._sent :]
+        end = best_cut(rest, limit=self._limits.message_bytes, floor=len(self._prefix))
+        is_last = end == len(rest)
+        closing, opening = ("", "") if is_last else seam(rest[:end])
+        self._reached = self._sent + end - len(self._prefix)
+        if rest[:end].strip():
+            await self._show(rest[:end] + closing, self._blocks if is_last else None)
+        self._sent, self._prefix = self._reached, opening
+        if is_last:
+            self._blocks = None
+
+    async def _show(self, text: str, blocks: Sequence[Block] | None) -> None:
+        while self._inherited and not self._keep_inherited:
+            ts = self._inherited[0]
+            try:
+                await self._place.update(ts, text, blocks)
+            except SlackRefused:
+                await self._discard(ts)
+                del self._inherited[0]
+            else:
+                self.ts.append(self._inherited.pop(0))
+                return
+        self.ts.append(await self._posted(text, blocks))
+        if self._on_open is not None:
+            await self._on_open(self.ts[-1])
+
+    async def _posted(self, text: str, blocks: Sequence[Block] | None) -> str:
+        """Post, unless a post that nobody answered arrived."""
+        number = len(self.ts)
+        if self._lost_post:
+            for message in await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS):
+                if self._place.number_of(message) == number:
+                    self._lost_post = False
+                    return str(message["ts"])
+        try:
+            ts = await self._place.post(text, blocks, number=number)
+        except SlackUnanswered as failure:
+            self._lost_post = failure.sent
+            raise
+        self._lost_post = False
+        return ts
+
+    async def _add_footer(self, message: _Message) -> None:
+        try:
+            if message.shown.strip():
+                await self._place.update(message.ts, message.shown, self._blocks)
+        except SlackRefused as refusal:
+            logger.warning("no footer", extra={"channel": self._place.channel, "slack": refusal.error})
+        self._blocks = None
+
+    async def _discard(self, ts: str) -> None:
+        try:
+            await self._place.delete(ts)
+        except SlackRefused as refusal:
+            logger.warning("a left-over stays", extra={"channel": self._place.channel, "slack": refusal.error})
+
+
+_CARDS = "progress cards"
+
+
+def _streaming(channel: str) -> str:
+    """The feature's name; Slack may stream in one kind of conversation and not in another."""
+    return f"streaming in {channel[:1]}"
+
+
+def _ends_well(text: str) -> bool:
+    return text[-1:].isspace() or text.endswith((".", "!", "?", "…", ":", "。", "！", "？"))
+
+
+def _words(text: str) -> list[Chunk]:
+    return [{"type": "markdown_text", "text": text}] if text else []

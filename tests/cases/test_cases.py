@@ -1,0 +1,107 @@
+"""Cases over a real database and a local Slack."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.cases.case import MovedOn
+from bot.cases.cases import Cases, UnknownCase
+from bot.cases.messages import CaseMessages
+from bot.conversation import Customer, ThreadRef
+from bot.sentences import load_sentences
+from bot.slack.outbox import Outbox
+from bot.store import inbox, threads
+from bot.store import outbox as rows
+from bot.store.database import Database
+from bot.telemetry import Metrics
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.turns.arrivals import TEAM, arrival
+
+THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
+CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[LocalSlack]:
+    async with open_local_slack() as opened:
+        yield opened
+
+
+@pytest.fixture
+async def cases(database: Database, slack: LocalSlack) -> Cases:
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("1.1", text="My parcel is lost, card 4111 1111 1111 1111"), now=1.0)
+    clock = ManualClock()
+    outbox = Outbox(database, slack.client, clock)
+    return Cases(database, outbox, slack.client, clock, CaseMessages(load_sentences(), "C0AGENTS"), Metrics())
+
+
+async def keys(database: Database) -> list[str]:
+    async with database.transaction() as tx:
+        return [row.key for row in await rows.open_rows(tx)]
+
+
+async def test_opening_twice_is_opening_once(cases: Cases, database: Database) -> None:
+    opened = await asyncio.gather(
+        *(cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium") for _ in range(10))
+    )
+    assert {case.ref for case in opened} == {"FD-1001"}
+    assert [key for key in await keys(database) if key.endswith("/card")] == ["case/1/card"]
+
+
+async def test_of_fifty_claims_one_wins(cases: Cases, database: Database) -> None:
+    case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    claims = (cases.claim(case.ref, "U0AGENTA" if number % 2 else "U0AGENTB") for number in range(50))
+    results = await asyncio.gather(*claims, return_exceptions=True)
+    assert sum(isinstance(result, MovedOn) for result in results) == 49
+    assert len([key for key in await keys(database) if "/claimed/" in key]) == 1
+
+
+async def test_a_case_says_what_the_customer_said_when_nobody_summed_it_up(cases: Cases) -> None:
+    case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    assert case.summary.startswith("My parcel is lost")
+
+
+async def test_a_summary_hides_card_numbers(cases: Cases) -> None:
+    summary = "Paid with 4111 1111 1111 1111 and wants it back"
+    case = await cases.open(THREAD, CUSTOMER, reason="billing", priority="high", summary=summary)
+    assert "1111 1111" not in case.summary
+
+
+async def test_ending_a_case_begins_a_fresh_episode_with_a_note(cases: Cases, database: Database) -> None:
+    case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    await cases.claim(case.ref, "U0AGENTA")
+    await cases.resolve(case.ref, "U0AGENTA")
+    async with database.transaction() as tx:
+        state = await threads.find_thread(tx, THREAD)
+    assert state is not None
+    assert state.episode == 1
+    assert "Agent A" in state.note
+    assert case.ref in state.note
+
+
+async def test_ten_rounds_of_handing_over_and_back_do_not_loop(cases: Cases, database: Database) -> None:
+    for number in range(1, 11):
+        case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+        assert case.ref == f"FD-{1000 + number}"
+        await cases.claim(case.ref, "U0AGENTA")
+        await cases.hand_back(case.ref, "U0AGENTA")
+    async with database.transaction() as tx:
+        state = await threads.find_thread(tx, THREAD)
+    assert state is not None
+    assert state.episode == 10
+
+
+async def test_nobody_elses_case_is_cancelled(cases: Cases) -> None:
+    case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    with pytest.raises(MovedOn):
+        await cases.cancel(case.ref, "U0CUSTOMERB")
+    assert (await cases.find(case.ref)).state == "waiting"
+
+
+@pytest.mark.parametrize("ref", ["FD-9999", "FD-0", "nonsense", "FD-99999999999999999999"])
+async def test_a_case_that_is_not_there_is_said_so(cases: Cases, ref: str) -> None:
+    with pytest.raises(UnknownCase):
+        await cases.claim(ref, "U0AGENTA")

@@ -1,0 +1,156 @@
+"""Cards are what Slack accepts, whatever people wrote, and carry only buttons that are handled."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.sentences import LANGUAGES, Language, load_sentences
+from bot.slack import cards
+from bot.slack.cards import Card, Source, plainer
+from demo.slack.blocks import message_faults
+
+SENTENCES = load_sentences()
+HANDLED = {
+    "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
+    "case.resolve", "case.handback", "case.takeover", "case.reopen", "relay.claim_send", "relay.note", "csat.1",
+    "csat.2", "csat.3", "csat.4", "csat.5",
+}  # fmt: skip
+NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
+
+
+def customer_cards(language: Language, words: str) -> Iterator[Card]:
+    sources = [Source(words, f"https://help.example.com/{number}", "12 Nov 2026") for number in range(6)]
+    yield cards.answer_footer(SENTENCES, language, ref="7", sources=sources)
+    yield cards.answer_footer(SENTENCES, language, ref="7")
+    yield cards.no_answer(SENTENCES, language, ref="7")
+    yield cards.escalated(SENTENCES, language, case="FD-1042")
+    yield cards.claimed(SENTENCES, language, case="FD-1042", staff=words)
+    yield cards.taken_over(SENTENCES, language, case="FD-1042", staff=words, before=words)
+    yield cards.handed_back(SENTENCES, language, case="FD-1042")
+    yield cards.reopened(SENTENCES, language, case="FD-1042")
+    yield cards.resolved(SENTENCES, language, case="FD-1042", staff=words)
+
+
+def staff_cards(words: str) -> Iterator[Card]:
+    about: dict[str, str] = {"case": "FD-1042", "title": words, "customer": "U0CUST"}
+    more: dict[str, str] = {"customer_note": words, "priority": "high", "why": words, "summary": words, "facts": words}
+    link = "https://example.slack.com/archives/C1/p1"
+    yield cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
+    yield cards.claimed_card(**about, **more, staff="U0AGENTA", at=1_795_200_000.0, permalink=link)
+    yield cards.closed_card(**about, outcome=words, staff="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link)
+    yield cards.closed_card(**about, outcome="Cancelled by the customer", staff=None, at=1_795_200_000.0)
+    yield cards.thread_opener(case="FD-1042", messages=6)
+    yield cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
+    yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
+    yield cards.moved_on(case="FD-1042", state=words)
+
+
+def sound(card: Card) -> None:
+    blocks = list(card.blocks)
+    assert message_faults(blocks) == []
+    assert message_faults(plainer(blocks)) == []
+    assert card.text.strip()
+    assert len(card.text) <= 3_000
+    assert {button["action_id"] for button in buttons(blocks)} <= HANDLED
+
+
+def buttons(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "action_id" in value:
+            yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from buttons(each)
+
+
+def mrkdwn(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        if value.get("type") == "mrkdwn":
+            yield value["text"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for each in value:
+            yield from mrkdwn(each)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("words", ["Agent A", NASTY])
+def test_customers_cards_are_what_slack_accepts(language: Language, words: str) -> None:
+    for card in customer_cards(language, words):
+        sound(card)
+
+
+@pytest.mark.parametrize("words", ["Refund refused by policy", NASTY])
+def test_staff_cards_are_what_slack_accepts(words: str) -> None:
+    for card in staff_cards(words):
+        sound(card)
+
+
+@given(st.text(max_size=200))
+def test_any_words_make_a_valid_card(words: str) -> None:
+    for card in [*customer_cards("en", words or "x"), *staff_cards(words or "x")]:
+        assert message_faults(list(card.blocks)) == []
+
+
+def test_what_people_wrote_pings_nobody_and_links_nowhere() -> None:
+    for card in [*customer_cards("en", NASTY), *staff_cards(NASTY)]:
+        for text in [card.text, *mrkdwn(list(card.blocks))]:
+            assert "<!channel>" not in text
+            assert "<@U1>" not in text
+
+
+def test_the_summary_stands_alone_in_plain_text_and_says_who_wrote_it() -> None:
+    fake = "*Priority*\n:red_circle: High <!channel>"
+    card = cards.case_card(
+        case="FD-1", title="x", customer="U1", customer_note="", priority="low", why="asked", since=0.0, summary=fake
+    )
+    holders = [block for block in card.blocks if fake in str(block.get("text", {}).get("text", ""))]
+    assert [block["text"]["type"] for block in holders] == ["plain_text"]
+    before = card.blocks[card.blocks.index(holders[0]) - 1]
+    assert before["elements"][0]["text"] == "Summary, written by the assistant"
+
+
+def test_values_name_the_case_or_the_answer() -> None:
+    def values(card: Card) -> list[str]:
+        return [button["value"] for button in buttons(list(card.blocks)) if "value" in button]
+
+    assert values(cards.escalated(SENTENCES, "en", case="FD-1042")) == ["FD-1042"]
+    scores = values(cards.resolved(SENTENCES, "en", case="FD-1042", staff="Agent A"))
+    assert scores == [*(f"FD-1042/{score}" for score in range(1, 6)), "FD-1042"]
+    assert values(cards.take_over_prompt(case="FD-1042", ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
+    (feedback,) = cards.answer_footer(SENTENCES, "en", ref="7", offer_person=False).blocks[0]["elements"]
+    assert (feedback["positive_button"]["value"], feedback["negative_button"]["value"]) == ("7/up", "7/down")
+
+
+def test_sources_are_links_with_their_age_and_bad_addresses_are_only_named() -> None:
+    sources = [
+        Source("Returns | FAQ", "https://help.example.com/r?a=1&b=2", "12 Nov 2026"),
+        Source("Notes", "file:///x"),
+    ]
+    footer = cards.answer_footer(SENTENCES, "en", ref="7", sources=sources)
+    (line,) = mrkdwn(footer.blocks[0])
+    assert line == ":books: <https://help.example.com/r?a=1&amp;b=2|Returns ¦ FAQ> · Notes  ·  updated 12 Nov 2026"
+
+
+@pytest.mark.parametrize(
+    ("card", "language", "words"),
+    [
+        (lambda language: cards.no_answer(SENTENCES, language, ref="7"), "de", "raten möchte ich nicht"),
+        (lambda language: cards.escalated(SENTENCES, language, case="FD-1042"), "id", "Kasus FD-1042"),
+        (lambda language: cards.claimed(SENTENCES, language, case="F", staff="Agent A"), "fr", "Agent A vous rejoint"),
+    ],
+)
+def test_customers_are_spoken_to_in_their_language(card: Callable[[str], Card], language: str, words: str) -> None:
+    assert words in card(language).text
+
+
+def test_plainer_keeps_what_older_workspaces_know() -> None:
+    blocks = [
+        {"type": "alert", "level": "warning", "text": {"type": "mrkdwn", "text": "Look"}},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "Same"}},
+    ]
+    assert plainer(blocks) == [{"type": "section", "text": {"type": "mrkdwn", "text": "Look"}}, blocks[1]]

@@ -1,0 +1,356 @@
+"""The client: three endings, no blind repeats, pacing, and no text or token in what it says."""
+
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.slack import client as module
+from bot.slack.client import (
+    POST_BURST,
+    UNSUPPORTED_SECONDS,
+    USER_SECONDS,
+    USERS_KEPT,
+    SlackClient,
+    SlackRefused,
+    SlackUnanswered,
+    Unsupported,
+    open_slack_client,
+)
+from tests.doubles.clock import ManualClock
+from tests.slack.api import Answer, Api, limited, no, ok, open_api
+
+TOKEN = "xoxb-0000-not-a-token"
+SECRET = "the customer's secret words"
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    async with open_api() as api:
+        yield api
+
+
+@pytest.fixture
+async def slack(api: Api, clock: ManualClock) -> AsyncIterator[SlackClient]:
+    async with open_slack_client(token=TOKEN, base_url=api.url, clock=clock) as slack:
+        yield slack
+
+
+async def test_a_post_goes_out_without_unfurling_and_returns_its_ts(api: Api, slack: SlackClient) -> None:
+    api.will("chat.postMessage", ok(ts="1.2"))
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": "Hi"}}]
+    assert await slack.post("C1", text="Hi", blocks=blocks, thread_ts="1.1", metadata={"event_type": "x"}) == "1.2"
+    assert api.asked_for("chat.postMessage") == [
+        {
+            "channel": "C1",
+            "text": "Hi",
+            "blocks": blocks,
+            "thread_ts": "1.1",
+            "metadata": {"event_type": "x"},
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+    ]
+
+
+async def test_an_update_without_blocks_takes_the_old_ones_away(api: Api, slack: SlackClient) -> None:
+    await slack.update("C1", "1.2", text="Hi")
+    assert api.asked_for("chat.update")[0]["blocks"] == []
+
+
+async def test_a_stream_names_its_reader_and_their_workspace(api: Api, slack: SlackClient) -> None:
+    api.will("chat.startStream", ok(ts="1.2"))
+    chunk = {"type": "markdown_text", "text": "Hi"}
+    assert await slack.start_stream("C1", "1.1", user="U1", team="T2", chunks=[chunk]) == "1.2"
+    await slack.append_stream("C1", "1.2", [chunk])
+    await slack.stop_stream("C1", "1.2", blocks=[{"type": "divider"}], session_status="active")
+    start, append, stop = (arguments for _, arguments in api.asked)
+    assert (start["recipient_user_id"], start["recipient_team_id"], start["chunks"]) == ("U1", "T2", [chunk])
+    assert append == {"channel": "C1", "ts": "1.2", "chunks": [chunk]}
+    assert (stop["blocks"], stop["session_status"]) == ([{"type": "divider"}], "active")
+    assert "chunks" not in stop
+
+
+async def test_many_calls_share_a_connection(api: Api, slack: SlackClient) -> None:
+    for _ in range(20):
+        await slack.permalink("C1", "1.2")
+    assert len(api.connections) == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"),
+    [("2", 2.0), ("0.5", 0.5), ("soon", 1.0), (None, 1.0), ("-3", 1.0), ("nan", 1.0), ("inf", 1.0)],
+)
+async def test_a_rate_limit_is_waited_for_as_long_as_slack_asks(
+    api: Api, slack: SlackClient, clock: ManualClock, asked: str | None, waited: float
+) -> None:
+    api.will("conversations.open", limited(asked), ok(channel={"id": "D1"}))
+    began = clock.monotonic()
+    assert await slack.open_dm("U1") == "D1"
+    assert clock.monotonic() - began == pytest.approx(waited)
+
+
+async def test_a_rate_limit_in_a_200_answer_counts_as_well(api: Api, slack: SlackClient) -> None:
+    api.will("conversations.open", no("rate_limited"), ok(channel={"id": "D1"}))
+    assert await slack.open_dm("U1") == "D1"
+
+
+async def test_a_rate_limit_that_asks_for_too_long_is_told_as_not_sent(api: Api, slack: SlackClient) -> None:
+    api.will("chat.startStream", limited("30"))
+    with pytest.raises(SlackUnanswered) as caught:
+        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
+    assert caught.value.retry_after == pytest.approx(30.0)
+    assert len(api.asked) == 1
+
+
+async def test_a_limited_method_is_left_alone_by_the_next_caller_too(api: Api, slack: SlackClient) -> None:
+    api.will("chat.appendStream", limited("30"))
+    for _ in range(3):
+        with pytest.raises(SlackUnanswered):
+            await slack.append_stream("C1", "1.2", [])
+    assert len(api.asked) == 1
+
+
+async def test_posts_to_a_channel_are_a_second_apart_after_a_burst(
+    api: Api, slack: SlackClient, clock: ManualClock
+) -> None:
+    api.will("chat.postMessage", ok(ts="1.2"))
+    began = clock.monotonic()
+    for _ in range(POST_BURST):
+        await slack.post("C1", text="Hi")
+    assert clock.monotonic() == began
+    for _ in range(3):
+        await slack.post("C1", text="Hi")
+    assert clock.monotonic() - began == pytest.approx(3.0)
+    await slack.post("C2", text="Hi")
+    assert clock.monotonic() - began == pytest.approx(3.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer("oops", status=500, content_type="text/html"), "http_500"),
+        (Answer('{"ok": false, "error": "x"}', status=503), "http_503"),
+        (Answer("<html>", content_type="text/html"), "http_200"),
+        (Answer("not json"), "unreadable"),
+        (Answer("[1]"), "unreadable"),
+        (Answer("words", content_type="text/plain"), "unreadable"),
+        (no("fatal_error"), "fatal_error"),
+        (Answer(drops=True), "connection_lost"),
+    ],
+)
+async def test_an_answer_that_says_nothing_leaves_it_open_and_is_not_asked_again(
+    api: Api, slack: SlackClient, answer: Answer, reason: str
+) -> None:
+    api.will("chat.postMessage", answer)
+    with pytest.raises(SlackUnanswered) as caught:
+        await slack.post("C1", text=SECRET)
+    assert (caught.value.reason, caught.value.sent, caught.value.method) == (reason, True, "chat.postMessage")
+    assert len(api.asked) == 1
+
+
+async def test_silence_ends_in_a_timeout(api: Api, slack: SlackClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CALL_SECONDS", 0.05)
+    api.will("chat.postMessage", Answer(hangs=True))
+    with pytest.raises(SlackUnanswered, match="timeout"):
+        await slack.post("C1", text="Hi")
+
+
+async def test_a_call_that_reached_nobody_is_told_as_not_sent(clock: ManualClock) -> None:
+    async with open_slack_client(token=TOKEN, base_url="http://127.0.0.1:9/api/", clock=clock) as slack:
+        with pytest.raises(SlackUnanswered) as caught:
+            await slack.post("C1", text="Hi")
+    assert not caught.value.sent
+
+
+async def test_a_refusal_has_its_name_and_details(api: Api, slack: SlackClient) -> None:
+    problem = "must be less than 3001 characters [json-pointer:/blocks/0/text/text]"
+    api.will("chat.postMessage", no("invalid_blocks", errors=[problem], response_metadata={"messages": ["[ERROR] x"]}))
+    with pytest.raises(SlackRefused) as caught:
+        await slack.post("C1", text="Hi")
+    assert (caught.value.method, caught.value.error) == ("chat.postMessage", "invalid_blocks")
+    assert caught.value.details == (problem, "[ERROR] x")
+    assert str(caught.value) == "chat.postMessage: invalid_blocks"
+
+
+async def test_a_missing_scope_is_named(api: Api, slack: SlackClient) -> None:
+    api.will("conversations.members", no("missing_scope", needed="channels:read", provided="chat:write"))
+    with pytest.raises(SlackRefused) as caught:
+        await slack.members("C1")
+    assert caught.value.details == ("needs the scope channels:read",)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        no(SECRET, errors=[SECRET]),
+        Answer(SECRET),
+        Answer(SECRET, status=500, content_type="text/html"),
+        Answer(drops=True),
+        limited("999"),
+    ],
+)
+async def test_neither_text_nor_token_appear_in_errors_or_logs(
+    api: Api, slack: SlackClient, answer: Answer, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.will("chat.postMessage", answer)
+    with caplog.at_level(logging.INFO), pytest.raises((SlackRefused, SlackUnanswered)) as caught:
+        await slack.post("C1", text=SECRET)
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__suppress_context__ or error.__context__ is None
+    said = f"{error!r} {error} {caplog.text}"
+    assert SECRET not in said
+    assert TOKEN not in said
+
+
+async def test_wishes_that_are_fulfilled_already_are_no_errors(api: Api, slack: SlackClient) -> None:
+    api.will("reactions.add", no("already_reacted"))
+    api.will("reactions.remove", no("no_reaction"))
+    api.will("chat.delete", no("message_not_found"))
+    await slack.react("C1", "1.2", "eyes")
+    await slack.unreact("C1", "1.2", "eyes")
+    await slack.delete("C1", "1.2")
+
+
+@pytest.mark.parametrize("answer", [no("missing_scope"), Answer(drops=True), limited("5"), ok()])
+async def test_a_status_line_never_raises(api: Api, slack: SlackClient, answer: Answer) -> None:
+    api.will("assistant.threads.setStatus", answer)
+    await slack.status("C1", "1.1", "is looking that up…")
+    assert api.asked_for("assistant.threads.setStatus") == [
+        {"channel_id": "C1", "thread_ts": "1.1", "status": "is looking that up…"}
+    ]
+
+
+def person(**fields: object) -> Answer:
+    profile = {"real_name": "Customer A", "display_name": "cust", "email": "customer.a@example.com"}
+    return ok(user={"id": "U1", "team_id": "T1", "locale": "id-ID", "tz": "Asia/Jakarta", "profile": profile, **fields})
+
+
+async def test_a_person_is_read_whole(api: Api, slack: SlackClient) -> None:
+    api.will("users.info", person())
+    user = await slack.user("U1")
+    assert (user.name, user.display_name, user.email) == ("Customer A", "cust", "customer.a@example.com")
+    assert (user.locale, user.tz, user.team) == ("id-ID", "Asia/Jakarta", "T1")
+    assert [user.is_guest, user.is_stranger, user.is_bot, user.deleted] == [False] * 4
+    assert api.asked_for("users.info") == [{"user": "U1", "include_locale": "1"}]
+
+
+async def test_guests_strangers_bots_and_unconfirmed_addresses_are_told_apart(
+    api: Api, slack: SlackClient, clock: ManualClock
+) -> None:
+    async def read(**fields: object) -> module.SlackUser:
+        clock.advance(USER_SECONDS)
+        api.will("users.info", person(**fields))
+        return await slack.user("U1")
+
+    assert (await read(is_restricted=True)).is_guest
+    assert (await read(is_ultra_restricted=True)).is_guest
+    assert (await read(is_stranger=True)).is_stranger
+    assert (await read(team_id="T2")).is_stranger
+    assert not (await read(team_id="E1", enterprise_user={"teams": ["T1", "T2"]})).is_stranger
+    assert (await read(is_bot=True)).is_bot
+    assert (await read(id="USLACKBOT")).is_bot
+    assert (await read(deleted=True)).deleted
+    assert (await read(is_email_confirmed=False)).email is None
+
+
+async def test_a_person_is_remembered_for_a_while(api: Api, slack: SlackClient, clock: ManualClock) -> None:
+    api.will("users.info", person())
+    await slack.user("U1")
+    await slack.user("U1")
+    assert len(api.asked_for("users.info")) == 1
+    clock.advance(USER_SECONDS)
+    await slack.user("U1")
+    assert len(api.asked_for("users.info")) == 2
+
+
+async def test_only_so_many_people_are_remembered(
+    api: Api, slack: SlackClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert USERS_KEPT > 2
+    monkeypatch.setattr(module, "USERS_KEPT", 2)
+    api.will("users.info", person())
+    for user in ("U1", "U2", "U3", "U1"):
+        await slack.user(user)
+    assert len(api.asked_for("users.info")) == 4
+
+
+async def test_lists_are_read_to_their_end(api: Api, slack: SlackClient) -> None:
+    api.will(
+        "conversations.members",
+        ok(members=["U1", "U2"], response_metadata={"next_cursor": "c2"}),
+        ok(members=["U3"], response_metadata={"next_cursor": ""}),
+    )
+    assert await slack.members("C1") == {"U1", "U2", "U3"}
+    assert api.asked_for("conversations.members")[1]["cursor"] == "c2"
+
+
+async def test_replies_come_with_their_metadata(api: Api, slack: SlackClient) -> None:
+    api.will("conversations.replies", ok(messages=[{"ts": "1.1"}, {"ts": "1.2", "metadata": {"event_type": "x"}}]))
+    assert [message["ts"] for message in await slack.replies("C1", "1.1", oldest=1.5)] == ["1.1", "1.2"]
+    (asked,) = api.asked_for("conversations.replies")
+    assert (asked["include_all_metadata"], asked["oldest"]) == ("1", "1.500000")
+
+
+async def test_who_the_app_is_is_asked_once(api: Api, slack: SlackClient) -> None:
+    first, second = await slack.auth(), await slack.auth()
+    assert first is second
+    assert (first.team, first.user, first.bot_id, first.team_name) == ("T1", "UBOT", "B1", "Example")
+    assert len(api.asked) == 1
+
+
+async def test_a_press_is_answered_at_its_address(api: Api, slack: SlackClient) -> None:
+    assert await slack.respond(f"{api.url}actions", text="Done", replace=True)
+    assert api.asked_for("actions")[0]["replace_original"] is True
+
+
+@pytest.mark.parametrize("answer", [Answer("used_url", status=404, content_type="text/plain"), Answer(drops=True)])
+async def test_an_answer_to_a_press_that_is_not_taken_is_told(api: Api, slack: SlackClient, answer: Answer) -> None:
+    api.will("actions", answer)
+    assert not await slack.respond(f"{api.url}actions", text="Done")
+
+
+async def test_views_prompts_and_private_messages_are_sent_as_slack_names_them(api: Api, slack: SlackClient) -> None:
+    await slack.publish_home("U1", {"type": "home", "blocks": []})
+    await slack.open_view("trigger", {"type": "modal"})
+    await slack.suggest_prompts("D1", None, [{"title": "a", "message": "b"}] * 6)
+    await slack.ephemeral("C1", "U1", text="Only you", thread_ts="1.1")
+    asked = dict(api.asked)
+    assert asked["views.publish"]["user_id"] == "U1"
+    assert asked["views.open"]["trigger_id"] == "trigger"
+    assert len(asked["assistant.threads.setSuggestedPrompts"]["prompts"]) == 4
+    assert asked["chat.postEphemeral"]["thread_ts"] == "1.1"
+
+
+async def test_a_conversation_is_read(api: Api, slack: SlackClient) -> None:
+    api.will("conversations.info", ok(channel={"id": "C1", "name": "agents", "is_private": True, "is_member": True}))
+    channel = await slack.channel("C1")
+    assert (channel.name, channel.is_private, channel.is_member, channel.is_archived) == ("agents", True, True, False)
+
+
+def test_what_is_not_supported_is_tried_again_later() -> None:
+    clock = ManualClock()
+    unsupported = Unsupported(clock)
+    unsupported.add("streaming")
+    assert "streaming" in unsupported
+    assert "cards" not in unsupported
+    clock.advance(UNSUPPORTED_SECONDS)
+    assert "streaming" not in unsupported
+
+
+async def test_deeply_nested_answers_do_no_harm(api: Api, slack: SlackClient) -> None:
+    api.will("chat.postMessage", Answer("[" * 100_000))
+    with pytest.raises(SlackUnanswered, match="unreadable"):
+        await slack.post("C1", text="Hi")
+
+
+async def test_fields_of_another_kind_than_text_count_as_absent(api: Api, slack: SlackClient) -> None:
+    api.will("auth.test", ok(team_id=["not", "text"], user_id=7))
+    assert (await slack.auth()).team == ""

@@ -1,0 +1,458 @@
+"""The writer: whatever fails at whatever call, the customer reads the text exactly once."""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agent.guardrails import OutputGate
+from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.slack.stream import StreamLimits, open_stream
+from tests.doubles.clock import ManualClock
+from tests.slack.thread import (
+    EXPIRED,
+    LIMITED,
+    LOST_ANSWER,
+    LOST_REQUEST,
+    STOPPED,
+    UNREACHABLE,
+    Thread,
+)
+
+AT_ONCE = StreamLimits(flush_seconds=0.0, message_bytes=400)
+BUTTONS = [{"type": "actions", "elements": [{"type": "button", "action_id": "x", "value": "1"}]}]
+FEEDBACK = [
+    {
+        "type": "context_actions",
+        "elements": [
+            {
+                "type": "feedback_buttons",
+                "action_id": "fb",
+                "positive_button": {"text": {"type": "plain_text", "text": "Yes"}, "value": "1/up"},
+                "negative_button": {"text": {"type": "plain_text", "text": "No"}, "value": "1/down"},
+            }
+        ],
+    }
+]
+ANSWER = [f"Sentence {number} says something about your order. " for number in range(30)]
+"""Longer than three messages of the small limit."""
+FAULTS = [
+    LOST_ANSWER,
+    LOST_REQUEST,
+    LIMITED,
+    UNREACHABLE,
+    EXPIRED,
+    "msg_too_long",
+    "streaming_state_conflict",
+    "invalid_blocks",
+    "internal_surprise",
+    "unknown_method",
+]
+
+
+async def write(
+    thread: Thread,
+    pieces: Sequence[str],
+    *,
+    adopt: Sequence[str] | None = None,
+    opened: list[str] | None = None,
+    blocks: Sequence[dict[str, Any]] | None = BUTTONS,
+    limits: StreamLimits = AT_ONCE,
+    clock: ManualClock | None = None,
+) -> tuple[str, ...]:
+    """Write the pieces as a model would, with time between them, and finish."""
+
+    async def note(ts: str) -> None:
+        if opened is not None:
+            opened.append(ts)
+
+    async with open_stream(
+        thread,
+        channel="C1",
+        thread_ts="1795000000.000100",
+        user="U1",
+        team="T1",
+        gate=OutputGate(frozenset()),
+        on_open=note,
+        adopt=adopt,
+        key="turn-1",
+        limits=limits,
+        clock=clock or ManualClock(),
+    ) as writer:
+        for piece in pieces:
+            writer.text(piece)
+            await breathe()
+        return await writer.finish(blocks=blocks)
+
+
+async def breathe() -> None:
+    """Let the writer's task do what it can do now."""
+    for _ in range(6):
+        await asyncio.sleep(0)
+
+
+def exactly(thread: Thread, text: str) -> None:
+    assert "".join(thread.read) == text
+    assert not thread.open
+
+
+def footers(thread: Thread) -> list[bool]:
+    return [bool(thread.messages[ts].blocks) for ts in sorted(thread.messages)]
+
+
+async def test_a_short_answer_is_one_streamed_message_with_its_footer() -> None:
+    thread = Thread()
+    ts = await write(thread, ["Hello, ", "here it ", "is."])
+    exactly(thread, "Hello, here it is.")
+    assert thread.calls == ["start", "append", "stop"]
+    assert list(ts) == list(thread.messages)
+    assert thread.messages[ts[0]].blocks == BUTTONS
+
+
+async def test_a_long_answer_goes_on_in_further_messages_and_only_the_last_has_the_footer() -> None:
+    thread = Thread()
+    ts = await write(thread, ANSWER)
+    exactly(thread, "".join(ANSWER))
+    assert len(ts) > 3
+    assert footers(thread) == [False] * (len(ts) - 1) + [True]
+    assert all(len(text.encode()) <= 400 for text in thread.read)
+    assert all(text.endswith(". ") for text in thread.read)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_one_fault_at_any_call_leaves_the_text_exactly_once(fault: str) -> None:
+    sound = Thread()
+    await write(sound, ANSWER)
+    for number in range(len(sound.calls)):
+        thread = Thread({number: fault})
+        await write(thread, ANSWER)
+        exactly(thread, "".join(ANSWER))
+        assert footers(thread)[:-1] == [False] * (len(thread.messages) - 1)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("method", ["start", "append", "stop"])
+async def test_a_method_that_always_fails_leaves_the_text_exactly_once(method: str, fault: str) -> None:
+    thread = Thread(always={method: fault})
+    try:
+        await write(thread, ANSWER)
+    except SlackUnanswered:
+        assert method == "stop"  # Slack never says that the stream has ended, so the text cannot be vouched for
+        return
+    assert "".join(thread.read) == "".join(ANSWER)
+
+
+texts = st.lists(st.text("ab .\n,!", min_size=1, max_size=120), min_size=1, max_size=12)
+faults = st.dictionaries(st.integers(0, 40), st.sampled_from(FAULTS), max_size=8)
+passing_faults = st.dictionaries(st.integers(0, 40), st.sampled_from(FAULTS[:5]), max_size=8)
+
+
+@given(texts, faults)
+async def test_any_faults_leave_the_text_exactly_once_or_say_that_they_did_not(
+    pieces: list[str], faults: dict[int, str]
+) -> None:
+    thread = Thread(faults)
+    try:
+        await write(thread, pieces)
+    except SlackRefused:
+        assert set(faults.values()) - set(FAULTS[:5])
+        return
+    except SlackUnanswered:
+        assert len(faults) >= AT_ONCE.attempts
+        return
+    written = "".join(pieces)
+    assert squeezed("".join(thread.read)) == squeezed(written)
+
+
+def squeezed(text: str) -> str:
+    """Without the blank lines and ends that no message consists of."""
+    return re.sub(r"\s+", "", text)
+
+
+@given(texts, st.integers(0, 30), st.booleans(), passing_faults)
+async def test_after_a_crash_at_any_call_the_next_attempt_leaves_the_text_exactly_once(
+    pieces: list[str], dies_at: int, was_carried_out: bool, faults: dict[int, str]
+) -> None:
+    thread = Thread({dies_at: LOST_ANSWER} if was_carried_out else {})
+    thread.dies_at = dies_at
+    opened: list[str] = []
+    first = asyncio.create_task(write(thread, pieces, opened=opened))
+    death = asyncio.create_task(thread.gone.wait())
+    await asyncio.wait({first, death}, return_when=asyncio.FIRST_COMPLETED)
+    if not first.done():
+        first.cancel()
+    await asyncio.wait({first})
+    death.cancel()
+    thread.gone.clear()
+    thread.dies_at = None
+    thread.faults = {number + len(thread.calls): fault for number, fault in faults.items()}
+    try:
+        await write(thread, pieces, adopt=opened, opened=opened)
+    except SlackUnanswered:
+        assert len(faults) >= AT_ONCE.attempts
+        return
+    assert not thread.open
+    assert squeezed("".join(thread.read)) == squeezed("".join(pieces))
+
+
+@given(texts, st.integers(0, 12), passing_faults)
+async def test_an_answer_that_is_abandoned_at_any_time_reads_as_the_writer_says(
+    pieces: list[str], after: int, faults: dict[int, str]
+) -> None:
+    thread = Thread(faults)
+    async with opened(thread) as writer:
+        for number, piece in enumerate(pieces):
+            writer.text(piece)
+            for _ in range((after + number) % 5):
+                await asyncio.sleep(0)
+        try:
+            await writer.abandon("I was interrupted.")
+        except SlackUnanswered:
+            assert len(faults) >= AT_ONCE.attempts
+            return
+    assert squeezed("".join(thread.read)) == squeezed(writer.shown)
+    assert writer.shown.endswith("I was interrupted.")
+    assert not thread.open
+
+
+FENCED = st.lists(
+    st.sampled_from(
+        ["Some words. ", "```py\n", "code = 1\n", "```\n", "\n\n", "| a | b |\n", "x " * 40, "長い文章です。", "👩‍👧"]
+    ),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(FENCED, faults)
+async def test_code_blocks_are_closed_and_opened_again_and_nothing_else_is_added(
+    pieces: list[str], faults: dict[int, str]
+) -> None:
+    thread = Thread(
+        {number: fault for number, fault in faults.items() if fault not in ("invalid_blocks", "msg_too_long")}
+    )
+    try:
+        await write(thread, pieces)
+    except (SlackUnanswered, SlackRefused):
+        return
+    assert bare("".join(thread.read)) == bare("".join(pieces))
+
+
+def bare(text: str) -> str:
+    return squeezed(re.sub(r"```(py)?", "", text))
+
+
+async def test_streaming_that_is_not_supported_is_not_tried_again_by_the_next_answer() -> None:
+    thread = Thread(always={"start": "feature_not_enabled"})
+    await write(thread, ["One ", "word. "])
+    await write(thread, ["Two ", "words."])
+    exactly(thread, "One word. Two words.")
+    assert thread.calls == ["start", "post", "post"]
+
+
+async def test_a_post_says_in_plain_words_what_it_holds() -> None:
+    thread = Thread(always={"start": "channel_type_not_supported"})
+    await write(thread, ["It is **free** & quick."])
+    (message,) = thread.messages.values()
+    assert message.text == "It is **free** & quick."
+    assert message.notification == "It is *free* &amp; quick."
+
+
+async def test_stop_is_an_end_and_nothing_more_is_said() -> None:
+    thread = Thread({1: STOPPED})
+    async with opened(thread) as writer:
+        writer.text("One. ")
+        await breathe()
+        assert not writer.stopped
+        writer.text("Two. ")
+        await breathe()
+        assert writer.stopped
+        writer.text("Three. ")
+        ts = await writer.finish(blocks=BUTTONS, text_if_empty="Nothing.")
+    assert thread.read == ["One. "]
+    assert list(ts) == list(thread.messages)
+    assert thread.calls == ["start", "append"]
+
+
+async def test_an_answer_without_words_says_what_it_is_told_to_say() -> None:
+    thread = Thread()
+    async with opened(thread) as writer:
+        ts = await writer.finish(blocks=BUTTONS, text_if_empty="I found <!here> nothing.")
+    assert thread.read == ["I found ＠here nothing."]
+    assert len(ts) == 1
+    assert footers(thread) == [True]
+
+
+async def test_an_empty_answer_shows_nothing() -> None:
+    thread = Thread()
+    async with opened(thread) as writer:
+        writer.text("  \n")
+        assert await writer.finish(blocks=BUTTONS) == ()
+    assert thread.calls == []
+
+
+async def test_an_abandoned_answer_keeps_what_was_shown_and_says_why_it_ends() -> None:
+    thread = Thread()
+    async with opened(thread) as writer:
+        writer.text("Look:\n```\ncode ")
+        await breathe()
+        await writer.abandon("I was interrupted.")
+    assert thread.read == ["Look:\n```\n```\n\nI was interrupted."]
+    assert not thread.open
+
+
+async def test_leaving_without_an_end_stops_the_stream() -> None:
+    thread = Thread()
+
+    async def turn() -> None:
+        async with opened(thread) as writer:
+            writer.text("One. ")
+            await breathe()
+            raise RuntimeError("the turn failed")
+
+    with pytest.raises(RuntimeError, match="the turn failed"):
+        await turn()
+    assert thread.read == ["One. "]
+    assert not thread.open
+
+
+async def test_a_cancelled_turn_stops_its_stream() -> None:
+    thread = Thread()
+
+    async def turn() -> None:
+        async with opened(thread) as writer:
+            writer.text("One. ")
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(turn())
+    await breathe()
+    assert thread.open
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not thread.open
+
+
+async def test_an_old_message_is_completed_before_slack_ends_it() -> None:
+    thread, clock = Thread(), ManualClock()
+    async with opened(thread, clock=clock) as writer:
+        writer.text("One word")
+        await breathe()
+        writer.text(" and an")
+        await breathe()
+        clock.advance(241.0)
+        writer.text("other. And more.")
+        await breathe()
+        await writer.finish(blocks=BUTTONS)
+    assert "".join(thread.read) == "One word and another. And more."
+    assert len(thread.messages) == 2
+    assert thread.read[0].endswith(" ")
+
+
+async def test_calls_are_spaced_by_the_flush_interval() -> None:
+    thread, clock = Thread(), ManualClock()
+    async with opened(thread, clock=clock, limits=StreamLimits(flush_seconds=3600.0)) as writer:
+        for number in range(50):
+            writer.text(f"word{number} ")
+            await breathe()
+        await writer.finish()
+    assert thread.calls == ["start", "stop"]
+
+
+async def test_progress_cards_change_in_place_among_the_words() -> None:
+    thread = Thread()
+    async with opened(thread, limits=StreamLimits(flush_seconds=0.0)) as writer:
+        writer.text("Let me look. ")
+        writer.task("call-1", title="Looking up the order", status="in_progress")
+        writer.task("call-2", title="Checking the parcel", status="in_progress")
+        await breathe()
+        writer.task("call-1", title="Looking up the order", status="complete", details="found")
+        writer.task("call-2", title="Checking the parcel", status="error")
+        writer.text("Here it is.")
+        await breathe()
+        ts = await writer.finish()
+    cards = thread.messages[ts[0]].cards
+    assert cards["call-1"] == {"title": "Looking up the order", "status": "complete", "details": "found"}
+    assert cards["call-2"]["status"] == "error"
+    exactly(thread, "Let me look. Here it is.")
+
+
+async def test_without_progress_cards_the_words_are_shown_all_the_same() -> None:
+    class NoCards(Thread):
+        async def start_stream(self, *arguments: Any, chunks: Any = (), **named: Any) -> str:
+            if any(chunk["type"] == "task_update" for chunk in chunks):
+                raise SlackRefused("start", "invalid_chunks")
+            return await super().start_stream(*arguments, chunks=chunks, **named)
+
+    thread = NoCards()
+    async with opened(thread) as writer:
+        writer.task("call-1", title="Looking up the order", status="in_progress")
+        await breathe()
+        writer.text("Here it is.")
+        await writer.finish()
+    exactly(thread, "Here it is.")
+    assert "progress cards" in thread.unsupported
+
+
+async def test_a_footer_that_slack_does_not_know_is_made_plainer() -> None:
+    class OldSlack(Thread):
+        async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
+            if any(block["type"] == "context_actions" for block in blocks or ()):
+                raise SlackRefused("stop", "invalid_blocks")
+            await super().stop_stream(*arguments, blocks=blocks, **named)
+
+    thread = OldSlack()
+    await write(thread, ["An ", "answer."], blocks=FEEDBACK)
+    (message,) = thread.messages.values()
+    assert [element["action_id"] for element in message.blocks[0]["elements"]] == ["fb.positive", "fb.negative"]
+
+
+async def test_a_footer_that_slack_refuses_is_left_out() -> None:
+    class NoBlocks(Thread):
+        async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
+            if blocks:
+                raise SlackRefused("stop", "invalid_blocks")
+            await super().stop_stream(*arguments, blocks=blocks, **named)
+
+    thread = NoBlocks()
+    await write(thread, ["An ", "answer."], blocks=FEEDBACK)
+    exactly(thread, "An answer.")
+
+
+async def test_a_refusal_of_the_channel_is_told_to_the_turn() -> None:
+    thread = Thread(always=dict.fromkeys(["start", "post"], "is_archived"))
+    with pytest.raises(SlackRefused, match="is_archived"):
+        await write(thread, ["An answer."])
+
+
+async def test_a_journal_that_cannot_be_written_is_told_to_the_turn() -> None:
+    async def note(ts: str) -> None:
+        raise RuntimeError("the journal is full")
+
+    thread = Thread()
+    async with opened(thread, on_open=note) as writer:
+        writer.text("One. ")
+        await breathe()
+        with pytest.raises(RuntimeError, match="the journal is full"):
+            await writer.finish()
+    assert not thread.open
+
+
+def opened(
+    thread: Thread, *, limits: StreamLimits = AT_ONCE, clock: ManualClock | None = None, on_open: Any = None
+) -> Any:
+    return open_stream(
+        thread,
+        channel="D1",
+        thread_ts="1795000000.000100",
+        user="U1",
+        team="T1",
+        gate=OutputGate(frozenset()),
+        on_open=on_open,
+        limits=limits,
+        clock=clock or ManualClock(),
+    )

@@ -1,0 +1,174 @@
+"""The writer and the client against a whole workspace, over HTTP."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.agent.guardrails import OutputGate
+from bot.sentences import load_sentences
+from bot.slack import cards
+from bot.slack.client import SlackClient, open_slack_client
+from bot.slack.stream import StreamLimits, StreamWriter, open_stream
+from demo.slack import streams
+from demo.slack.server import open_workspace
+from demo.slack.workspace import Rules, Workspace
+
+ANSWER = [f"Sentence {number} says something about your order. " for number in range(40)]
+LIMITS = StreamLimits(flush_seconds=0.01, message_bytes=700, retry_seconds=0.01)
+FOOTER = cards.answer_footer(
+    load_sentences(), "en", ref="7", sources=[cards.Source("Returns", "https://help.example.com/r")]
+)
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[Workspace]:
+    async with open_workspace(rules=Rules(rate_limits=False)) as workspace:
+        yield workspace
+
+
+@pytest.fixture
+async def slack(workspace: Workspace) -> AsyncIterator[SlackClient]:
+    async with open_slack_client(token=workspace.bot_token, base_url=f"{workspace.url}/api/") as slack:
+        yield slack
+
+
+async def ask(workspace: Workspace) -> str:
+    return await workspace.act.send("U0CUSTOMERA", "C0SUPPORT", "Where is my order?")
+
+
+def writing(slack: SlackClient, thread_ts: str, *, adopt: tuple[str, ...] | None = None) -> Any:
+    return open_stream(
+        slack,
+        channel="C0SUPPORT",
+        thread_ts=thread_ts,
+        user="U0CUSTOMERA",
+        team="T0FRONTDESK",
+        gate=OutputGate(frozenset({"help.example.com"})),
+        adopt=adopt,
+        limits=LIMITS,
+    )
+
+
+async def write(workspace: Workspace, writer: StreamWriter, pieces: list[str]) -> None:
+    """Write the pieces; each fourth time, wait until something of it is seen."""
+    for number, piece in enumerate(pieces):
+        seen = workspace.counter
+        writer.text(piece)
+        if number % 4 == 0:
+            await workspace.wait_for_change(seen, timeout=0.2)
+
+
+def replies(workspace: Workspace, thread_ts: str) -> list[dict[str, Any]]:
+    messages = workspace.messages["C0SUPPORT"]
+    return [messages[ts] for ts in sorted(messages) if messages[ts].get("thread_ts") == thread_ts and ts != thread_ts]
+
+
+def words(value: Any) -> str:
+    """Everything a message says, without its buttons and sources."""
+    if isinstance(value, list):
+        return "".join(words(each) for each in value)
+    if value.get("type") in ("actions", "context", "context_actions", "task_card"):
+        return ""
+    return str(value.get("text", "")) if value.get("type") in ("text", "markdown") else words(value.get("elements", []))
+
+
+def squeezed(text: str) -> str:
+    return re.sub(r"\s+", "", text)
+
+
+def read(workspace: Workspace, thread_ts: str) -> str:
+    assert all(reply.get("streaming_state") != "in_progress" for reply in replies(workspace, thread_ts))
+    return squeezed("".join(words(reply["blocks"]) for reply in replies(workspace, thread_ts)))
+
+
+async def break_next(workspace: Workspace, method: str, do: str) -> None:
+    fault = {"method": method, "do": do, "count": 1, "seconds": 0.01}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{workspace.url}/_local/fault", json=fault, headers={"secret": workspace.secret}) as answer,
+    ):
+        assert (await answer.json())["ok"]
+
+
+async def test_a_long_answer_is_streamed_in_several_messages_with_one_footer(
+    workspace: Workspace, slack: SlackClient
+) -> None:
+    thread_ts = await ask(workspace)
+    async with writing(slack, thread_ts) as writer:
+        writer.task("call-1", title="Looking up the order", status="in_progress")
+        await write(workspace, writer, ANSWER)
+        writer.task("call-1", title="Looking up the order", status="complete", details="found")
+        ts = await writer.finish(blocks=FOOTER.blocks)
+    assert read(workspace, thread_ts) == squeezed("".join(ANSWER))
+    assert [reply["ts"] for reply in replies(workspace, thread_ts)] == list(ts)
+    kinds = [[block["type"] for block in reply["blocks"]] for reply in replies(workspace, thread_ts)]
+    assert ["actions" in each for each in kinds] == [False] * (len(kinds) - 1) + [True]
+    assert "task_card" in kinds[0]
+
+
+@pytest.mark.parametrize(
+    "do", ["drop", "lost", "429", "500", "html", "msg_too_long", "invalid_blocks", "feature_not_enabled"]
+)
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
+async def test_a_fault_leaves_the_text_exactly_once(
+    workspace: Workspace, slack: SlackClient, method: str, do: str
+) -> None:
+    thread_ts = await ask(workspace)
+    await break_next(workspace, method, do)
+    async with writing(slack, thread_ts) as writer:
+        await write(workspace, writer, ANSWER)
+        await writer.finish(blocks=FOOTER.blocks)
+    assert read(workspace, thread_ts) == squeezed("".join(ANSWER))
+
+
+async def test_a_stream_that_slack_ends_goes_on_in_another_message(workspace: Workspace, slack: SlackClient) -> None:
+    thread_ts = await ask(workspace)
+    async with writing(slack, thread_ts) as writer:
+        await write(workspace, writer, ANSWER[:1])
+        (stream,) = workspace.streams.values()
+        streams.finish(workspace, stream, "expired")
+        await write(workspace, writer, ANSWER[1:8])
+        await writer.finish(blocks=FOOTER.blocks)
+    assert read(workspace, thread_ts) == squeezed("".join(ANSWER[:8]))
+    assert len(replies(workspace, thread_ts)) == 2
+
+
+async def test_stop_ends_the_answer(workspace: Workspace, slack: SlackClient) -> None:
+    thread_ts = await ask(workspace)
+    async with writing(slack, thread_ts) as writer:
+        await write(workspace, writer, ["First words. "])
+        await workspace.act.stop("U0CUSTOMERA", "C0SUPPORT", thread_ts)
+        await write(workspace, writer, ["More words. "])
+        await writer.finish(blocks=FOOTER.blocks)
+        assert writer.stopped
+    assert read(workspace, thread_ts) == "Firstwords."
+
+
+async def test_a_half_open_answer_of_a_dead_process_is_replaced_whole(workspace: Workspace, slack: SlackClient) -> None:
+    thread_ts = await ask(workspace)
+    chunk = {"type": "markdown_text", "text": "Sentence 0 says so"}
+    left = await slack.start_stream("C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk])
+    unreported = await slack.start_stream(
+        "C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk]
+    )
+    async with writing(slack, thread_ts, adopt=(left,)) as writer:
+        await write(workspace, writer, ANSWER)
+        ts = await writer.finish(blocks=FOOTER.blocks)
+    assert read(workspace, thread_ts) == squeezed("".join(ANSWER))
+    assert list(ts[:2]) == [left, unreported]
+
+
+async def test_people_and_channels_are_read(workspace: Workspace, slack: SlackClient) -> None:
+    me = await slack.auth()
+    assert (me.team, me.user, me.bot_id) == ("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK")
+    customer, guest, stranger = [await slack.user(user) for user in ("U0CUSTOMERB", "U0GUEST", "U0STRANGER")]
+    assert (customer.email, customer.locale) == ("customer.b@example.com", "id-ID")
+    assert (customer.is_guest, guest.is_guest, stranger.is_stranger) == (False, True, True)
+    assert {"U0AGENTA", "U0AGENTB"} <= await slack.members("C0AGENTS")
+    assert (await slack.channel("C0AGENTS")).is_private
+    assert await slack.open_dm("U0CUSTOMERA") == "D0CUSTOMERA"
+    thread_ts = await ask(workspace)
+    assert thread_ts.replace(".", "") in await slack.permalink("C0SUPPORT", thread_ts)

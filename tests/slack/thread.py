@@ -1,0 +1,216 @@
+"""A Slack thread as the writer sees it, which fails on demand and shows what a customer would read."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from bot.slack.client import Block, Chunk, Identity, SlackRefused, SlackUnanswered
+
+Answer = TypeVar("Answer")
+
+ME = Identity(team="T1", user="UBOT", bot_id="B1", url="https://example.slack.com/", team_name="Example")
+
+LOST_REQUEST = "lost request"
+"""The call never arrives, and nobody says so."""
+LOST_ANSWER = "lost answer"
+"""The call is carried out, and nobody says so."""
+LIMITED = "limited"
+UNREACHABLE = "unreachable"
+EXPIRED = "expired"
+"""The stream has ended by itself just before the call."""
+STOPPED = "stopped"
+"""The customer has pressed Stop just before the call."""
+# Any other fault is the error that Slack refuses the call with.
+
+
+@dataclass
+class Shown:
+    """One message."""
+
+    text: str = ""
+    streaming: bool = False
+    stopped: bool = False
+    cards: dict[str, dict[str, str]] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
+    metadata: Mapping[str, Any] | None = None
+    notification: str = ""
+
+
+class Features(set[str]):
+    """Remembers for ever what is not supported."""
+
+
+class Thread:
+    """Carries out the writer's calls. `faults` says what goes wrong, by the number of the call, from 0."""
+
+    def __init__(self, faults: Mapping[int, str] | None = None, *, always: Mapping[str, str] | None = None) -> None:
+        self.messages: dict[str, Shown] = {}
+        self.calls: list[str] = []
+        self.unsupported = Features()
+        self.faults = dict(faults or {})
+        self.always = dict(always or {})
+        """Faults of every call of a method."""
+        self.cap = 11_300
+        self.gone = asyncio.Event()
+        """Set when a dead process's call, by number in `dies_at`, has been reached; later calls never arrive."""
+        self.dies_at: int | None = None
+
+    @property
+    def read(self) -> list[str]:
+        """What stands in the thread, message by message."""
+        return [self.messages[ts].text for ts in sorted(self.messages)]
+
+    @property
+    def open(self) -> list[str]:
+        """Streams that are still running."""
+        return [ts for ts, message in self.messages.items() if message.streaming]
+
+    async def auth(self) -> Identity:
+        return ME
+
+    async def start_stream(
+        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+    ) -> str:
+        def start() -> str:
+            return self._add(self._grown(Shown(streaming=True), chunks))
+
+        return await self._call("start", start)
+
+    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None:
+        def append() -> None:
+            self._grown(self._running(ts), chunks)
+
+        await self._call("append", append, ts)
+
+    async def stop_stream(
+        self,
+        channel: str,
+        ts: str,
+        *,
+        chunks: Sequence[Chunk] = (),
+        blocks: Sequence[Block] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        def stop() -> None:
+            message = self._grown(self._running(ts), chunks)
+            message.blocks = list(blocks or ())
+            message.streaming = False
+
+        await self._call("stop", stop, ts)
+
+    async def post(
+        self,
+        channel: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        thread_ts: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> str:
+        def post() -> str:
+            words, rest = _split(text, blocks)
+            return self._add(Shown(words, blocks=rest, metadata=metadata, notification=text))
+
+        return await self._call("post", post)
+
+    async def update(self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None) -> None:
+        def update() -> None:
+            message = self._found(ts)
+            if message.streaming:
+                raise SlackRefused("update", "streaming_state_conflict")
+            message.text, message.blocks = _split(text, blocks)
+            message.cards = {}
+            message.notification = text
+
+        await self._call("update", update, ts)
+
+    async def delete(self, channel: str, ts: str) -> None:
+        def delete() -> None:
+            self.messages.pop(ts, None)
+
+        await self._call("delete", delete, ts)
+
+    async def replies(self, channel: str, thread_ts: str, *, oldest: float | None = None) -> list[dict[str, Any]]:
+        def replies() -> list[dict[str, Any]]:
+            question = {"ts": thread_ts, "user": "U1", "text": "?"}
+            return [question, *(self._as_slack(ts) for ts in sorted(self.messages))]
+
+        return await self._call("replies", replies)
+
+    def _as_slack(self, ts: str) -> dict[str, Any]:
+        message = self.messages[ts]
+        state = {"streaming_state": "in_progress"} if message.streaming else {}
+        return {"ts": ts, "bot_id": ME.bot_id, "text": "", "metadata": message.metadata, **state}
+
+    async def _call(self, method: str, act: Callable[[], Answer], ts: str = "") -> Answer:
+        number = len(self.calls)
+        self.calls.append(method)
+        await asyncio.sleep(0)
+        fault = self.faults.get(number) or self.always.get(method, "")
+        if self.gone.is_set():
+            raise SlackUnanswered(method, "connection_refused", sent=False)
+        if number == self.dies_at:
+            self.gone.set()
+            if fault == LOST_ANSWER:
+                with suppress(SlackRefused):
+                    act()
+            await asyncio.Event().wait()
+        match fault:
+            case "":
+                return act()
+            case "limited":
+                raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=1.0)
+            case "unreachable":
+                raise SlackUnanswered(method, "connection_refused", sent=False)
+            case "lost request":
+                raise SlackUnanswered(method, "timeout")
+            case "lost answer":
+                with suppress(SlackRefused):
+                    act()
+                raise SlackUnanswered(method, "timeout")
+            case "expired" | "stopped":
+                if ts in self.messages and self.messages[ts].streaming:
+                    self.messages[ts].streaming = False
+                    self.messages[ts].stopped = fault == STOPPED
+                return act()
+        if method == "replies":
+            return act()  # what is refused to a message is not refused to reading
+        raise SlackRefused(method, fault)
+
+    def _found(self, ts: str) -> Shown:
+        if ts not in self.messages:
+            raise SlackRefused("chat", "message_not_found")
+        return self.messages[ts]
+
+    def _running(self, ts: str) -> Shown:
+        message = self._found(ts)
+        if not message.streaming:
+            raise SlackRefused("chat", "stopped_by_user" if message.stopped else "message_not_in_streaming_state")
+        return message
+
+    def _grown(self, message: Shown, chunks: Sequence[Chunk]) -> Shown:
+        words = "".join(chunk["text"] for chunk in chunks if chunk["type"] == "markdown_text")
+        if len((message.text + words).encode()) > self.cap:
+            raise SlackRefused("chat", "msg_too_long")
+        message.text += words
+        for chunk in chunks:
+            if chunk["type"] == "task_update":
+                card = message.cards.setdefault(chunk["id"], {"details": ""})
+                card.update(title=chunk["title"], status=chunk["status"])
+                card["details"] += chunk.get("details", "")
+        return message
+
+    def _add(self, message: Shown) -> str:
+        ts = f"1795000001.{len(self.calls):06d}"
+        self.messages[ts] = message
+        return ts
+
+
+def _split(text: str, blocks: Sequence[Block] | None) -> tuple[str, list[Block]]:
+    """What is read of a message with these blocks, and the blocks below it."""
+    if not blocks:
+        return text, []
+    first, *rest = blocks
+    return (first["text"], rest) if first["type"] == "markdown" else (text, list(blocks))

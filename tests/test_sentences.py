@@ -1,0 +1,124 @@
+"""Every sentence exists in every language with the same placeholders, and the language is told by common words."""
+
+import re
+from string import Formatter
+from typing import Any
+
+import pytest
+
+from bot.sentences import LANGUAGES, Language, language_for, language_of, load_sentences, read_locale
+
+
+def placeholders(template: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+
+
+def sentences_of(language: Language) -> dict[str, str]:
+    return {key: text for key, text in read_locale(language).items() if key != "prompts"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_language_has_every_sentence_with_the_same_placeholders(language: Language) -> None:
+    english, here = sentences_of("en"), sentences_of(language)
+    assert list(here) == list(english)
+    assert {key: placeholders(text) for key, text in here.items()} == {
+        key: placeholders(text) for key, text in english.items()
+    }
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_sentences_are_plain_text(language: Language) -> None:
+    for key, text in sentences_of(language).items():
+        assert text == text.strip(), key
+        assert not re.search(r"[<>&*_`]|\s{2}", text), key
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_texts_fit_where_slack_shows_them(language: Language) -> None:
+    here = sentences_of(language)
+    for key in (
+        "helpful",
+        "not_helpful",
+        "talk_to_person",
+        "accept_person",
+        "decline_person",
+        "keep_assistant",
+        "not_solved",
+    ):
+        assert len(here[key]) <= 50, key
+    assert max(len(text) for text in here.values()) <= 300
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_other_languages_are_not_english(language: Language) -> None:
+    if language == "en":
+        return
+    english = sentences_of("en")
+    same = [key for key, text in sentences_of(language).items() if text == english[key]]
+    assert set(same) <= {"support_suffix"}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_prompts_are_things_to_ask_in_that_language(language: Language) -> None:
+    prompts = load_sentences().prompts(language)
+    assert 1 <= len(prompts) <= 4
+    for prompt in prompts:
+        assert set(prompt) == {"title", "message"}
+        assert language_of(prompt["message"], "xx") == language
+
+
+def test_a_sentence_is_filled_in() -> None:
+    said = load_sentences().say("de", "reopened", case="FD-1042")
+    assert "FD-1042" in said
+
+
+def test_an_unknown_sentence_or_a_missing_value_is_an_error() -> None:
+    sentences = load_sentences()
+    with pytest.raises(KeyError, match="no_such_sentence"):
+        sentences.say("en", "no_such_sentence")
+    with pytest.raises(KeyError, match="case"):
+        sentences.say("en", "reopened")
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"),
+    [("id-ID", "id"), ("de_AT", "de"), ("es-419", "es"), ("fr", "fr"), ("en-GB", "en"), ("pt-BR", "en"), ("", "en")],
+)
+def test_a_locale_has_a_language(locale: str, language: str) -> None:
+    assert language_for(locale) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Where is my order?", "en"),
+        ("hi, i'd like to return this mug", "en"),
+        ("My parcel hasn't arrived", "en"),
+        ("Status pesanan saya nomor ORD-12345 udah sampe mana?", "id"),
+        ("kapan barangnya dikirim ya kak", "id"),
+        ("saya mau refund dong", "id"),
+        ("Wo bleibt meine Bestellung ORD-12345?", "de"),
+        ("Hallo, ich möchte den Artikel zurückgeben", "de"),
+        ("Können Sie mir bitte helfen", "de"),
+        ("¿Dónde está mi pedido?", "es"),
+        ("hola, no me ha llegado el paquete", "es"),
+        ("quiero hablar con una persona", "es"),
+        ("Où est ma commande ?", "fr"),
+        ("bonjour, je n'ai pas reçu mon colis", "fr"),
+        ("Je voudrais un remboursement s’il vous plaît", "fr"),
+    ],
+)
+@pytest.mark.parametrize("locale", ["en-US", "id-ID", "fr-FR"])
+def test_the_words_tell_the_language_whatever_the_profile_says(text: str, language: str, locale: str) -> None:
+    assert language_of(text, locale) == language
+
+
+@pytest.mark.parametrize("text", ["ORD-12345", "ok", "👍", "注文はどこですか", "", "la", "1234 5678"])
+@pytest.mark.parametrize(("locale", "language"), [("de-DE", "de"), ("ja-JP", "en")])
+def test_words_that_tell_nothing_leave_it_to_the_profile(text: str, locale: str, language: str) -> None:
+    assert language_of(text, locale) == language
+
+
+def test_a_long_message_is_read_only_in_part() -> None:
+    text: Any = "where is my order " * 100_000
+    assert language_of(text, "de-DE") == "en"
