@@ -34,7 +34,7 @@ class Library:
         lines = [
             f"*Knowledge base*, generation {status.generation}",
             f"{status.documents} documents, {status.chunks} passages, built {_date(built)}",
-            f"Sources: {', '.join(f'`{escape(source.path)}` ({source.documents})' for source in status.sources)}",
+            f"Sources: {', '.join(f'`{escape(Path(source.path).name)}` ({source.documents})' for source in status.sources)}",
             f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.floor:.2f}",
         ]
         if status.error:

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from demo.slack.html import Html, element
+from demo.slack.page.html import Html, element
 
 _PATHS = {
     "bell": "M10 3.2v1.3M4 13.5a6 6 0 0 1 12 0zM2.8 16h14.4",

@@ -1,35 +1,4 @@
-"""The page: two people of the local workspace side by side, in one browser window.
-
-`routes` serves it. The server draws everything (`screen`, `render`, `render_message`); the browser gets patches
-over one websocket and sends what the person does. Opened as
-`/?secret=…&left=U0CUSTOMERA:D0CUSTOMERA&right=U0AGENTA:C0AGENTS` (a third part after a colon opens a thread).
-
-What tests may rely on:
-
-    [data-half=left|right]                  one half; data-user, data-tab=messages|home, data-thread=open|closed
-      .place[data-channel="C…"]             an entry of its sidebar; data-unread; aria-current on the shown one
-      select[data-choose=act_as]            the act-as switch, by user id
-      .channel .message[data-ts="…"]        a message of the channel: .author, .said, .edited, .reaction
-      .thread .message[data-ts="…"]         the same in the open thread; [aria-busy=true] while it is streamed
-        .caret                              at the end of a text that is still being written
-        .task[data-status][data-task]       a task card: pending, in_progress, complete or error
-        [data-action-id][data-value]        a button or another element as the app named it
-        .button[data-action-id], .feedback[aria-pressed], select[data-action-id], .menu > summary (overflow)
-        .thread-footer                      opens the thread; data-unread
-      .message.ephemeral                    "Only visible to you"
-      .status-row, .status-text, .stop      what the app is doing in the open thread, and the Stop button
-      .prompt                               a suggested prompt
-      .channel .composer textarea           writes to the channel; Enter sends, Shift+Enter breaks the line
-      .thread .composer textarea            replies in the open thread
-      .completions [role=option]            completion of @, # and /
-      [role=tab]                            Home and Messages of the app's direct message
-      .home[data-view-id]                   the app's Home tab
-      .modal[data-view-id]                  the topmost modal; .input-error under a refused input
-    #page[data-bot=online|offline]          whether the app is connected; #presence says it in words
-    [data-world=kill|restart|stop]          buttons of the top bar, present where `/_world/…` is served
-    #toasts .toast                          what could not be done
-    #inspector .entry[data-kind][data-ok]   the log, once opened with [data-do=inspect]
-"""
+"""The page's routes, and one visit: what changes is painted, what the person asks is done."""
 
 import asyncio
 import hmac
@@ -41,11 +10,11 @@ from pathlib import Path
 
 from aiohttp import WSMsgType, web
 
-from demo.slack import compose
-from demo.slack.html import Html, element, join
-from demo.slack.icons import icon
-from demo.slack.loose import Json, mapping, string
-from demo.slack.screen import SIDES, Half, Picture, Screen
+from demo.slack.page import compose
+from demo.slack.page.document import document
+from demo.slack.page.half import Half
+from demo.slack.page.loose import Json, mapping, string
+from demo.slack.page.screen import Screen
 from demo.slack.workspace import Ack, Change, SlackError, Workspace
 
 logger = logging.getLogger(__name__)
@@ -70,7 +39,7 @@ HEADERS = {
 _PROBLEMS = {
     "operation_timeout": "The app did not answer within 3 seconds.",
     "dispatch_failed": "The app is not connected, so this reached nobody.",
-    "not_in_channel": "This person is not a member of the channel.",
+    "not_in_channel": "Only its members can open this conversation.",
 }
 
 
@@ -124,6 +93,7 @@ class Visit:
             "inspect": self._inspect,
             "join": self._join,
             "look": self._look,
+            "permalink": self._permalink,
             "prompt": self._prompt,
             "react": self._react,
             "send": self._send,
@@ -223,6 +193,11 @@ class Visit:
     async def _inspect(self, half: Half, asked: Json) -> None:
         self.screen.is_inspecting = not self.screen.is_inspecting
 
+    async def _permalink(self, half: Half, asked: Json) -> None:
+        """A link to a message of this workspace: its thread is opened in the same half."""
+        self.screen.go(half, channel=string(asked.get("channel")))
+        self.screen.go(half, thread=string(asked.get("thread")))
+
     # --- writing
 
     async def _send(self, half: Half, asked: Json) -> None:
@@ -282,7 +257,7 @@ class Visit:
         else:
             ts = string(asked.get("ts"))
             if asked.get("keep"):
-                self.screen.press(half.channel, ts, action_id, string(value))
+                self.screen.conversations.press(half.channel, ts, action_id, string(value))
                 self._changed.set()
             ack = await self.workspace.act.click(half.user, half.channel, ts, action_id, **named)
         self._tell(half, ack)
@@ -297,175 +272,6 @@ class Visit:
 
     async def _close_view(self, half: Half, asked: Json) -> None:
         await self.workspace.act.close_view(half.user, string(asked.get("view_id")))
-
-
-def document(screen: Screen, *, notice: str = "", world: tuple[str, ...] = ()) -> str:
-    """The whole page as it looks at first."""
-    picture = screen.draw()
-    attributes = {name: value for (id_, name), value in picture.attributes.items() if id_ == "page"}
-    head = element(
-        "head",
-        None,
-        element("meta", {"charset": "utf-8"}),
-        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
-        element("meta", {"name": "color-scheme", "content": "light dark"}),
-        element("title", None, f"{screen.workspace.team.name} · {screen.workspace.app.name}"),
-        element("link", {"rel": "icon", "href": "/static/mark.svg"}),
-        element("link", {"rel": "stylesheet", "href": "/static/page.css"}),
-        element("script", {"src": "/static/theme.js"}, ""),
-        element("script", {"src": "/static/page.js", "defer": True}, ""),
-    )
-    body = element(
-        "body",
-        {"id": "page", "data-show": "both", "data-completions": json.dumps(screen.completions()), **attributes},
-        _top_bar(screen, picture, notice, world),
-        element("main", {"class": "halves"}, [_half(side, picture) for side in SIDES]),
-        _inspector(),
-        element("div", {"id": "toasts", "role": "status", "aria-live": "polite"}),
-        element("dialog", {"id": "confirm"}),
-    )
-    return f"<!doctype html>\n{element('html', {'lang': 'en'}, head, body)}"
-
-
-def _top_bar(screen: Screen, picture: Picture, notice: str, world: tuple[str, ...]) -> Html:
-    drawn = {"kill": "power", "restart": "restart", "stop": "stop"}
-    words = {"kill": "Kill the bot", "restart": "Restart the bot", "stop": "Stop the bot"}
-    controls = [
-        element(
-            "button",
-            {"type": "button", "class": "bar-button", "data-world": each, "title": words[each]},
-            icon(drawn[each]),
-            element("span", None, words[each]),
-        )
-        for each in world
-    ]
-    views = [
-        element(
-            "button",
-            {
-                "type": "button",
-                "data-show": show,
-                "aria-pressed": "true" if show == "both" else "false",
-                "title": label,
-            },
-            icon(shape),
-            element("span", None, label),
-        )
-        for show, shape, label in (
-            ("left", "person", "Customer"),
-            ("both", "both", "Both"),
-            ("right", "list", "Agents"),
-        )
-    ]
-    told = "A local stand-in for Slack" + (f" · {notice}" if notice else "")
-    return element(
-        "header",
-        {"class": "bar"},
-        element("span", {"class": "mark"}, icon("bell")),
-        element(
-            "div",
-            {"class": "title"},
-            element("b", {"class": "team"}, screen.workspace.team.name),
-            element("span", {"class": "notice", "title": told}, told),
-        ),
-        element("div", {"class": "views", "role": "group", "aria-label": "Show"}, views),
-        element("span", {"class": "presence", "id": "presence", "aria-live": "polite"}, picture.parts["presence"]),
-        element("div", {"class": "world"}, controls) if controls else None,
-        element(
-            "button",
-            {
-                "type": "button",
-                "class": "bar-button",
-                "data-do": "inspect",
-                "aria-expanded": "false",
-                "title": "Inspector",
-            },
-            icon("pulse"),
-            element("span", None, "Inspector"),
-        ),
-        element(
-            "button",
-            {
-                "type": "button",
-                "class": "bar-button",
-                "data-theme-toggle": True,
-                "aria-label": "Light or dark",
-                "title": "Theme",
-            },
-            icon("sun"),
-            icon("moon"),
-        ),
-    )
-
-
-def _half(side: str, picture: Picture) -> Html:
-    def part(name: str, tag: str, css: str, **more: str) -> Html:
-        id_ = f"{side}-{name}" if name else side
-        own = {key: value for (owner, key), value in picture.attributes.items() if owner == id_}
-        inside = picture.parts.get(id_) or join(picture.lists.get(id_, {}).values())
-        extra = {key.replace("_", "-"): value for key, value in more.items()}
-        return element(tag, {"id": id_, "class": css, **extra, **own}, inside)
-
-    log = {"role": "log", "aria_live": "polite", "tabindex": "0"}
-    channel = element(
-        "section",
-        {"class": "channel", "aria-label": "Conversation"},
-        part("head", "header", "head"),
-        part("list", "div", "list", **log, aria_label="Messages"),
-        part("home", "div", "home-scroll"),
-        part("prompts", "div", "prompts"),
-        part("composer", "div", "write"),
-    )
-    thread = element(
-        "section",
-        {"class": "thread", "aria-label": "Thread"},
-        part("thread-head", "header", "head"),
-        part("thread-list", "div", "list", **log, aria_label="Replies"),
-        part("thread-status", "div", "status"),
-        part("thread-prompts", "div", "prompts"),
-        part("thread-composer", "div", "write"),
-    )
-    own = {key: value for (owner, key), value in picture.attributes.items() if owner == side}
-    label = "Customer" if side == "left" else "Agents"
-    return element(
-        "section",
-        {"id": side, "class": "half", "data-half": side, "aria-label": f"{label} half", **own},
-        element(
-            "div",
-            {"class": "frame", "id": f"{side}-frame"},
-            part("side", "nav", "side", aria_label="Channels and apps"),
-            channel,
-            thread,
-        ),
-        part("modal", "div", "modal-layer"),
-    )
-
-
-def _inspector() -> Html:
-    kinds = ("all", "call", "delivery", "ack", "retry", "act", "error")
-    filters = [
-        element(
-            "button",
-            {"type": "button", "data-filter": each, "aria-pressed": "true" if each == "all" else "false"},
-            each,
-        )
-        for each in kinds
-    ]
-    close = {"type": "button", "class": "tool", "data-do": "inspect", "aria-label": "Close the inspector"}
-    return element(
-        "aside",
-        {"id": "inspector", "class": "inspector", "aria-label": "Inspector", "hidden": True, "data-only": "all"},
-        element(
-            "header",
-            None,
-            icon("pulse"),
-            element("h2", None, "Inspector"),
-            element("span", {"class": "muted"}, "calls, deliveries, acknowledgements and retries, as they happen"),
-            element("div", {"class": "views", "role": "group", "aria-label": "Filter"}, filters),
-            element("button", close, icon("close")),
-        ),
-        element("div", {"id": "log", "class": "log", "tabindex": "0"}),
-    )
 
 
 def _world(app: web.Application) -> tuple[str, ...]:

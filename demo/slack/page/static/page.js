@@ -4,6 +4,8 @@
 
 const byId = (id) => document.getElementById(id);
 const page = byId("page");
+const lists = [...document.querySelectorAll(".list, .log")];
+const followed = new Set(lists); // those that stay at their end when something is added
 const waiting = new Map(); // act number -> the control that is busy
 let socket = null;
 let acts = 0;
@@ -61,21 +63,24 @@ const operations = {
 };
 
 function apply(patches) {
-  const lists = [...document.querySelectorAll(".list, .log")];
-  const atEnd = new Set(lists.filter((list) => list.scrollHeight - list.scrollTop - list.clientHeight < 90));
   const writesAt = document.activeElement?.closest(".channel .composer")?.closest(".half");
   const modals = new Set([...document.querySelectorAll(".modal")].map((modal) => modal.dataset.viewId));
   const closed = writesAt?.dataset.thread === "closed";
   for (const patch of patches) operations[patch.op]?.(patch);
   for (const list of lists) {
-    if (atEnd.has(list) || list.dataset.jump) list.scrollTop = list.scrollHeight;
+    if (list.dataset.jump) followed.add(list);
     delete list.dataset.jump;
+    follow(list);
   }
   if (closed && writesAt.dataset.thread === "open") writesAt.querySelector(".thread textarea")?.focus();
   for (const modal of document.querySelectorAll(".modal")) {
     if (!modals.delete(modal.dataset.viewId)) modal.querySelector("input, textarea, select, button.button")?.focus();
   }
   if (modals.size && document.activeElement === document.body) document.querySelector(".composer textarea")?.focus();
+}
+
+function follow(list) {
+  if (followed.has(list)) list.scrollTop = list.scrollHeight;
 }
 
 function parse(html) {
@@ -164,6 +169,12 @@ document.addEventListener("click", async (event) => {
     if (!menu.contains(event.target) || target?.matches("[data-do]")) menu.open = false;
   }
   if (!target) return;
+  const permalink = target.host === location.host && /^\/archives\/(\w+)\/p(\d{10})(\d{6})$/.exec(target.pathname);
+  if (permalink) {
+    event.preventDefault();
+    const thread = new URL(target.href).searchParams.get("thread_ts") ?? `${permalink[2]}.${permalink[3]}`;
+    return act("permalink", target, { channel: permalink[1], thread });
+  }
   if (target.matches(".completions li")) return complete(target);
   if (target.matches(".bar [data-show]")) return show(target.dataset.show);
   if (target.matches("[data-theme-toggle]")) return changeTheme();
@@ -185,14 +196,14 @@ document.addEventListener("change", async (event) => {
   if (target.dataset.choose === "act_as") return act("act_as", target, { value: target.value });
   if (!("dispatch" in target.dataset)) return;
   if (target.dataset.confirm && !(await confirmed(JSON.parse(target.dataset.confirm)))) return;
-  const container = target.closest("[data-view-id], .message");
-  const group = [...container.querySelectorAll("[data-input]")].filter((other) => sameElement(other, target));
-  click(target, group.map(valueOf).find((value) => value !== undefined));
+  const state = stateOf(target.closest("[data-view-id], .message"));
+  click(target, state[target.dataset.blockId]?.[target.dataset.actionId]);
 });
 
 document.addEventListener("submit", (event) => {
-  event.preventDefault();
   const form = event.target;
+  if (!form.dataset.form) return; // the dialog's own
+  event.preventDefault();
   if (form.dataset.form === "view") return act("submit", form, { state: stateOf(form) });
   const area = form.querySelector("textarea");
   if (form.dataset.form === "edit") return act("edit", form, { text: area.value });
@@ -201,7 +212,7 @@ document.addEventListener("submit", (event) => {
     area.value = "";
     grow(area);
     closeCompletions(area);
-    for (const list of form.closest("section").querySelectorAll(".list")) list.scrollTop = list.scrollHeight;
+    followed.add(form.closest("section").querySelector(".list"));
   }
 });
 
@@ -283,10 +294,6 @@ function valueOf(input) {
   if (input.multiple) return [...input.selectedOptions].map((option) => option.value);
   if (input.type === "datetime-local") return input.value ? Math.floor(new Date(input.value) / 1000) : undefined;
   return input.value || undefined;
-}
-
-function sameElement(one, other) {
-  return one.dataset.actionId === other.dataset.actionId && one.dataset.blockId === other.dataset.blockId;
 }
 
 function confirmed({ title, text, confirm, deny, style }) {
@@ -412,5 +419,12 @@ setInterval(() => {
 }, 500);
 
 if (matchMedia("(max-width: 899px)").matches) show("left");
-for (const list of document.querySelectorAll(".list")) list.scrollTop = list.scrollHeight;
+for (const list of lists) {
+  list.addEventListener("scroll", () => {
+    const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 90;
+    if (atEnd) followed.add(list);
+    else followed.delete(list);
+  });
+  new ResizeObserver(() => follow(list)).observe(list);
+}
 connect();

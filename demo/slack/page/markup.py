@@ -15,8 +15,8 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from demo.slack.emoji import EMOJI
-from demo.slack.html import Html, element, join, text
+from demo.slack.page.emoji import EMOJI
+from demo.slack.page.html import Html, element, join, text
 
 LONGEST_TEXT = 40_000
 """Characters of one text that are drawn; Slack cuts a message's text there too."""

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from demo.slack.html import Html, element, join
-from demo.slack.icons import icon
-from demo.slack.loose import Json, mapping, sequence, string
-from demo.slack.markup import Names, link, local_time, markdown, mrkdwn, plain, rich_text, web_address
+from demo.slack.page.html import Html, element, join
+from demo.slack.page.icons import icon
+from demo.slack.page.loose import Json, mapping, sequence, string
+from demo.slack.page.markup import Names, link, local_time, markdown, mrkdwn, plain, rich_text, web_address
 
 DEEPEST = 6
 """Containers within containers that are still drawn."""

@@ -1,0 +1,276 @@
+"""The page over HTTP and its websocket, without a browser."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import ClientWebSocketResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from demo.slack import page
+from demo.slack.page.loose import Json
+from demo.slack.workspace import Ack, Workspace
+from tests.demo.page import scene
+
+CUSTOMER, AGENT, DM, AGENTS, SUPPORT = scene.CUSTOMER, scene.AGENT, scene.DM, scene.AGENTS, scene.SUPPORT
+
+
+class Desk:
+    """A served page, and a browser's side of its socket."""
+
+    def __init__(
+        self, workspace: Workspace, app: scene.Listener, client: TestClient[web.Request, web.Application]
+    ) -> None:
+        self.workspace = workspace
+        self.app = app
+        self.client = client
+        self.query = {"secret": workspace.secret}
+        self.origin = str(client.make_url("/")).rstrip("/")
+
+    @asynccontextmanager
+    async def visit(self, **places: str) -> AsyncIterator["Visitor"]:
+        query = self.query | places
+        socket = await self.client.ws_connect("/page/ws", params=query, headers={"Origin": self.origin})
+        visitor = Visitor(socket)
+        await visitor.arrives()
+        yield visitor
+        await socket.close()
+
+
+class Visitor:
+    """Does what the page's script does, and waits for what it would be told."""
+
+    def __init__(self, socket: ClientWebSocketResponse) -> None:
+        self._socket = socket
+        self._patches: list[Json] = []
+        self._acts = 0
+
+    async def arrives(self) -> None:
+        """Take the first patches, which bring the page up to date."""
+        async with asyncio.timeout(10):
+            await self._socket.receive_str()
+
+    async def sends(self, written: str) -> None:
+        """Anything at all."""
+        await self._socket.send_str(written)
+
+    async def does(self, what: str, half: str = "left", **more: object) -> None:
+        self._acts += 1
+        await self.sends(json.dumps({"do": what, "half": half, "n": self._acts, **more}))
+
+    async def sees(self, op: str, id_: str = "") -> Json:
+        """The next patch of this kind; those before it are dropped."""
+        async with asyncio.timeout(10):
+            while True:
+                while self._patches:
+                    patch = self._patches.pop(0)
+                    if patch["op"] == op and (not id_ or patch["id"] == id_):
+                        return patch
+                self._patches = json.loads(await self._socket.receive_str())
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    workspace, listener = scene.build_scene()
+    app = web.Application()
+    app.add_routes(page.routes(workspace, notice="Answers by the <offline> stand-in model"))
+
+    async def take(request: web.Request) -> web.Response:
+        return web.json_response({"ok": True})
+
+    app.add_routes([web.post("/_world/kill", take), web.post("/_world/restart", take)])
+    async with TestClient(TestServer(app)) as client:
+        yield Desk(workspace, listener, client)
+    await workspace.background.close()
+
+
+async def test_the_page_needs_the_secret_of_this_run(desk: Desk) -> None:
+    assert (await desk.client.get("/")).status == 403
+    assert (await desk.client.get("/", params={"secret": "wrong ü"})).status == 403
+    answer = await desk.client.get("/", params=desk.query)
+    assert answer.status == 200
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_the_page_fetches_nothing_from_outside_and_runs_no_script_of_its_own(desk: Desk) -> None:
+    await scene.fill(desk.workspace)
+    answer = await desk.client.get("/", params=desk.query)
+    written = await answer.text()
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'self'")
+    assert " style=" not in written
+    assert " onclick=" not in written
+    assert written.count("<script") == written.count('<script src="/static/')
+    assert 'src="http' not in written
+
+
+async def test_the_page_tells_what_it_is_and_who_answers(desk: Desk) -> None:
+    written = await (await desk.client.get("/", params=desk.query)).text()
+    assert "A local stand-in for Slack · Answers by the &lt;offline&gt; stand-in model" in written
+
+
+async def test_the_bar_offers_the_controls_that_are_served(desk: Desk) -> None:
+    written = await (await desk.client.get("/", params=desk.query)).text()
+    assert 'data-world="kill"' in written
+    assert 'data-world="restart"' in written
+    assert 'data-world="stop"' not in written
+
+
+async def test_everything_is_there_before_the_socket_is_open(desk: Desk) -> None:
+    asked, _ = await scene.fill(desk.workspace)
+    places = {"left": f"{CUSTOMER}:{DM}:{asked}", "right": f"{AGENT}:{AGENTS}"}
+    written = await (await desk.client.get("/", params=desk.query | places)).text()
+    assert 'data-thread="open"' in written
+    assert 'class="caret"' in written
+    assert 'data-action-id="case.claim"' in written
+
+
+async def test_only_the_page_s_own_files_are_served(desk: Desk) -> None:
+    for name in ("page.js", "theme.js", "page.css", "mark.svg"):
+        answer = await desk.client.get(f"/static/{name}")
+        assert answer.status == 200
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    for name in ("page.py", "..%2fpage.py", "%2e%2e/page.py", ".secret"):
+        assert (await desk.client.get(f"/static/{name}")).status in (403, 404)
+
+
+@pytest.mark.parametrize("origin", [None, "null", "https://evil.example", "http://127.0.0.1:1"])
+async def test_other_pages_cannot_open_the_socket(desk: Desk, origin: str | None) -> None:
+    headers = {"Upgrade": "websocket", "Connection": "Upgrade"} | ({"Origin": origin} if origin else {})
+    assert (await desk.client.get("/page/ws", params=desk.query, headers=headers)).status == 403
+    assert (await desk.client.get("/page/ws", headers={"Origin": desk.origin})).status == 403
+
+
+async def test_a_message_goes_from_one_half_to_the_other(desk: Desk) -> None:
+    async with desk.visit(left=f"{CUSTOMER}:{SUPPORT}", right=f"{AGENT}:{SUPPORT}") as visitor:
+        await visitor.does("send", text="Hello @Frontdesk <3", channel=SUPPORT)
+        assert "Hello" in (await visitor.sees("fill", "left-list"))["html"]
+        assert "&lt;3" in (await visitor.sees("fill", "right-list"))["html"]
+        assert (await visitor.sees("done"))["n"] == 1
+    assert [event["type"] for event in desk.app.events] == ["message", "app_mention"]
+
+
+async def test_a_press_reaches_the_app_with_its_name_and_value(desk: Desk) -> None:
+    ts = scene.post(desk.workspace, AGENTS, blocks=scene.case_card(0))
+    async with desk.visit() as visitor:
+        await visitor.does("click", "right", channel=AGENTS, ts=ts, action_id="case.claim", value="FD-1042")
+        await visitor.sees("done")
+    ((kind, payload),) = desk.app.interactions
+    assert kind == "interactive"
+    assert payload["user"]["id"] == AGENT
+    assert payload["actions"][0]["action_id"] == "case.claim"
+    assert payload["actions"][0]["value"] == "FD-1042"
+
+
+async def test_feedback_stays_pressed(desk: Desk) -> None:
+    ts = scene.post(desk.workspace, DM, blocks=scene.footer(1), text="x")
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        await visitor.does("click", ts=ts, channel=DM, action_id="fb", value="FD-1042/1/up", keep=True)
+        patch = await visitor.sees("replace", f"left-m-{DM}-{ts}")
+        assert 'aria-pressed="true"' in patch["html"]
+
+
+async def test_an_app_that_is_away_is_said_to_be_away(desk: Desk) -> None:
+    ts = scene.post(desk.workspace, AGENTS, blocks=scene.case_card(0))
+    desk.app.answers = [Ack(ok=False, error="dispatch_failed"), Ack(ok=False, error="operation_timeout")]
+    async with desk.visit() as visitor:
+        for said in ("The app is not connected", "within 3 seconds"):
+            await visitor.does("click", "right", ts=ts, channel=AGENTS, action_id="case.claim", value="FD-1042")
+            assert said in (await visitor.sees("toast"))["text"]
+            await visitor.sees("done")
+
+
+async def test_a_slash_command_is_run_in_the_channel_and_refused_in_a_thread(desk: Desk) -> None:
+    desk.app.answers = [Ack(ok=True, payload={"text": "12 documents"})]
+    async with desk.visit(right=f"{AGENT}:{AGENTS}") as visitor:
+        await visitor.does("send", "right", text="/kb status", channel=AGENTS)
+        assert "12 documents" in (await visitor.sees("fill", "right-list"))["html"]
+        await visitor.does("send", "right", text="/kb status", channel=AGENTS, thread="1.1")
+        assert "not in threads" in (await visitor.sees("toast"))["text"]
+    assert [(kind, payload["command"], payload["text"]) for kind, payload in desk.app.interactions] == [
+        ("slash_commands", "/kb", "status")
+    ]
+
+
+async def test_a_refused_submission_comes_back_with_its_errors(desk: Desk) -> None:
+    async with desk.visit() as visitor:
+        view = scene.open_modal(desk.workspace, AGENT)
+        assert "Resolve FD-1041" in (await visitor.sees("fill", "right-modal"))["html"]
+        await visitor.does("submit", "right", view_id=view["id"], state={"note": {"note": "sorry"}})
+        patch = await visitor.sees("errors")
+        assert patch["id"] == f"right-{view['id']}"
+        assert list(patch["errors"]) == ["outcome"]
+        state = {"outcome": {"outcome": "refunded"}, "note": {"note": "sorry"}}
+        await visitor.does("submit", "right", view_id=view["id"], state=state)
+        assert (await visitor.sees("fill", "right-modal"))["html"] == ""
+    assert desk.app.interactions[-1][1]["type"] == "view_submission"
+
+
+async def test_an_edit_and_a_deletion_are_seen_at_once(desk: Desk) -> None:
+    ts = await desk.workspace.act.send(CUSTOMER, DM, "Where is it")
+    element = f"left-m-{DM}-{ts}"
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        await visitor.does("edit_here", ts=ts, element=element)
+        assert "<textarea" in (await visitor.sees("replace", element))["html"]
+        await visitor.does("edit", ts=ts, text="Where is it?")
+        edited = (await visitor.sees("replace", element))["html"]
+        assert "Where is it?" in edited
+        assert "(edited)" in edited
+        await visitor.does("react", ts=ts, name="eyes")
+        assert "reaction" in (await visitor.sees("replace", element))["html"]
+        await visitor.does("delete", ts=ts)
+        assert "left-empty" in (await visitor.sees("fill", "left-list"))["html"]
+
+
+async def test_going_elsewhere_keeps_the_address_and_tells_the_app(desk: Desk) -> None:
+    async with desk.visit(left=f"{CUSTOMER}:{SUPPORT}") as visitor:
+        await visitor.does("look", channel=DM)
+        assert (await visitor.sees("set", "page"))["value"].startswith(f"left={CUSTOMER}:{DM}")
+        await visitor.does("act_as", value="U0CUSTOMERB")
+        assert (await visitor.sees("set", "page"))["value"].startswith("left=U0CUSTOMERB:D0CUSTOMERB")
+        await visitor.does("tab_home")
+        assert "has not published" in (await visitor.sees("fill", "left-home"))["html"]
+    assert [(each["type"], each["user"], each["tab"]) for each in desk.app.events] == [
+        ("app_home_opened", CUSTOMER, "messages"),
+        ("app_home_opened", "U0CUSTOMERB", "home"),
+    ]
+
+
+async def test_a_link_to_a_message_opens_its_thread_for_members(desk: Desk) -> None:
+    root = await desk.workspace.act.send(CUSTOMER, DM, "Where is it?")
+    async with desk.visit(left=f"{CUSTOMER}:{SUPPORT}", right=f"{AGENT}:{AGENTS}") as visitor:
+        await visitor.does("permalink", channel=DM, thread=root)
+        assert f"left={CUSTOMER}:{DM}:{root}" in (await visitor.sees("set", "page"))["value"]
+        await visitor.does("permalink", "right", channel=DM, thread=root)
+        assert "Only its members" in (await visitor.sees("toast"))["text"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "",
+        "not json",
+        "[" * 5_000,
+        "[]",
+        '{"do": "send"}',
+        '{"do": "send", "half": "middle", "text": "x"}',
+        '{"do": "__init__", "half": "left"}',
+        '{"do": "click", "half": "left", "ts": {}, "action_id": 7, "state": []}',
+        '{"do": "look", "half": "left", "channel": "C0NOWHERE"}',
+        '{"do": "submit", "half": "left", "view_id": "V0"}',
+        '{"do": "edit", "half": "left", "text": "x"}',
+    ],
+)
+async def test_nonsense_from_a_browser_ends_nothing(desk: Desk, sent: str) -> None:
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        await visitor.sends(sent)
+        await visitor.does("send", text="still here", channel=DM)
+        assert "still here" in (await visitor.sees("fill", "left-list"))["html"]
+
+
+async def test_a_visit_leaves_no_subscription_behind(desk: Desk) -> None:
+    async with desk.visit():
+        assert len(desk.workspace._subscribers) == 1
+    await desk.client.server.close()
+    assert desk.workspace._subscribers == []

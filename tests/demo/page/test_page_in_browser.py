@@ -1,0 +1,284 @@
+"""The page in headless Chromium: what only a browser can tell."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from demo.slack import agent_status, page, streams
+from demo.slack.workspace import Workspace
+from tests.demo.page import scene
+
+pytestmark = pytest.mark.browser
+
+CUSTOMER, AGENT, DM, AGENTS, SUPPORT = scene.CUSTOMER, scene.AGENT, scene.DM, scene.AGENTS, scene.SUPPORT
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+WIDE, NARROW = (1440, 900), (420, 860)
+
+TOO_FAINT = """() => {
+  const channel = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+  const parse = (colour) => (colour.startsWith("rgb") ? colour.match(/[\\d.]+/g).map(Number) : [0, 0, 0, 0]);
+  const mix = (alpha, top, under) => top * alpha + under * (1 - alpha);
+  const over = (top, under) => [0, 1, 2].map((i) => mix(top[3] ?? 1, top[i], under[i]));
+  const ground = (element) => {
+    const chain = [];
+    for (let at = element; at; at = at.parentElement) {
+      if (getComputedStyle(at).backgroundImage !== "none") return null;
+      chain.unshift(parse(getComputedStyle(at).backgroundColor));
+    }
+    return chain.reduce((under, top) => over(top.length === 3 ? [...top, 1] : top, under), [255, 255, 255]);
+  };
+  const found = new Set();
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const element = walker.currentNode.parentElement;
+    const words = walker.currentNode.data.trim();
+    if (!words || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+    if (element.closest("[inert], option, .emoji, select")) continue;
+    const behind = ground(element);
+    if (!behind) continue;
+    const style = getComputedStyle(element);
+    const [one, other] = [light(over([...parse(style.color), 1].slice(0, 4), behind)), light(behind)];
+    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    const large = parseFloat(style.fontSize) >= 18.66;
+    if (ratio < (large ? 3 : 4.5)) found.add(`${ratio.toFixed(2)} ${element.className}: ${words}`);
+  }
+  return [...found];
+}"""
+"""Text whose contrast to what lies behind it is below WCAG's AA."""
+
+
+@dataclass
+class Stage:
+    """A served page and a browser."""
+
+    workspace: Workspace
+    app: scene.Listener
+    url: str
+    browser: Browser
+    faults: list[str] = field(default_factory=list)
+    """What the console complained of."""
+
+    @asynccontextmanager
+    async def visit(
+        self, *, size: tuple[int, int] = WIDE, scheme: str = "light", left: str = f"{CUSTOMER}:{DM}", right: str = ""
+    ) -> AsyncIterator[Page]:
+        width, height = size
+        dark = {"color_scheme": "dark" if scheme == "dark" else "light"}
+        context = await self.browser.new_context(viewport={"width": width, "height": height}, **dark)  # type: ignore[arg-type]
+        tab = await context.new_page()
+        tab.on("console", lambda told: self.faults.append(told.text) if told.type in {"error", "warning"} else None)
+        tab.on("pageerror", lambda error: self.faults.append(str(error)))
+        await tab.goto(f"{self.url}?secret={self.workspace.secret}&left={left}&right={right or f'{AGENT}:{AGENTS}'}")
+        await tab.wait_for_selector("#page[data-link=up]")
+        yield tab
+        if folder := os.environ.get("SCREENSHOTS"):
+            name = os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split(" ")[0].replace("/", "-")
+            await tab.screenshot(path=Path(folder) / f"{name}.png")
+        await context.close()
+        assert self.faults == []
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
+    workspace, listener = scene.build_scene()
+    app = web.Application()
+    app.add_routes(page.routes(workspace, notice="Answers by the offline stand-in model"))
+    server = TestServer(app)
+    await server.start_server(shutdown_timeout=1)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield Stage(workspace, listener, str(server.make_url("/")), browser)
+        await browser.close()
+    await server.close()
+    await workspace.background.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_a_full_day_is_readable(stage: Stage, size: tuple[int, int], scheme: str) -> None:
+    asked, root = await scene.fill(stage.workspace)
+    async with stage.visit(
+        size=size, scheme=scheme, left=f"{CUSTOMER}:{DM}:{asked}", right=f"{AGENT}:{AGENTS}:{root}"
+    ) as tab:
+        await expect(tab.locator(".half .caret").first).to_be_visible()
+        assert await tab.evaluate(TOO_FAINT) == []
+        assert await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await tab.evaluate(
+            "[...document.querySelectorAll('.list')].every((one) => one.scrollWidth <= one.clientWidth)"
+        )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_every_block_is_readable(stage: Stage, scheme: str) -> None:
+    scene.post(stage.workspace, SUPPORT, blocks=scene.every_block())
+    async with stage.visit(scheme=scheme, left=f"{CUSTOMER}:{SUPPORT}") as tab:
+        await expect(tab.locator(".block-plan .task")).to_have_count(3)
+        assert await tab.evaluate(TOO_FAINT) == []
+        assert await tab.evaluate(
+            "[...document.querySelectorAll('.list')].every((one) => one.scrollWidth <= one.clientWidth)"
+        )
+
+
+async def test_a_question_is_asked_and_its_answer_grows(stage: Stage) -> None:
+    async with stage.visit() as tab:
+        left = tab.locator("[data-half=left]")
+        await left.locator(".channel .composer textarea").fill("Where is my parcel?")
+        await tab.keyboard.press("Enter")
+        await expect(left.locator(".channel .message .said")).to_have_text("Where is my parcel?")
+        root = next(iter(stage.workspace.messages[DM]))
+        agent_status.set_status(stage.workspace, DM, root, "is looking that up...", [])
+        await expect(left.locator(".status-row")).to_contain_text("Frontdesk is looking that up...")
+        await expect(left.locator(".thread .composer textarea")).to_be_focused()
+        stream = scene.start(stage.workspace, DM, root)
+        working = scene.task("order", "Looking up the order", "in_progress", details="ORD-1")
+        streams.grow(stage.workspace, stream, [working, scene.markdown("It left on ")])
+        answer = left.locator(f'.thread .message[data-ts="{stream.ts}"]')
+        await expect(answer.locator(".caret")).to_be_visible()
+        await answer.locator(".task summary").click()
+        await expect(answer.locator(".task-details")).to_be_visible()
+        await tab.keyboard.insert_text("thanks")
+        done = scene.task("order", "Looking up the order", "complete")
+        streams.grow(stage.workspace, stream, [done, scene.markdown("**Monday**.")])
+        await expect(answer.locator(".task")).to_have_attribute("data-status", "complete")
+        await expect(answer.locator(".task-details")).to_be_visible()
+        await expect(answer.locator("strong")).to_have_text("Monday")
+        streams.finish(stage.workspace, stream, "completed", blocks=scene.footer(1))
+        await expect(answer.locator(".caret")).to_have_count(0)
+        await answer.locator(".feedback").first.click()
+        await expect(answer.locator(".feedback").first).to_have_attribute("aria-pressed", "true")
+        await answer.locator('[data-action-id="esc.customer"]').click()
+        await stage.app.hears(2)
+        pressed = [payload["actions"][0]["action_id"] for _, payload in stage.app.interactions]
+        assert pressed == ["fb", "esc.customer"]
+
+
+async def test_a_half_written_reply_survives_whatever_arrives(stage: Stage) -> None:
+    root = await stage.workspace.act.send(CUSTOMER, DM, "hello")
+    async with stage.visit(left=f"{CUSTOMER}:{DM}:{root}") as tab:
+        reply = tab.locator("[data-half=left] .thread .composer textarea")
+        await reply.fill("half a sent")
+        scene.post(stage.workspace, DM, root, text="an answer")
+        await stage.workspace.act.edit(CUSTOMER, DM, root, "hello again")
+        await expect(tab.locator("[data-half=left] .thread .edited")).to_be_visible()
+        await expect(reply).to_be_focused()
+        await expect(reply).to_have_value("half a sent")
+
+
+async def test_names_and_commands_are_completed_from_the_keyboard(stage: Stage) -> None:
+    async with stage.visit(right=f"{AGENT}:{SUPPORT}") as tab:
+        composer = tab.locator("[data-half=right] .channel .composer")
+        await composer.locator("textarea").press_sequentially("hello @fro")
+        await expect(composer.locator("[role=option]")).to_have_text(["@Frontdesk"])
+        await tab.keyboard.press("Tab")
+        await expect(composer.locator("textarea")).to_have_value("hello @Frontdesk ")
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("[data-half=right] .said .mention")).to_have_text("@Frontdesk")
+        await composer.locator("textarea").press_sequentially("/k")
+        await expect(composer.locator("[role=option]")).to_contain_text("/kb")
+        await tab.keyboard.press("Escape")
+        await expect(composer.locator(".completions")).to_be_hidden()
+        await composer.locator("textarea").fill("/kb status")
+        await tab.keyboard.press("Enter")
+        await expect(composer.locator("textarea")).to_have_value("")
+        await stage.app.hears(1)
+    assert [payload["text"] for kind, payload in stage.app.interactions if kind == "slash_commands"] == ["status"]
+
+
+async def test_a_modal_takes_the_focus_says_what_is_missing_and_goes(stage: Stage) -> None:
+    async with stage.visit() as tab:
+        scene.open_modal(stage.workspace, AGENT)
+        modal = tab.locator("[data-half=right] .modal")
+        await expect(modal.locator("select")).to_be_focused()
+        await modal.locator("textarea").fill("Sent a new one")
+        await modal.locator(".button-primary").click()
+        await expect(modal.locator(".input-error").first).to_have_text("Please complete this required field.")
+        await expect(modal.locator("textarea")).to_have_value("Sent a new one")
+        await modal.locator("select").select_option("resent")
+        await modal.locator("[type=checkbox]").check()
+        await modal.locator(".button-primary").click()
+        await expect(modal).to_have_count(0)
+        values = stage.app.interactions[-1][1]["view"]["state"]["values"]
+        assert values["outcome"]["outcome"]["selected_option"]["value"] == "resent"
+        assert [each["value"] for each in values["learn"]["learn"]["selected_options"]] == ["yes"]
+        scene.open_modal(stage.workspace, AGENT)
+        await expect(modal.locator("select")).to_be_focused()
+        await tab.keyboard.press("Escape")
+        await expect(modal).to_have_count(0)
+
+
+async def test_a_button_that_asks_first_is_pressed_after_the_answer(stage: Stage) -> None:
+    words = {part: scene.text(part.title(), "plain_text") for part in ("title", "text", "confirm", "deny")}
+    take_over = scene.button("case.takeover", "Take it over", confirm=words, style="danger")
+    scene.post(stage.workspace, AGENTS, blocks=[scene.actions(take_over)])
+    async with stage.visit() as tab:
+        for answer in ("Deny", "Confirm"):
+            await tab.locator('[data-action-id="case.takeover"]').click()
+            await tab.get_by_role("button", name=answer, exact=True).click()
+            await expect(tab.locator("#confirm")).to_be_hidden()
+        await stage.app.hears(1)
+    assert len(stage.app.interactions) == 1
+
+
+async def test_a_choice_in_a_message_is_sent_at_once(stage: Stage) -> None:
+    scene.post(stage.workspace, SUPPORT, blocks=scene.every_block())
+    async with stage.visit(left=f"{CUSTOMER}:{SUPPORT}") as tab:
+        left = tab.locator("[data-half=left]")
+        await left.locator("select[data-action-id=how]").select_option("shop")
+        await left.locator("[data-action-id=all]").nth(1).check()
+        await left.locator(".block-actions .menu summary").click()
+        await left.locator("[data-action-id=more]").first.click()
+        await stage.app.hears(3)
+    actions = [payload["actions"][0] for _, payload in stage.app.interactions]
+    assert [each["action_id"] for each in actions] == ["how", "all", "more"]
+    assert actions[0]["selected_option"]["value"] == "shop"
+    assert [each["value"] for each in actions[1]["selected_options"]] == ["post", "shop"]
+    assert actions[2]["selected_option"]["value"] == "post"
+
+
+async def test_a_narrow_window_shows_one_half_at_a_time(stage: Stage) -> None:
+    _, root = await scene.fill(stage.workspace)
+    async with stage.visit(size=NARROW, right=f"{AGENT}:{AGENTS}") as tab:
+        await expect(tab.locator("#left")).to_be_visible()
+        await expect(tab.locator("#right")).to_be_hidden()
+        await tab.get_by_role("button", name="Agents").click()
+        await expect(tab.locator("#left")).to_be_hidden()
+        await tab.locator(f'#right .message[data-ts="{root}"] .thread-footer').click()
+        await expect(tab.locator("#right .thread")).to_be_visible()
+        await expect(tab.locator("#right .channel")).to_be_hidden()
+        await tab.locator("#right .back").click()
+        await tab.locator("#right .channel .menu-button").click()
+        await tab.locator(f'#right .place[data-channel="{SUPPORT}"]').click()
+        await expect(tab.locator("#right h1")).to_have_text("support")
+
+
+async def test_the_inspector_lists_what_happens_with_its_payload(stage: Stage) -> None:
+    async with stage.visit() as tab:
+        await tab.get_by_role("button", name="Inspector", exact=True).click()
+        stage.workspace.note("call", "chat.update", ok=False, detail={"answer": {"error": "ratelimited"}})
+        line = tab.locator('#inspector .entry[data-kind=call][data-ok="no"]')
+        await line.locator("summary").click()
+        await expect(line.locator("pre")).to_contain_text("ratelimited")
+        await tab.locator("[data-filter=delivery]").click()
+        await expect(line).to_be_hidden()
+
+
+async def test_the_theme_is_kept(stage: Stage) -> None:
+    async with stage.visit(scheme="light") as tab:
+        await tab.locator("[data-theme-toggle]").click()
+        dark = await tab.evaluate("getComputedStyle(document.body).backgroundColor")
+        await tab.reload()
+        await tab.wait_for_selector("#page[data-link=up]")
+        assert await tab.evaluate("getComputedStyle(document.body).backgroundColor") == dark
+        assert await tab.evaluate("document.documentElement.dataset.theme") == "dark"
