@@ -1,0 +1,1 @@
+"""An invented shop's order system on loopback: the contract of docs/shop-api.md, with seeded orders."""

@@ -1,0 +1,186 @@
+"""The world: a local Slack, a stand-in for the model and a shop in this process, the product as its child.
+
+The product is the production program, unchanged. It is told apart from the real thing only by addresses and
+tokens in its environment.
+"""
+
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from demo.model.server import MODEL, Pace, StandIn, open_stand_in
+from demo.program import Program
+from demo.shop.server import Shop, open_shop
+from demo.slack.server import addresses, open_workspace
+from demo.slack.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ROOT / "demo" / "kb"
+"""The invented shop's help pages."""
+SHOP_NAME = "Fernwick"
+LINK_HOSTS = "help.example.com"
+COMMAND = (sys.executable, "-P", "-m", "bot", "serve")
+
+_INHERITED = ("PATH", "HOME", "USER", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ")
+_INHERITED_WITH_A_REAL_MODEL = (
+    "OPENAI_API_KEY",
+    "OPENAI_BASE_URL",
+    "OPENAI_MODEL",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+)
+
+
+class PortTaken(Exception):
+    """Another program listens on the page's port; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """Everything that runs."""
+
+    workspace: Workspace
+    stand_in: StandIn | None
+    """None: a real model answers."""
+    shop: Shop
+    program: Program
+    notice: str
+    """Who answers, for people to read."""
+
+    @property
+    def page(self) -> str:
+        """The page's address, with the secret that opens it."""
+        return str(addresses(self.workspace)["page"])
+
+    def describe(self) -> dict[str, Any]:
+        """Addresses, ids and secrets, as `python -m demo --json` prints them."""
+        model = {"url": self.program.environment.get("OPENAI_BASE_URL", "")}
+        if self.stand_in:
+            model |= {"key": self.stand_in.key, "local": f"{self.stand_in.root}/_local"}
+        return {
+            "page": self.page,
+            "slack": addresses(self.workspace),
+            "model": model,
+            "shop": {"url": self.shop.url, "token": self.shop.token},
+            "bot": {
+                "pid": self.program.pid,
+                "url": self.program.health.removesuffix("/healthz"),
+                "log": str(self.program.log),
+                "data": self.program.environment["DATA_DIR"],
+            },
+        }
+
+
+@asynccontextmanager
+async def open_world(
+    data: Path,
+    *,
+    port: int = 0,
+    kb: Path = PAGES,
+    environ: Mapping[str, str] = os.environ,
+    extra: Mapping[str, str] | None = None,
+    command: Sequence[str] = COMMAND,
+    pace: Pace | None = None,
+    rate_limits: bool = True,
+) -> AsyncIterator[World]:
+    """Start everything; the program is started, not yet ready. Leaving the block ends it all.
+
+    `data` is the program's DATA_DIR and holds its log. `port` is the page's, 0 takes a free one. Of `environ` the
+    program gets what every program needs, and the model's settings if OPENAI_API_KEY is among them; `extra` is
+    set on top. Raises PortTaken.
+    """
+    notice, health_port = _notice(environ), _free_port()
+    program = Program(
+        command=command,
+        directory=ROOT,
+        environment={},
+        log=data / "frontdesk.log",
+        health=f"http://127.0.0.1:{health_port}/healthz",
+    )
+    async with AsyncExitStack() as stack:
+        try:
+            workspace = await stack.enter_async_context(
+                open_workspace(port=port, routes=_controls(program), rate_limits=rate_limits, notice=notice)
+            )
+        except OSError as error:
+            raise PortTaken(
+                f"port {port} is taken by another program; choose another with --port or DEMO_PORT"
+            ) from error
+        real = bool(environ.get("OPENAI_API_KEY"))
+        stand_in = None if real else await stack.enter_async_context(open_stand_in(pace=pace))
+        shop = await stack.enter_async_context(open_shop())
+        program.environment = {
+            **_inherited(environ, real_model=real),
+            **_settings(workspace, shop, stand_in),
+            "DATA_DIR": str(data),
+            "DATABASE_URL": f"sqlite+aiosqlite:///{data / 'frontdesk.db'}",
+            "KB_PATH": str(kb),
+            **(extra or {}),
+            "PORT": str(health_port),
+        }
+        stack.push_async_callback(program.stop)
+        await program.start()
+        yield World(workspace, stand_in, shop, program, notice)
+
+
+def _notice(environ: Mapping[str, str]) -> str:
+    if not environ.get("OPENAI_API_KEY"):
+        return "Answers by an offline stand-in that follows rules, not by a language model"
+    return f"Answers by {environ.get('OPENAI_MODEL') or 'the default model'}"
+
+
+def _inherited(environ: Mapping[str, str], *, real_model: bool) -> dict[str, str]:
+    names = _INHERITED + (_INHERITED_WITH_A_REAL_MODEL if real_model else ())
+    return {name: environ[name] for name in names if environ.get(name)}
+
+
+def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dict[str, str]:
+    """The documented variables; PYTHONPATH because `-P` keeps the current folder out."""
+    settings = {
+        "PYTHONPATH": str(ROOT),
+        "SLACK_BOT_TOKEN": workspace.bot_token,
+        "SLACK_APP_TOKEN": workspace.app_token,
+        "SLACK_API_URL": str(addresses(workspace)["api_url"]),
+        "AGENT_CHANNEL": "C0AGENTS",
+        "SHOP_NAME": SHOP_NAME,
+        "SHOP_URL": shop.url,
+        "SHOP_TOKEN": shop.token,
+        "LINK_HOSTS": LINK_HOSTS,
+    }
+    if stand_in:
+        settings |= {"OPENAI_API_KEY": stand_in.key, "OPENAI_BASE_URL": stand_in.url, "OPENAI_MODEL": MODEL}
+    return settings
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _controls(program: Program) -> list[web.RouteDef]:
+    """`POST /_world/kill | restart | stop`: what happens to the program, from the page."""
+
+    async def kill(_: web.Request) -> web.Response:
+        await program.kill()
+        return web.json_response({"ok": True, "pid": program.pid})
+
+    async def restart(_: web.Request) -> web.Response:
+        await program.restart()
+        return web.json_response({"ok": True, "pid": program.pid})
+
+    async def stop(_: web.Request) -> web.Response:
+        await program.stop()
+        return web.json_response({"ok": True, "pid": program.pid})
+
+    return [web.post("/_world/kill", kill), web.post("/_world/restart", restart), web.post("/_world/stop", stop)]

@@ -1,0 +1,86 @@
+"""Chat requests as an agent would send them."""
+
+import json
+from typing import Any
+
+from demo.model.conversation import Call, Json
+
+ORDER, PARCEL, LIST, SEARCH, PERSON = "find_purchase", "locate", "orders_of_mine", "look_in_pages", "escalate"
+"""Names that no rule can know beforehand."""
+
+TOOLS: list[Json] = [
+    {
+        "type": "function",
+        "function": {
+            "name": name,
+            "description": description,
+            "parameters": {"type": "object", "properties": properties, "required": required},
+        },
+    }
+    for name, description, properties, required in (
+        (ORDER, "Look up an order.", {"order_number": {"type": "string"}}, ["order_number"]),
+        (PARCEL, "Find a parcel.", {"tracking_code": {"type": "string"}}, ["tracking_code"]),
+        (LIST, "List the customer's orders.", {}, []),
+        (SEARCH, "Search the help pages.", {"query": {"type": "string"}}, ["query"]),
+        (
+            PERSON,
+            "Call a human being.",
+            {
+                "reason": {
+                    "type": "string",
+                    "enum": ["asked_for_person", "upset", "billing", "legal", "change", "other"],
+                },
+                "priority": {"type": "string", "enum": ["low", "medium", "high"]},
+                "summary": {"type": "string", "maxLength": 80},
+            },
+            ["reason", "priority", "summary"],
+        ),
+    )
+]
+
+PASSAGES = """Passages from the help pages, best first.
+
+<passage number="1" title="Returns › How to send it back" updated="2026-10-01">
+You have 30 days to return an article. Unused articles only.
+
+How to send it back
+1. Open My orders and press Return.
+2. Print the label.
+</passage>
+
+<passage number="2" title="Shipping">
+We ship on working days.
+
+| Method | Time | Price |
+| --- | --- | --- |
+| Standard | 3 to 5 days | 4.90 USD |
+| Express | 1 day | 14.90 USD |
+</passage>"""
+
+
+def request(
+    said: str,
+    *rounds: list[tuple[Call, Any]],
+    tools: list[Json] | None = None,
+    passages: str = PASSAGES,
+    before: list[Json] | None = None,
+    **more: Any,
+) -> Json:
+    """A request for the turn that begins with `said`; each round holds calls with what they brought."""
+    messages: list[Json] = [
+        {"role": "system", "content": "You are the shop's assistant."},
+        {"role": "system", "content": passages},
+        *(before or []),
+        {"role": "user", "content": said},
+    ]
+    for number, answers in enumerate(rounds):
+        ids = [f"call_{number}_{n}" for n in range(len(answers))]
+        calls = [
+            {"id": id_, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+            for id_, (call, _) in zip(ids, answers, strict=True)
+        ]
+        messages.append({"role": "assistant", "content": None, "tool_calls": calls})
+        for id_, (_, result) in zip(ids, answers, strict=True):
+            text = result if isinstance(result, str) else json.dumps(result)
+            messages.append({"role": "tool", "tool_call_id": id_, "content": text})
+    return {"model": "any", "messages": messages, "tools": TOOLS if tools is None else tools, **more}

@@ -1,0 +1,157 @@
+"""Language, intents, passages and embeddings: what the stand-in reads out of text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from demo.model.conversation import unpaired
+from demo.model.embeddings import DIMENSIONS, embed
+from demo.model.intents import read_wants
+from demo.model.language import language_of
+from demo.model.phrases import PHRASES, dated
+from demo.model.quoting import Passage, best_quote, read_passages, search_words
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Where is my order?", "en"),
+        ("Status pesanan saya nomor ORD-12345 udah sampe mana?", "id"),
+        ("Wo bleibt mein Paket?", "de"),
+        ("¿Dónde está mi pedido?", "es"),
+        ("Où est ma commande ?", "fr"),
+        ("status ORD-12345", "en"),
+        ("こんにちは", "en"),
+        ("", "en"),
+    ],
+)
+def test_the_language_is_told_by_its_common_words(text: str, language: str) -> None:
+    assert language_of(text) == language
+
+
+def test_a_message_that_does_not_tell_is_in_the_language_of_the_one_before() -> None:
+    assert language_of("ORD-12345", ["Wo bleibt mein Paket?"]) == "de"
+
+
+@pytest.mark.parametrize(
+    ("text", "orders", "parcels"),
+    [
+        ("ord-12345 and ORD-67890, ORD-12345", ("ORD-12345", "ORD-67890"), ()),
+        ("order ORD 4711 please", ("ORD-4711",), ()),
+        ("it is #10482", ("10482",), ()),
+        ("I ordered it in 2026", (), ()),
+        ("1z999aa10123456784", (), ("1Z999AA10123456784",)),
+        ("call me at 4917612345678", (), ()),
+        ("parcel 00340434161094042557", (), ("00340434161094042557",)),
+        ("COVID-19 and FD-1042", (), ()),
+    ],
+)
+def test_numbers_are_told_apart(text: str, orders: tuple[str, ...], parcels: tuple[str, ...]) -> None:
+    wants = read_wants(text)
+    assert (wants.orders, wants.parcels) == (orders, parcels)
+
+
+def test_passages_are_read_from_tags_and_from_numbers_and_from_nothing_else() -> None:
+    tagged = '<passage number="1" title="A > B" updated="2026-01-01">\nText.\n</passage>'
+    assert read_passages([tagged, tagged]) == [Passage("A > B", "Text.")]
+    assert read_passages(["[1] First\nOne.\n[2] Second\nTwo."]) == [
+        Passage("First", "One.\n"),
+        Passage("Second", "Two."),
+    ]
+    assert read_passages(["The help pages hold nothing close to this message."]) == []
+
+
+def test_a_heading_that_lost_its_mark_is_not_quoted() -> None:
+    page = Passage("Cards › Points expire", "Points expire\nThey do after 24 months, and a letter comes before.")
+    quote = best_quote("When do points expire?", [page])
+    assert quote is not None
+    assert quote.text == "They do after 24 months, and a letter comes before."
+
+
+def test_links_and_images_are_quoted_as_their_words() -> None:
+    page = Passage("Help", "See [the form](https://example.com) for a refund. ![logo](https://example.com/x.png)")
+    quote = best_quote("refund form", [page])
+    assert quote is not None
+    assert "https" not in quote.text
+    assert "the form" in quote.text
+
+
+def test_no_shared_word_is_no_quotation() -> None:
+    assert best_quote("elephants", [Passage("Returns", "You have 30 days.")]) is None
+
+
+def test_a_long_paragraph_is_quoted_in_part() -> None:
+    page = Passage("Help", " ".join(f"Sentence {n} talks about rope." for n in range(60)) + " Then elephants come.")
+    quote = best_quote("elephants", [page])
+    assert quote is not None
+    assert "Then elephants come." in quote.text
+    assert len(quote.text) < 600
+
+
+@given(
+    st.lists(
+        st.sampled_from(["# rope", "rope", "- rope", "-", "1. rope", "|", "| --- |", "| rope | 1 |", "", " ", "rope:"])
+    )
+)
+def test_no_layout_makes_it_stumble(lines: list[str]) -> None:
+    quote = best_quote("how to rope", [Passage("Rope › Knots", "\n".join(lines))])
+    assert quote is None or 0 < quote.fit <= 1
+
+
+def test_a_search_is_made_in_english_words() -> None:
+    assert search_words("¿Cuánto tarda el envío a España?") == "days shipping spain"
+    assert search_words("How long are gift cards valid?") == "gift cards valid"
+
+
+@pytest.mark.parametrize(
+    ("language", "written"), [("de", "20. Nov. 2026"), ("id", "20 Nov 2026"), ("fr", "20 nov. 2026")]
+)
+def test_dates_are_written_as_the_language_does(language: str, written: str) -> None:
+    assert dated("on 20 Nov 2026, 14:05 UTC", language) == f"on {written}, 14:05 UTC"
+
+
+def test_every_language_has_every_state_and_month() -> None:
+    english = PHRASES["en"]
+    for phrases in PHRASES.values():
+        assert phrases.order_states.keys() == english.order_states.keys()
+        assert phrases.parcel_states.keys() == english.parcel_states.keys()
+        assert len(phrases.months) == 12
+
+
+def test_offers_end_in_a_question_that_nothing_else_ends_in() -> None:
+    offers = {phrases.person_offer for phrases in PHRASES.values()}
+    assert len(offers) == len(PHRASES)
+    assert all(offer.endswith("?") for offer in offers)
+
+
+def test_embeddings_have_length_one_and_tell_near_from_far() -> None:
+    returns, returning, prices = embed("return an article"), embed("returning articles"), embed("prices in yen")
+    assert len(returns) == DIMENSIONS
+    assert sum(value * value for value in returns) == pytest.approx(1)
+    assert embed("return an article") == returns
+    assert _dot(returns, returning) > _dot(returns, prices)
+    assert len(embed("")) == DIMENSIONS
+
+
+@pytest.mark.parametrize(
+    ("messages", "fault"),
+    [
+        ([{"role": "user", "content": "hi"}], ""),
+        ([{"role": "assistant", "tool_calls": [{"id": "a"}]}, {"role": "tool", "tool_call_id": "a"}], ""),
+        (
+            [{"role": "assistant", "tool_calls": [{"id": "a"}]}, {"role": "user", "content": "hi"}],
+            "Without a response: a",
+        ),
+        ([{"role": "assistant", "tool_calls": [{"id": "a"}]}], "Without a response: a"),
+        ([{"role": "tool", "tool_call_id": "a"}], "must be a response to a preceding message"),
+        (["text"], "not an object"),
+    ],
+)
+def test_a_history_whose_calls_and_results_do_not_match_is_refused(messages: list[object], fault: str) -> None:
+    found = unpaired({"messages": messages})
+    assert fault in found
+    assert bool(fault) == bool(found)
+
+
+def _dot(one: list[float], other: list[float]) -> float:
+    return sum(a * b for a, b in zip(one, other, strict=True))
