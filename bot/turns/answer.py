@@ -38,7 +38,7 @@ from bot.store.outbox import Outgoing
 from bot.store.turns import TurnRecord
 from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.reply import Reply
-from knowledge.knowledge_base import KnowledgeBase
+from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
 logger = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ class Answers:
         """Answer in the thread; how it ended, in one stable word."""
         thread = question.item.thread
         await self.slack.status(thread.channel, thread.ts, self.sentences.say(question.language, "status_looking"))
-        findings = await self.knowledge.search(question.text)
+        findings = await self._search(question)
         evidence = Evidence()
         evidence.add(findings)
         journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
@@ -120,6 +120,14 @@ class Answers:
                 journal=journal,
             )
             return await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
+
+    async def _search(self, question: Question) -> Findings:
+        """What the pages say to the message; when nothing, to it and the one before, as "And how long?" needs."""
+        findings = await self.knowledge.search(question.text)
+        before = [message.text for message in question.history if isinstance(message, CustomerMessage)]
+        if findings.answerable or not before or policy.is_small_talk(question.text):
+            return findings
+        return await self.knowledge.search(f"{before[-1]}\n{question.text}")
 
     async def _conclude(self, answered: _Answered) -> str:
         outcome, reply = answered.outcome, answered.reply

@@ -18,7 +18,7 @@ from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
 from tests.demo.model.requests import request
 
 QUESTIONS = {
-    "How do I return something?": ("Returns and exchanges", "press **Return an article**"),
+    "How do I return something?": ("Returns and exchanges", "press **Return an item**"),
     "How long does a refund take?": ("Refunds", "5 to 7 working days"),
     "How much is express shipping to Indonesia?": ("Shipping times and costs", "120,000 IDR"),
     "Is shipping free?": ("Shipping times and costs", "free from 80 USD"),

@@ -150,9 +150,18 @@ async def test_a_customer_who_changes_their_mind_has_the_assistant_back(world: W
     answer = await world.customer.reads(asked, after=question.ts)
     assert "days" in answer.text
     assert "FD-" not in back.text
-    struck = next(seen for seen in await world.posts("C0AGENTS") if seen.ts == card.ts)
-    assert "case.claim" not in struck.buttons
-    assert ref in struck.text
+    await world.until(
+        lambda state: next(
+            (
+                seen
+                for seen in app_posts(state)
+                if seen.ts == card.ts and "case.claim" not in seen.buttons and ref in seen.text
+            ),
+            None,
+        ),
+        what="the struck card",
+        channel="C0AGENTS",
+    )
 
 
 async def test_a_solved_case_that_is_not_solved_waits_again(world: World) -> None:
