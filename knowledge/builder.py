@@ -1,0 +1,225 @@
+"""Running the builder as a child process: one at a time, and requests that come meanwhile share the next one."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_args
+
+from knowledge.embedding.embedder import Recipe
+from knowledge.errors import BuildFailed, BuildRefused
+from knowledge.report import Phase, Progress, Report
+
+BUILD_SECONDS = 3_600.0
+"""A build that takes longer is stopped."""
+STOP_SECONDS = 5.0
+"""What a builder is given to stop by itself."""
+LINE_BYTES = 8_000_000
+"""The longest line: a report may name many files that were left out."""
+ERROR_BYTES = 4_000
+"""The end of what the builder says on standard error, kept for the log."""
+
+PASSED_ON = frozenset(
+    [
+        "PATH",
+        "HOME",
+        "TMPDIR",
+        "LANG",
+        "LC_ALL",
+        "SSL_CERT_FILE",
+        "SSL_CERT_DIR",
+        "HTTPS_PROXY",
+        "HTTP_PROXY",
+        "NO_PROXY",
+        "https_proxy",
+        "http_proxy",
+        "no_proxy",
+    ]
+)
+"""The variables that reach the builder. Tokens do not, nor what Chroma would take for its own settings."""
+
+_PHASES = frozenset(get_args(Phase))
+
+logger = logging.getLogger(__name__)
+
+Listen = Callable[[Progress], None]
+
+
+@dataclass(slots=True)
+class _Request:
+    """A build that has not begun, and everybody who waits for it."""
+
+    arguments: tuple[str, ...]
+    force: bool = False
+    listeners: list[Listen] = field(default_factory=list)
+    waiting: list[asyncio.Future[Report]] = field(default_factory=list)
+
+
+class Builder:
+    """Starts builders and waits for them."""
+
+    def __init__(self, root: Path, recipe: Recipe) -> None:
+        """Generations go to `root`; the embedder is made by `recipe`."""
+        self._root = root.absolute()
+        self._recipe = recipe
+        self._next: dict[str, _Request] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a build is under way."""
+        return self._task is not None and not self._task.done()
+
+    async def build(self, source: Path, *, force: bool = False, on_progress: Listen) -> Report:
+        """Build from a source. Of requests that share a build, the last one's source counts.
+
+        The build goes on when its caller is cancelled. Raises BuildRefused or BuildFailed.
+        """
+        return await self._ask("build", _from(source), force=force, listen=on_progress)
+
+    async def repair(self) -> Report:
+        """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
+        return await self._ask("repair", ("--repair",), force=False, listen=lambda progress: None)
+
+    async def close(self) -> None:
+        """Stop the build under way and give up those that wait."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        for request in self._next.values():
+            _give_up(request, BuildFailed("The program ends."))
+        self._next.clear()
+
+    async def _ask(self, kind: str, arguments: tuple[str, ...], *, force: bool, listen: Listen) -> Report:
+        request = self._next.setdefault(kind, _Request(arguments))
+        request.arguments = arguments
+        request.force = request.force or force
+        request.listeners.append(listen)
+        done: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        request.waiting.append(done)
+        if not self.is_busy:
+            self._task = asyncio.create_task(self._work(), name="kb-builder")
+        return await done
+
+    async def _work(self) -> None:
+        while self._next:
+            request = self._next.pop(next(iter(self._next)))
+            try:
+                report = await self._run(request)
+            except asyncio.CancelledError:
+                _give_up(request, BuildFailed("The build was stopped."))
+                raise
+            except (BuildRefused, BuildFailed) as error:
+                _give_up(request, error)
+            except Exception as error:
+                logger.exception("the builder could not be run")
+                _give_up(request, BuildFailed(f"The builder could not be run: {error}"))
+            else:
+                for waiting in request.waiting:
+                    if not waiting.done():
+                        waiting.set_result(report)
+
+    async def _run(self, request: _Request) -> Report:
+        force = ("--force",) if request.force else ()
+        process = await self._start((*request.arguments, *force))
+        try:
+            async with asyncio.timeout(BUILD_SECONDS), asyncio.TaskGroup() as tasks:
+                complaint = tasks.create_task(_tail(_pipe(process.stderr)))
+                last = await _follow(_pipe(process.stdout), request.listeners)
+                await process.wait()
+        except TimeoutError:
+            raise BuildFailed(f"The build took more than {BUILD_SECONDS / 60:.0f} minutes and was stopped.") from None
+        finally:
+            await _end(process)
+        return _outcome(last, process.returncode, complaint.result())
+
+    async def _start(self, arguments: Sequence[str]) -> asyncio.subprocess.Process:
+        command = ("-P", "-m", "knowledge.build", "--root", str(self._root), *arguments, *self._recipe.arguments)
+        environment = {name: value for name, value in os.environ.items() if name in PASSED_ON}
+        # The folder above this package, for programs that run from a checkout.
+        environment |= {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONUTF8": "1", **self._recipe.environment}
+        return await asyncio.create_subprocess_exec(
+            sys.executable,
+            *command,
+            "--stop-on-eof",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=LINE_BYTES,
+            cwd="/",
+            env=environment,
+        )
+
+
+def _from(source: Path) -> tuple[str, str]:
+    """Absolute, since the child runs in another folder."""
+    return ("--source", str(source.absolute()))
+
+
+def _pipe(stream: asyncio.StreamReader | None) -> asyncio.StreamReader:
+    if stream is None:
+        raise BuildFailed("The builder could not be listened to.")
+    return stream
+
+
+async def _follow(output: asyncio.StreamReader, listeners: Sequence[Listen]) -> dict[str, Any]:
+    """Pass progress on; returns the last line, which says how it ended."""
+    last: dict[str, Any] = {}
+    async for line in output:
+        last = json.loads(line)
+        if last["phase"] in _PHASES:
+            progress = Progress(**last)
+            for listen in list(listeners):
+                _tell(listen, progress)
+    return last
+
+
+def _tell(listen: Listen, progress: Progress) -> None:
+    try:
+        listen(progress)
+    except Exception:
+        logger.exception("a listener to the build's progress failed")
+
+
+async def _tail(errors: asyncio.StreamReader) -> str:
+    """The end of what is said on standard error. Read all along: a full pipe would stop the builder."""
+    kept = b""
+    while block := await errors.read(ERROR_BYTES):
+        kept = (kept + block)[-ERROR_BYTES:]
+    return kept.decode(errors="replace").strip()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is not None:
+        return
+    process.terminate()
+    try:
+        async with asyncio.timeout(STOP_SECONDS):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+
+
+def _outcome(last: dict[str, Any], code: int | None, complaint: str) -> Report:
+    match last.get("phase"):
+        case "done":
+            return Report.from_json(last["report"])
+        case "refused":
+            raise BuildRefused(last["reason"], last["message"])
+        case "failed":
+            raise BuildFailed(last["message"])
+        case _:
+            logger.error("the builder died", extra={"code": code, "complaint": complaint})
+            why = complaint.rpartition("\n")[2][:200] or f"exit code {code}"
+            raise BuildFailed(f"The builder ended unexpectedly: {why}")
+
+
+def _give_up(request: _Request, error: BuildRefused | BuildFailed) -> None:
+    for waiting in request.waiting:
+        if not waiting.done():
+            waiting.set_exception(error)

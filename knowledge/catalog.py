@@ -1,0 +1,373 @@
+"""kb.sqlite, the truth of a generation: files, documents, chunks, their words and their vectors.
+
+`Catalog` is the writing side, held by the builder alone; `Reader` the reading side, one for each thread that
+searches. Everything that Chroma holds can be made again from here without embedding a single text.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import astuple, dataclass
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from knowledge import keywords
+from knowledge.chunking import Chunk
+from knowledge.documents import Document
+from knowledge.errors import IndexBroken
+
+SCHEMA_VERSION = 1
+
+_SCHEMA = (
+    """
+CREATE TABLE file (
+    path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, read_ns INTEGER NOT NULL,
+    digest BLOB NOT NULL
+) STRICT;
+CREATE TABLE document (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
+    digest BLOB NOT NULL, title TEXT NOT NULL, url TEXT NOT NULL, category TEXT NOT NULL,
+    last_updated TEXT NOT NULL, language TEXT NOT NULL
+) STRICT;
+CREATE INDEX document_file ON document(file);
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,
+    document INTEGER NOT NULL REFERENCES document(id), position INTEGER NOT NULL,
+    heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL,
+    anchor TEXT NOT NULL, vector BLOB, windows BLOB
+) STRICT;
+CREATE INDEX chunk_document ON chunk(document, position);
+"""
+    + keywords.SCHEMA
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFile:
+    """A file as it was when it was last read."""
+
+    size: int
+    mtime_ns: int
+    read_ns: int
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A chunk with what its document says of itself."""
+
+    id: int
+    key: str
+    document: int
+    position: int
+    heading: str
+    text: str
+    anchor: str
+    title: str
+    source: str
+    url: str
+    category: str
+    last_updated: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What storing a document did to the chunks: row numbers, for the vector index to follow."""
+
+    added: tuple[int, ...] = ()
+    removed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A chunk as the vector index holds it."""
+
+    id: int
+    vector: NDArray[np.float32]
+    source: str
+    category: str
+    last_updated: str
+
+
+class Catalog:
+    """The builder's hold on a kb.sqlite that nobody else reads yet."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file. It is made safe by `seal`, not on the way: a broken build is thrown away."""
+        self._database = sqlite3.connect(path, isolation_level=None)
+        self._database.execute("PRAGMA journal_mode = OFF")
+        self._database.execute("PRAGMA synchronous = OFF")
+        self._database.execute("PRAGMA cache_size = -65536")
+        if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'chunk'").fetchone():
+            self._database.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+    def seal(self) -> None:
+        """Make the file one that is opened read-only: index compacted, statistics written, no journal."""
+        self._database.execute("INSERT INTO words(words) VALUES ('optimize')")
+        self._database.execute("PRAGMA optimize")
+        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def put_file(self, path: str, file: KnownFile) -> None:
+        """Note a file as read."""
+        self._database.execute(
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)",
+            (path, file.size, file.mtime_ns, file.read_ns, file.digest),
+        )
+
+    def drop_file(self, path: str) -> None:
+        """Forget a file: it will be read again if it is still there."""
+        self._database.execute("DELETE FROM file WHERE path = ?", (path,))
+
+    def put_document(self, file: str, document: Document, chunks: Sequence[Chunk]) -> Change:
+        """Store a document. Chunks it had before keep their row; the same text keeps its vector in any case."""
+        with _transaction(self._database):
+            row = self._put_document_row(file, document)
+            before = {
+                key: (id_, (heading, text), (vector, windows))
+                for id_, key, heading, text, vector, windows in self._database.execute(
+                    "SELECT id, key, heading, text, vector, windows FROM chunk WHERE document = ?", (row,)
+                )
+            }
+            keys = _keys(document, chunks)
+            embedded = {words: vectors for _, words, vectors in before.values()}
+            gone = [id_ for key, (id_, *_) in before.items() if key not in set(keys)]
+            self._remove(gone)
+            added: list[int] = []
+            for position, (key, chunk) in enumerate(zip(keys, chunks, strict=True)):
+                place = (position, chunk.start, chunk.end, chunk.anchor)
+                if key in before:
+                    self._database.execute(
+                        'UPDATE chunk SET position = ?, start = ?, "end" = ?, anchor = ? WHERE id = ?',
+                        (*place, before[key][0]),
+                    )
+                    continue
+                vectors = embedded.get((chunk.heading, chunk.text), (None, None))
+                cursor = self._database.execute(
+                    'INSERT INTO chunk(position, start, "end", anchor, key, document, heading, text, vector, windows) '
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*place, key, row, chunk.heading, chunk.text, *vectors),
+                )
+                added.append(cursor.lastrowid or 0)
+            keywords.index(self._database, self._words(added))
+        return Change(tuple(added), tuple(gone))
+
+    def drop_document(self, name: str) -> tuple[int, ...]:
+        """Remove a document; returns the chunks that went with it."""
+        with _transaction(self._database):
+            (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
+            gone = [id_ for (id_,) in self._database.execute("SELECT id FROM chunk WHERE document = ?", (row,))]
+            self._remove(gone)
+            self._database.execute("DELETE FROM document WHERE id = ?", (row,))
+        return tuple(gone)
+
+    def unembedded(self) -> list[int]:
+        """Chunks that still want a vector."""
+        return [id_ for (id_,) in self._database.execute("SELECT id FROM chunk WHERE vector IS NULL ORDER BY id")]
+
+    def texts(self, ids: Sequence[int]) -> list[tuple[str, str]]:
+        """Heading and text of chunks, in the order asked for."""
+        rows = {id_: (heading, text) for id_, heading, text in self._words(ids)}
+        return [rows[id_] for id_ in ids]
+
+    def put_vectors(self, rows: Iterable[tuple[int, NDArray[np.float32], NDArray[np.float32]]]) -> None:
+        """Store chunks' vectors and those of their windows, at half precision."""
+        with _transaction(self._database):
+            self._database.executemany(
+                "UPDATE chunk SET vector = ?, windows = ? WHERE id = ?",
+                ((_pack(vector), _pack(windows), id_) for id_, vector, windows in rows),
+            )
+
+    def counts(self) -> tuple[int, int]:
+        """Documents and chunks."""
+        return _counts(self._database)
+
+    def entries(self, ids: Sequence[int] | None = None) -> Iterator["Entry"]:
+        """What the vector index holds of these chunks, or of all."""
+        if ids is None:
+            rows = self._database.execute(f"{_ENTRY} ORDER BY chunk.id")
+            yield from (_entry(row) for row in rows)
+            return
+        for id_ in ids:
+            yield _entry(self._database.execute(f"{_ENTRY} WHERE chunk.id = ?", (id_,)).fetchone())
+
+    def _put_document_row(self, file: str, document: Document) -> int:
+        (row,) = self._database.execute(
+            "INSERT INTO document(name, file, digest, title, url, category, last_updated, language) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET file = excluded.file, "
+            "digest = excluded.digest, title = excluded.title, url = excluded.url, category = excluded.category, "
+            "last_updated = excluded.last_updated, language = excluded.language RETURNING id",
+            (
+                document.id,
+                file,
+                digest_of(document),
+                document.title,
+                document.url,
+                document.category,
+                document.last_updated,
+                document.language,
+            ),
+        ).fetchone()
+        return int(row)
+
+    def _remove(self, ids: Iterable[int]) -> None:
+        ids = list(ids)
+        keywords.forget(self._database, self._words(ids))
+        self._database.executemany("DELETE FROM chunk WHERE id = ?", ((id_,) for id_ in ids))
+
+    def _words(self, ids: Iterable[int]) -> list[tuple[int, str, str]]:
+        found = (
+            self._database.execute("SELECT id, heading, text FROM chunk WHERE id = ?", (id_,)).fetchone() for id_ in ids
+        )
+        return [(id_, heading, text) for id_, heading, text in found]
+
+
+class Reader:
+    """One connection that reads a finished generation. For one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, which will not change any more. Raises IndexBroken when it is not what it should be."""
+        try:
+            self._database = sqlite3.connect(
+                f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
+            )
+            self.documents, self.chunks = _counts(self._database)
+            self.keywords = keywords.Keywords(self._database, chunks=self.chunks)
+        except sqlite3.Error as error:
+            raise IndexBroken(f"{path} cannot be read: {error}") from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._database.close()
+
+    def files(self) -> dict[str, KnownFile]:
+        """Every file by its path."""
+        rows = self._database.execute("SELECT path, size, mtime_ns, read_ns, digest FROM file")
+        return {path: KnownFile(*rest) for path, *rest in rows}
+
+    def documents_by_name(self) -> dict[str, tuple[str, bytes]]:
+        """Every document's file and digest, by its name."""
+        return {
+            name: (file, digest)
+            for name, file, digest in self._database.execute("SELECT name, file, digest FROM document")
+        }
+
+    def passages(self, ids: Sequence[int]) -> list[Passage]:
+        """Chunks with their documents, in the order asked for; ids that do not exist are left out."""
+        rows = self._database.execute(
+            "SELECT chunk.id, key, document, position, heading, text, anchor, title, name, url, category, "
+            "last_updated, language FROM chunk JOIN document ON document.id = chunk.document "
+            "WHERE chunk.id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        found = {row[0]: Passage(*row) for row in rows}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def vectors(self, ids: Sequence[int]) -> Iterator[tuple[int, NDArray[np.float16], NDArray[np.float16]]]:
+        """Each chunk's vector and those of its windows, one a row."""
+        rows = self._database.execute(
+            "SELECT id, vector, windows FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(ids)),),
+        )
+        for id_, vector, windows in rows:
+            whole = np.frombuffer(vector, np.float16)
+            yield id_, whole, np.frombuffer(windows, np.float16).reshape(-1, len(whole))
+
+    def sample(self, size: int) -> list[tuple[int, int, str]]:
+        """Up to that many chunks spread evenly over the base: id, document, text."""
+        step = max(1, self.chunks // size)
+        rows = self._database.execute(
+            "SELECT id, document, text FROM (SELECT id, document, text, row_number() OVER (ORDER BY id) AS number "
+            "FROM chunk) WHERE number % ? = 0 LIMIT ?",
+            (step, size),
+        )
+        return [(id_, document, text) for id_, document, text in rows]
+
+    def chunks_by_document(self) -> dict[int, frozenset[int]]:
+        """The chunks of every document."""
+        rows = self._database.execute("SELECT document, id FROM chunk ORDER BY document")
+        return {
+            document: frozenset(id_ for _, id_ in group) for document, group in groupby(rows, key=lambda row: row[0])
+        }
+
+    def check(self) -> None:
+        """Read the whole file once. Raises IndexBroken when it is damaged."""
+        try:
+            (verdict,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+        except sqlite3.Error as error:
+            raise IndexBroken(f"kb.sqlite is damaged: {error}") from error
+        if verdict != "ok":
+            raise IndexBroken(f"kb.sqlite is damaged: {verdict}")
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a kb.sqlite, or any SQLite file, as one consistent whole."""
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as old,
+        closing(sqlite3.connect(target)) as new,
+    ):
+        old.backup(new)
+
+
+def digest_of(document: Document) -> bytes:
+    """Changes whenever anything of the document does."""
+    return _hash(*astuple(document))
+
+
+_ENTRY = (
+    "SELECT chunk.id, vector, name, category, last_updated FROM chunk JOIN document ON document.id = chunk.document"
+)
+
+
+def _entry(row: tuple[int, bytes, str, str, str]) -> Entry:
+    id_, vector, source, category, last_updated = row
+    return Entry(id_, np.frombuffer(vector, np.float16).astype(np.float32), source, category, last_updated)
+
+
+def _keys(document: Document, chunks: Sequence[Chunk]) -> list[str]:
+    """A name for each chunk that stays while its words and its document's description stay."""
+    home = _hash(document.id).hex()[:12]
+    described = (document.url, document.category, document.last_updated)
+    seen: Counter[bytes] = Counter()
+    keys: list[str] = []
+    for chunk in chunks:
+        words = _hash(chunk.heading, chunk.text, *described)
+        keys.append(f"{home}-{words.hex()[:16]}-{seen[words]}")
+        seen[words] += 1
+    return keys
+
+
+def _hash(*parts: str) -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        encoded = part.encode()
+        digest.update(len(encoded).to_bytes(8, "big") + encoded)
+    return digest.digest()
+
+
+def _pack(vectors: NDArray[np.float32]) -> bytes:
+    return vectors.astype(np.float16).tobytes()
+
+
+def _counts(database: sqlite3.Connection) -> tuple[int, int]:
+    documents, chunks = database.execute(
+        "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM chunk)"
+    ).fetchone()
+    return int(documents), int(chunks)
+
+
+@contextmanager
+def _transaction(database: sqlite3.Connection) -> Iterator[None]:
+    database.execute("BEGIN")
+    yield
+    database.execute("COMMIT")

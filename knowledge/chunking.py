@@ -1,0 +1,292 @@
+"""Cutting a document into chunks that stand on their own.
+
+`chunk` is the whole of it: sections by heading; a section too big is split between blocks (paragraphs, tables,
+code), and a block too big between rows, lines, sentences, words; sections too small to stand alone are joined with
+a neighbour. The heading path travels in front of every chunk, which is worth more to retrieval than anything
+else. Sizes are in tokens, estimated unless a tokenizer is given.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from knowledge.documents import Document
+from knowledge.markdown import Block, blocks, headings
+
+VERSION = 1
+"""Part of the fingerprint: raise it whenever the same document would be cut differently."""
+
+LIMIT = 500
+"""No chunk is larger, heading path included."""
+FULL = 400
+"""Where packing stops; only what should stay whole may go on to LIMIT."""
+SMALL = 60
+"""A section below this is joined with a neighbour ..."""
+JOINED = 300
+"""... unless the two would be more than this together."""
+PATH_LIMIT = 60
+"""Tokens of a heading path; the headings between title and last give way first."""
+GAP = 2
+"""Tokens of the white space between two blocks, at most."""
+
+PATH_SEPARATOR = " > "
+
+_TOKEN = re.compile(r"[A-Za-z]+|\n\s*|[^\sA-Za-z]")
+_SPLITS = (
+    re.compile(r"\n"),
+    re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])"),
+    re.compile(r"\s+"),
+)
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One passage: what is embedded, indexed, found and quoted."""
+
+    heading: str
+    """Title and headings, outermost first, joined by " > "."""
+    text: str
+    """`lead` and the document's text from start to end."""
+    start: int
+    end: int
+    anchor: str
+    """The nearest heading as a link fragment; empty above the first heading."""
+    lead: str = ""
+    """A table's head or a code fence's opening line, repeated when the block had to be split."""
+
+    @property
+    def full_text(self) -> str:
+        """What is embedded: the heading path above the text."""
+        return f"{self.heading}\n{self.text}"
+
+
+def count_tokens(text: str) -> int:
+    """An estimate: short words one, longer words more, signs and digits one, anything but ASCII two.
+
+    Of two texts put together it is never more than of both alone and a GAP.
+    """
+    total = 0
+    for token in _TOKEN.findall(text):
+        if token[0] == "\n":
+            total += min(token.count("\n"), GAP)
+        elif token.isascii():
+            total += 1 + (len(token) - 1) // 5
+        else:
+            total += 2
+    return total
+
+
+def chunk(document: Document, *, count: Count = count_tokens) -> list[Chunk]:
+    """Cut a document. Everything in it that is not a heading or white space is in exactly one chunk."""
+    cutter = _Cutter(document, count)
+    drafts = [draft for section in _sections(document) for draft in cutter.cut(section)]
+    return [cutter.finish(draft) for draft in cutter.join_small(drafts)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    path: tuple[str, ...]
+    """The headings above this section and its own."""
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A block or a piece of one, small enough for a chunk."""
+
+    start: int
+    end: int
+    tokens: int
+    lead: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A chunk in the making."""
+
+    paths: tuple[tuple[str, ...], ...]
+    """One path, or several when neighbouring sections were joined."""
+    start: int
+    end: int
+    tokens: int
+    lead: str = ""
+    whole: bool = False
+    """Whole sections only: such may be joined with their neighbours."""
+
+
+def _sections(document: Document) -> list[_Section]:
+    text = document.text
+    if document.markup == "plain":
+        found = tuple(blocks(text, 0, len(text), markdown=False))
+        return [_Section((), found)] if found else []
+    sections: list[_Section] = []
+    path: list[tuple[int, str]] = []
+    opened = body = 0
+    for start, end, level, words in (*_marks(text), (len(text), len(text), 0, "")):
+        found = tuple(blocks(text, body, start, markdown=True))
+        # A heading with nothing below it, not even a deeper heading, says what it says by itself.
+        if not found and path and level <= path[-1][0]:
+            found = (Block("text", opened, body),)
+        if found:
+            sections.append(_Section(tuple(name for _, name in path), found))
+        path = [*(step for step in path if step[0] < level), (level, words)]
+        opened, body = start, end
+    return sections
+
+
+def _marks(text: str) -> Iterator[tuple[int, int, int, str]]:
+    return ((heading.start, heading.end, heading.level, heading.words) for heading in headings(text))
+
+
+class _Cutter:
+    """The sizes of one document's chunks."""
+
+    def __init__(self, document: Document, count: Count) -> None:
+        self._text = document.text
+        self._title = document.title
+        self._count = count
+
+    def cut(self, section: _Section) -> list[_Draft]:
+        """A section as one draft, or as several of about the same size."""
+        room = FULL - self._count(self._path((section.path,))) - GAP
+        parts = [part for block in section.blocks for part in self._fit(block, room)]
+        total = sum(part.tokens + GAP for part in parts)
+        # Parts do not divide evenly: reckon with half of one left free in each draft.
+        largest = max(part.tokens for part in parts)
+        aim = total / math.ceil(total / max(room - largest / 2, room / 2))
+        drafts: list[_Draft] = []
+        for part in parts:
+            if drafts and self._takes(drafts[-1], part, aim=aim, room=room):
+                drafts[-1] = replace(drafts[-1], end=part.end, tokens=drafts[-1].tokens + GAP + part.tokens)
+            else:
+                drafts.append(_Draft((section.path,), part.start, part.end, part.tokens, part.lead))
+        if len(drafts) == 1:
+            return [replace(drafts[0], whole=True)]
+        return drafts
+
+    def join_small(self, drafts: Sequence[_Draft]) -> list[_Draft]:
+        """Put sections that are too small to stand alone together with a neighbour they belong to."""
+        joined: list[_Draft] = []
+        for draft in drafts:
+            both = self._joined(joined[-1], draft) if joined else None
+            if both:
+                joined[-1] = both
+            else:
+                joined.append(draft)
+        return joined
+
+    def finish(self, draft: _Draft) -> Chunk:
+        """The chunk that a draft has become."""
+        path = draft.paths[0]
+        return Chunk(
+            heading=self._path(draft.paths),
+            text=draft.lead + self._text[draft.start : draft.end],
+            start=draft.start,
+            end=draft.end,
+            anchor=_anchor(path[-1]) if path else "",
+            lead=draft.lead,
+        )
+
+    def _takes(self, draft: _Draft, part: _Part, *, aim: float, room: int) -> bool:
+        """Whether a part still belongs to the draft before it. A line that ends in a colon is not left alone."""
+        size = draft.tokens + GAP + part.tokens
+        if part.lead or size > room + LIMIT - FULL:
+            return False
+        return self._text[draft.end - 1] == ":" or (size <= room and size - part.tokens / 2 <= aim)
+
+    def _fit(self, block: Block, room: int) -> list[_Part]:
+        """A block in parts that fit: whole if at all possible, else split by its kind."""
+        whole = self._count(self._text[block.start : block.end])
+        if whole <= (room if block.kind == "text" else room + LIMIT - FULL):
+            return [_Part(block.start, block.end, whole)]
+        lead = self._lead(block)
+        if self._count(lead) > room // 3:
+            lead = ""
+        extra = self._count(lead)
+        spans = self._pack(self._split(block.start, block.end, room - extra, _SPLITS), room - extra)
+        parts = [_Part(start, end, self._count(self._text[start:end]) + extra, lead) for start, end in spans]
+        return [replace(parts[0], lead=""), *parts[1:]]
+
+    def _lead(self, block: Block) -> str:
+        first = self._text[block.start : block.end].split("\n", 2)
+        match block.kind:
+            case "table":
+                return "\n".join(first[:2]) + "\n"
+            case "code":
+                return first[0] + "\n"
+            case "text":
+                return ""
+
+    def _split(self, start: int, end: int, room: int, splits: Sequence[re.Pattern[str]]) -> Iterator[tuple[int, int]]:
+        """Spans no larger than `room`, cut at the coarsest boundary that serves."""
+        if self._count(self._text[start:end]) <= room:
+            yield start, end
+            return
+        if not splits:
+            # One endless word, or a script without spaces. Tokenizers make up to four tokens of one character.
+            step = max(1, room // 4)
+            yield from ((at, min(at + step, end)) for at in range(start, end, step))
+            return
+        at = start
+        for boundary in splits[0].finditer(self._text, start, end):
+            if boundary.start() > at:
+                yield from self._split(at, boundary.start(), room, splits[1:])
+                at = boundary.end()
+        if at < end:
+            yield from self._split(at, end, room, splits[1:])
+
+    def _pack(self, spans: Iterator[tuple[int, int]], room: int) -> list[tuple[int, int]]:
+        packed: list[tuple[int, int]] = []
+        size = 0
+        for start, end in spans:
+            tokens = self._count(self._text[start:end]) + GAP
+            if packed and size + tokens <= room:
+                packed[-1] = (packed[-1][0], end)
+                size += tokens
+            else:
+                packed.append((start, end))
+                size = tokens
+        return packed
+
+    def _joined(self, before: _Draft, after: _Draft) -> _Draft | None:
+        if not (before.whole and after.whole) or min(before.tokens, after.tokens) >= SMALL:
+            return None
+        if before.tokens + after.tokens > JOINED or not _related(before.paths[-1], after.paths[0]):
+            return None
+        paths = before.paths + after.paths
+        # The headings between them count too: they are part of the text now.
+        tokens = self._count(self._text[before.start : after.end])
+        if tokens + self._count(self._path(paths)) + GAP > JOINED:
+            return None
+        return _Draft(paths, before.start, after.end, tokens, whole=True)
+
+    def _path(self, paths: tuple[tuple[str, ...], ...]) -> str:
+        """`Title > Section > Part`; joined sections share one path, their own names side by side at its end."""
+        first = paths[0]
+        steps = list(first)
+        if len(paths) > 1:
+            shared = min(len(first) - 1, *(len(path) - 1 for path in paths[1:]))
+            leaves = dict.fromkeys(path[-1] for path in paths if path and not self._is_title(path[-1]))
+            steps = [*first[: max(shared, 0)], " · ".join(leaves)]
+        steps = [self._title, *(step for step in steps if step and not self._is_title(step))]
+        while len(steps) > 2 and self._count(PATH_SEPARATOR.join(steps)) > PATH_LIMIT:
+            del steps[1]
+        path = PATH_SEPARATOR.join(steps)
+        while self._count(path) > PATH_LIMIT:
+            path = path[: len(path) * 3 // 4].rstrip()
+        return path
+
+    def _is_title(self, heading: str) -> bool:
+        return heading.casefold() == self._title.casefold()
+
+
+def _related(before: tuple[str, ...], after: tuple[str, ...]) -> bool:
+    """Siblings under one heading, or a section and its first child."""
+    return before[:-1] == after[:-1] or before == after[:-1]
+
+
+def _anchor(heading: str) -> str:
+    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())

@@ -1,0 +1,169 @@
+"""A document and the reader of pages: front matter, title, clean text.
+
+`read_page` turns a Markdown or text file's content into a `Document`; `split_front_matter` and `page_fields`
+are its two halves.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import PurePosixPath
+from typing import Literal
+
+import yaml
+
+from knowledge.markdown import FENCE, closes, lines
+
+FRONT_MATTER_LIMIT = 16_384
+"""Characters of front matter that are parsed; a longer block is taken for ordinary text."""
+TITLE_LIMIT = 200
+"""Characters of a title; longer ones are cut."""
+
+Markup = Literal["markdown", "plain"]
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_PLAIN_FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)$", re.MULTILINE)
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
+_FIRST_HEADING = re.compile(r"\A\s*#[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One page or one FAQ entry, cleaned and ready to be cut into chunks."""
+
+    id: str
+    """Where it came from: the path inside the source, and for a FAQ row `faq.csv#<id>`. Unique in a base."""
+    title: str
+    text: str
+    """Newlines are `\\n`, Unicode is NFC, control characters and Markdown comments are gone."""
+    markup: Markup = "markdown"
+    url: str = ""
+    """Where a customer can read it: http or https, or empty."""
+    category: str = ""
+    last_updated: str = ""
+    """ISO date, or empty when the document does not say."""
+    language: str = ""
+    """BCP 47 in lower case, or empty."""
+
+
+def read_page(text: str, *, path: str, markup: Markup) -> Document:
+    """Read a page. `path` is its place inside the source; it names a page that has neither title nor heading."""
+    fields, body = split_front_matter(clean(text))
+    if markup == "markdown":
+        body = _without_comments(body)
+    heading = _FIRST_HEADING.search(body) if markup == "markdown" else None
+    known = page_fields(fields)
+    return Document(
+        id=path,
+        title=known["title"] or (heading[1][:TITLE_LIMIT] if heading else _title_of(path)),
+        text=body,
+        markup=markup,
+        url=known["url"],
+        category=known["category"] or _folder_of(path),
+        last_updated=known["last_updated"],
+        language=known["language"],
+    )
+
+
+def clean(text: str) -> str:
+    """Text as everything behind this point expects it: `\\n` only, NFC, no control characters, no lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = text.encode("utf-8", "ignore").decode("utf-8")
+    return unicodedata.normalize("NFC", _CONTROL.sub("", text))
+
+
+def split_front_matter(text: str) -> tuple[dict[str, str], str]:
+    """The front matter's plain values and the text behind it.
+
+    Only scalars are kept, as text. YAML that does not parse is read line by line instead, since a title
+    such as `Refunds: how long?` is no reason to lose a page.
+    """
+    match = _FRONT_MATTER.match(text)
+    if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
+        return {}, text
+    try:
+        loaded = yaml.safe_load(match[1])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        loaded = {name: value.strip(" \t\"'") for name, value in _PLAIN_FIELD.findall(match[1])}
+    if loaded is not None and not isinstance(loaded, dict):
+        return {}, text
+    fields = {str(name).strip().lower(): _plain(value) for name, value in (loaded or {}).items()}
+    return {name: value for name, value in fields.items() if value}, text[match.end() :]
+
+
+def page_fields(fields: Mapping[str, str]) -> dict[str, str]:
+    """The five fields a document keeps, each checked; what does not fit its shape becomes empty."""
+    first = next((fields[name] for name in ("url", "link", "source") if _is_link(fields.get(name, ""))), "")
+    updated = next((fields[name] for name in ("last_updated", "updated", "date") if fields.get(name)), "")
+    language = (fields.get("language") or fields.get("lang") or "").lower().replace("_", "-")
+    return {
+        "title": " ".join(fields.get("title", "").split())[:TITLE_LIMIT],
+        "url": first,
+        "category": " ".join(fields.get("category", "").split())[:100],
+        "last_updated": _iso_date(updated),
+        "language": language if _LANGUAGE.fullmatch(language) else "",
+    }
+
+
+def _without_comments(text: str) -> str:
+    """Markdown without its HTML comments: no reader of the page sees them, so no customer should."""
+    kept: list[str] = []
+    fence, commented = "", False
+    for line in lines(text, 0, len(text)):
+        mark = None if commented else FENCE.match(line)
+        if fence:
+            fence = "" if closes(line, fence) else fence
+        elif mark:
+            fence = mark[1]
+        else:
+            line, commented = _strip_comments(line, commented=commented)
+        kept.append(line)
+    return "".join(kept)
+
+
+def _strip_comments(line: str, *, commented: bool) -> tuple[str, bool]:
+    kept = ""
+    while line:
+        before, mark, line = line.partition("-->" if commented else "<!--")
+        if not commented and mark and before.count("`") % 2:
+            kept += before + mark
+            continue
+        kept += "" if commented else before
+        commented = commented != bool(mark)
+    return (kept or "\n") if not kept.strip() else kept, commented
+
+
+def _plain(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str() | int() | float():
+            return clean(str(value)).strip()
+        case datetime() | date():
+            return value.isoformat()
+        case _:
+            return ""
+
+
+def _is_link(value: str) -> bool:
+    return value.startswith(("https://", "http://")) and len(value) <= 2_000 and not re.search(r"[\s<>|]", value)
+
+
+def _iso_date(value: str) -> str:
+    try:
+        return date.fromisoformat(value[:10]).isoformat()
+    except ValueError:
+        return ""
+
+
+def _title_of(path: str) -> str:
+    words = re.sub(r"[-_\s]+", " ", PurePosixPath(path).stem).strip()
+    return (words[:1].upper() + words[1:])[:TITLE_LIMIT] or path
+
+
+def _folder_of(path: str) -> str:
+    parent = PurePosixPath(path).parent.name
+    return re.sub(r"[-_]+", " ", parent)[:100]

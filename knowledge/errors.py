@@ -1,0 +1,39 @@
+"""What can go wrong with a knowledge base.
+
+KnowledgeError
+├── SourceUnreadable   a source as a whole cannot be read; nothing of it may be deleted
+├── BuildRefused       the builder will not replace what is served (busy, empty, too much would vanish)
+├── BuildFailed        the builder stopped halfway; what is served is untouched
+├── IndexBroken        a generation on disk cannot be opened or does not add up
+└── EmbedderFailed     the embedder gave no usable vectors
+
+Messages are sentences for an operator. Searching raises none of these: see `KnowledgeBase.search`.
+"""
+
+
+class KnowledgeError(Exception):
+    """The root of everything this library raises on purpose."""
+
+
+class SourceUnreadable(KnowledgeError):
+    """A folder or file that should hold the documents is missing, unreadable or of no known kind."""
+
+
+class BuildRefused(KnowledgeError):
+    """The build would do harm or is already running; `reason` is one stable word, the message says why."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        self.reason = reason
+        super().__init__(message)
+
+
+class BuildFailed(KnowledgeError):
+    """The builder ended without a new generation. The old one is served as before."""
+
+
+class IndexBroken(KnowledgeError):
+    """A generation is missing parts, damaged, or made for another embedder."""
+
+
+class EmbedderFailed(KnowledgeError):
+    """No vectors: the table is missing, the service is unreachable, refuses, or answers nonsense."""

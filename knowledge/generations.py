@@ -1,0 +1,249 @@
+"""Generations on disk: kb/CURRENT names one of kb/gen-000007/{chroma, kb.sqlite, MANIFEST.json}.
+
+A generation is built beside the others under a name that ends in `.tmp`, flushed to disk, renamed, and only then
+named in CURRENT by an atomic replacement. So at every instant CURRENT names a whole generation, whatever is
+killed when. One older generation is kept to go back to.
+"""
+
+import fcntl
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from knowledge.errors import BuildRefused, IndexBroken
+
+CURRENT = "CURRENT"
+LOCK = "LOCK"
+MANIFEST = "MANIFEST.json"
+DATABASE = "kb.sqlite"
+CHROMA = "chroma"
+MANIFEST_SCHEMA = 1
+
+_NAME = re.compile(r"gen-(\d{6,})")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a generation was read from."""
+
+    path: str
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a generation says of itself."""
+
+    number: int
+    fingerprint: str
+    """Of the embedder, the chunker and the schema: another one cannot use this generation."""
+    embedder: str
+    documents: int
+    chunks: int
+    sources: tuple[Source, ...]
+    built_at: str
+    """ISO 8601, UTC."""
+    floor: float
+    """The fused score from which a question counts as answerable."""
+    words_floor: float
+    """The same for words alone, while the vectors cannot be asked."""
+    calibrated_chunks: int
+    """Size of the base when the floors were measured."""
+
+    def to_json(self) -> str:
+        """The manifest as it stands on disk."""
+        return json.dumps({"schema": MANIFEST_SCHEMA, **asdict(self)}, indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Manifest":
+        """Read a manifest. Raises IndexBroken when it is not one of ours."""
+        try:
+            values = json.loads(text)
+            if values.pop("schema") != MANIFEST_SCHEMA:
+                raise IndexBroken("The generation was made by another version of the program.")
+            sources = tuple(Source(**source) for source in values.pop("sources"))
+            return cls(sources=sources, **values)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise IndexBroken(f"The manifest cannot be read: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A whole generation on disk."""
+
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def number(self) -> int:
+        """Its place in the sequence."""
+        return self.manifest.number
+
+    @property
+    def database(self) -> Path:
+        """Its kb.sqlite."""
+        return self.folder / DATABASE
+
+    @property
+    def chroma(self) -> Path:
+        """Its vector index."""
+        return self.folder / CHROMA
+
+
+class Generations:
+    """The folder that holds them."""
+
+    def __init__(self, root: Path) -> None:
+        """`root` need not exist yet."""
+        self._root = root
+
+    @property
+    def root(self) -> Path:
+        """The folder itself."""
+        return self._root
+
+    def current(self) -> Generation | None:
+        """The generation named by CURRENT, or the newest whole one if that is damaged. None before the first."""
+        named = self.named()
+        whole = self.whole()
+        return next((generation for generation in whole if generation.number == named), whole[0] if whole else None)
+
+    def named(self) -> int | None:
+        """The number in CURRENT, whether or not that generation is whole."""
+        try:
+            match = _NAME.fullmatch((self._root / CURRENT).read_text().strip())
+        except (OSError, UnicodeDecodeError):
+            return None
+        return int(match[1]) if match else None
+
+    def whole(self) -> list[Generation]:
+        """Every generation with a readable manifest and its database, newest first."""
+        found: list[Generation] = []
+        for folder in self._folders():
+            try:
+                generation = Generation(folder, Manifest.from_json((folder / MANIFEST).read_text()))
+            except (OSError, UnicodeDecodeError, IndexBroken):
+                continue
+            if generation.database.is_file():
+                found.append(generation)
+        return sorted(found, key=lambda generation: -generation.number)
+
+    def before(self, number: int) -> Generation | None:
+        """The newest one older than that."""
+        return next((generation for generation in self.whole() if generation.number < number), None)
+
+    def next_number(self) -> int:
+        """A number never used in this folder."""
+        used = [int(match[1]) for folder in self._folders() if (match := _NAME.fullmatch(folder.name))]
+        return max([*used, self.named() or 0]) + 1
+
+    def begin(self, number: int) -> Path:
+        """An empty folder for a generation in the making. What earlier builds left unfinished is removed."""
+        for leftover in self._root.glob("gen-*.tmp"):
+            shutil.rmtree(leftover)
+        folder = self._root / f"gen-{number:06}.tmp"
+        folder.mkdir()
+        return folder
+
+    def publish(self, folder: Path, manifest: Manifest) -> Generation:
+        """Make a finished folder the current generation."""
+        (folder / MANIFEST).write_text(manifest.to_json())
+        _flush_tree(folder)
+        target = self._root / f"gen-{manifest.number:06}"
+        folder.rename(target)
+        _flush(self._root)
+        self.point(manifest.number)
+        return Generation(target, manifest)
+
+    def point(self, number: int) -> None:
+        """Let CURRENT name that generation."""
+        fresh = self._root / f"{CURRENT}.tmp"
+        fresh.write_text(f"gen-{number:06}\n")
+        _flush(fresh)
+        fresh.replace(self._root / CURRENT)
+        _flush(self._root)
+
+    def roll_back(self, generation: Generation) -> None:
+        """Make an older generation the current one. Raises BuildRefused("busy") while a build runs."""
+        with self.building():
+            self.point(generation.number)
+
+    def tidy(self, *, keep: int | None) -> None:
+        """Remove every generation but the current and the one to keep. One that a process holds stays for now."""
+        kept = {self.named(), keep}
+        for folder in self._folders():
+            match = _NAME.fullmatch(folder.name)
+            if match and int(match[1]) not in kept and not _is_held(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Hold the builders' lock. Raises BuildRefused("busy") when another process has it."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        with (self._root / LOCK).open("a+") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BuildRefused("busy", "Another build of this knowledge base is running.") from None
+            lock.truncate(0)
+            lock.write(f"{os.getpid()}\n")
+            lock.flush()
+            yield
+
+    def _folders(self) -> list[Path]:
+        if not self._root.is_dir():
+            return []
+        return [folder for folder in self._root.iterdir() if _NAME.fullmatch(folder.name) and folder.is_dir()]
+
+
+class Hold:
+    """A generation in use: as long as it is held, no process removes it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises IndexBroken when it has just been removed."""
+        try:
+            self._file = (folder / MANIFEST).open()
+            fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError as error:
+            raise IndexBroken(f"{folder} is gone or being removed.") from error
+
+    def release(self) -> None:
+        """Let go."""
+        self._file.close()
+
+
+def now() -> str:
+    """This moment, as a manifest writes it."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _is_held(folder: Path) -> bool:
+    try:
+        with (folder / MANIFEST).open() as manifest:
+            fcntl.flock(manifest, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _flush_tree(folder: Path) -> None:
+    for place, _, files in os.walk(folder):
+        for name in files:
+            _flush(Path(place, name))
+        _flush(Path(place))
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,203 @@
+"""One opened generation: words and vectors side by side, asked from threads.
+
+`Index` is what the serving process swaps; `rank` the order in which chunks answer a query, shared with the
+calibration so that the floor is measured with the very scores it is compared with.
+"""
+
+import hashlib
+import logging
+import queue
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from knowledge import catalog, chunking, keywords
+from knowledge.catalog import Reader
+from knowledge.embedding.embedder import Embedder, Vectors
+from knowledge.errors import IndexBroken
+from knowledge.fuse import cosine, fuse
+from knowledge.generations import Generation, Hold
+from knowledge.keywords import Found
+from knowledge.passages import Hit, collect
+from knowledge.vectors import VectorIndex
+
+CANDIDATES = 50
+"""Chunks asked of each of the two searches."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """What one look-up has brought to light."""
+
+    found: Found
+    vector: Vectors | None
+    """None: the query could not be embedded."""
+    near: Mapping[int, float] | None
+    """None: the vectors could not be asked."""
+
+
+class Index:
+    """A generation in use. What it does blocks: call it in threads.
+
+    Whoever uses it stands between `enter` and `leave`; `retire` ends its service. The last one out, told by the
+    answer True, closes it.
+    """
+
+    def __init__(self, generation: Generation, *, fingerprint: str) -> None:
+        """Open a generation. Raises IndexBroken without its texts; without its vectors it answers by words.
+
+        `fingerprint` belongs to the embedder of the queries: vectors of another one are not comparable.
+        """
+        self.generation = generation
+        self.manifest = generation.manifest
+        self.is_comparable = fingerprint == self.manifest.fingerprint
+        self.fault: str | None = None
+        """Why the vectors cannot be asked; None when all is well."""
+        self.repairable = False
+        """Whether making Chroma anew from the stored vectors would mend it."""
+        self._readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
+        self._vectors: VectorIndex | None = None
+        self._lock = threading.Lock()
+        self._users = 0
+        self._retired = False
+        self._hold = Hold(generation.folder)
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+
+    def words(self, query: str) -> Found:
+        """The best chunks by words. Raises IndexBroken."""
+        with self._reading() as reader:
+            return reader.keywords.find(query, limit=CANDIDATES)
+
+    def nearest(self, vector: Vectors) -> dict[int, float]:
+        """The best chunks by vectors. Raises IndexBroken."""
+        with self._using():
+            if self._vectors is None:
+                raise IndexBroken(self.fault or "The vector index is closed.")
+            return self._vectors.nearest(vector, limit=min(CANDIDATES, self.manifest.chunks))
+
+    def evidence(self, lookups: Sequence[LookUp], *, limit: int, words: int) -> tuple[tuple[Hit, ...], float]:
+        """The passages to read, and the best chunk's score. Raises IndexBroken."""
+        with self._reading() as reader:
+            best: dict[int, float] = {}
+            for lookup in lookups:
+                for chunk, score in rank(reader, lookup.found, lookup.near or {}, lookup.vector):
+                    best[chunk] = max(score, best.get(chunk, 0.0))
+            ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))[: 3 * limit + 10]
+            passages = reader.passages([chunk for chunk, _ in ranked])
+            hits = collect(((passage, best[passage.id]) for passage in passages), limit=limit, words=words)
+            return hits, ranked[0][1] if ranked else 0.0
+
+    def enter(self) -> None:
+        """Begin to use it. Raises IndexBroken when it is closed already."""
+        with self._lock:
+            if self._retired and not self._users:
+                raise IndexBroken("This generation has been replaced.")
+            self._users += 1
+
+    def leave(self) -> bool:
+        """End using it. True: the caller has to close it."""
+        with self._lock:
+            self._users -= 1
+            return self._retired and not self._users
+
+    def retire(self) -> bool:
+        """Take it out of service. True: the caller has to close it."""
+        with self._lock:
+            self._retired = True
+            return not self._users
+
+    def close(self) -> None:
+        """Let go of all files."""
+        while not self._readers.empty():
+            self._readers.get_nowait().close()
+        if self._vectors is not None:
+            self._vectors.close()
+            self._vectors = None
+        self._hold.release()
+
+    def _open(self) -> None:
+        reader = Reader(self.generation.database)
+        self._readers.put(reader)
+        if (reader.documents, reader.chunks) != (self.manifest.documents, self.manifest.chunks):
+            raise IndexBroken(f"{self.generation.folder.name} does not hold what its manifest says.")
+        if not self.is_comparable:
+            self.fault = "The index was made with another embedder or chunker; build it again."
+            return
+        try:
+            self._vectors = VectorIndex(self.generation.chroma)
+            _try_out(reader, self._vectors)
+        except IndexBroken as error:
+            self.fault, self.repairable = str(error), True
+            logger.warning("the knowledge base is opened without its vectors", extra={"fault": self.fault})
+
+    @contextmanager
+    def _reading(self) -> Iterator[Reader]:
+        with self._using():
+            try:
+                reader = self._readers.get_nowait()
+            except queue.Empty:
+                reader = Reader(self.generation.database)
+            try:
+                yield reader
+            except sqlite3.Error as error:
+                raise IndexBroken(f"The texts cannot be read: {error}") from error
+            finally:
+                self._readers.put(reader)
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        # A thread counts for itself: whoever started it may have given up waiting and left.
+        self.enter()
+        try:
+            yield
+        finally:
+            if self.leave():
+                self.close()
+
+
+def _try_out(reader: Reader, vectors: VectorIndex) -> None:
+    """A broken Chroma often opens and even counts, and fails at the first query."""
+    if vectors.count() != reader.chunks:
+        raise IndexBroken("The vector index and the texts differ in number.")
+    for chunk, _, _ in reader.sample(1):
+        ((_, vector, _),) = reader.vectors([chunk])
+        if not vectors.nearest(vector.astype(np.float32), limit=1):
+            raise IndexBroken("The vector index finds nothing.")
+
+
+def rank(reader: Reader, found: Found, near: Mapping[int, float], vector: Vectors | None) -> list[tuple[int, float]]:
+    """Chunks with their fused scores, best first.
+
+    Cosines are taken from the stored vectors, for chunks that only the words have found too. So even without
+    Chroma the words' finds are put in order by both. With no query vector the words rank alone.
+    """
+    if vector is None:
+        return fuse({}, found.scores)
+    candidates = list(near.keys() | found.scores.keys())
+    cosines = {chunk: cosine(vector, whole, windows) for chunk, whole, windows in reader.vectors(candidates)}
+    return fuse(cosines, found.scores)
+
+
+def fingerprint_of(embedder: Embedder) -> str:
+    """What a generation depends on besides its source: with any of it changed, it is of no use any more."""
+    parts = (
+        catalog.SCHEMA_VERSION,
+        keywords.VERSION,
+        chunking.VERSION,
+        chunking.LIMIT,
+        chunking.FULL,
+        embedder.name,
+        embedder.fingerprint,
+        embedder.window_words,
+    )
+    return hashlib.blake2b("\n".join(map(str, parts)).encode(), digest_size=16).hexdigest()

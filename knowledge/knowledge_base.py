@@ -1,0 +1,324 @@
+"""The knowledge base as the program holds it: search, status, refresh, rollback.
+
+`open_knowledge_base` opens it, `KnowledgeBase.search` is the main path: the query is embedded and asked of the
+vectors while the words are asked too, both in threads; then the finds are fused, and joined and cut to what a
+model should read. Nothing here writes to an index. A refresh runs the builder as a child process and then swaps
+one reference; searches under way end on the generation they began with.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge.builder import Builder, Listen
+from knowledge.documents import clean
+from knowledge.embedding.embedder import Embedder, Vectors
+from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError
+from knowledge.generations import Generation, Generations, Source
+from knowledge.index import Index, LookUp, fingerprint_of
+from knowledge.passages import Hit
+from knowledge.questions import facets, without_identifiers
+from knowledge.report import Progress, Report
+from knowledge.threads import Threads
+
+SEARCH_SECONDS = 3.0
+"""The whole of a search. After that the answer is: nothing found, degraded."""
+VECTOR_SECONDS = 1.5
+"""Embedding the query and asking Chroma. After that the words go on alone."""
+SEARCHES = 4
+"""Searches at once of each kind; more wait for a place."""
+QUERY_CHARACTERS = 2_000
+OPEN_SECONDS = 60.0
+"""Opening a generation. Chroma waits up to 14 seconds for a lock."""
+REPAIRS = 3
+"""Times that a broken vector index is made anew in the life of a process."""
+FOLLOW_SECONDS = 5.0
+"""How often CURRENT is looked at, for generations that another process has built."""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a search found, best first."""
+
+    hits: tuple[Hit, ...] = ()
+    confidence: float = 0.0
+    """The best chunk's score, to be held against `Status.floor`."""
+    answerable: bool = False
+    """Whether the confidence reaches the floor: below it the base most likely has no answer."""
+    degraded: bool = False
+    """Part of the index could not be asked: there may be more than was found, and with no hits, anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What a person wants to know of the base."""
+
+    embedder: str
+    fingerprint: str
+    """Of embedder, chunker and schema: a base with another one has to be built again."""
+    degraded: bool
+    """Searches find less than they should."""
+    error: str | None
+    """What is wrong, in a sentence; None when nothing is."""
+    building: bool
+    """A refresh started by this process is under way."""
+    generation: int | None = None
+    """None before the first build, and with it nothing of what follows."""
+    documents: int = 0
+    chunks: int = 0
+    built_at: str = ""
+    """ISO 8601, UTC."""
+    sources: tuple[Source, ...] = ()
+    floor: float = 0.0
+    """The confidence from which a question counts as answerable, as measured on this base."""
+    previous: int | None = None
+    """The generation that `rollback` would go back to."""
+
+
+@asynccontextmanager
+async def open_knowledge_base(
+    root: Path, embedder: Embedder, *, follow_seconds: float = FOLLOW_SECONDS
+) -> AsyncIterator["KnowledgeBase"]:
+    """Open the base in `root`, which may be empty or not exist yet.
+
+    A damaged base is opened too: from an older generation, or by words alone while the vector index is made anew;
+    `status` tells. Generations that another process builds are picked up every `follow_seconds`. Leaving the
+    context stops a refresh that is under way.
+    """
+    base = KnowledgeBase(Generations(root), embedder)
+    await base.reload()
+    follower = asyncio.create_task(base.follow(follow_seconds), name="kb-follow")
+    try:
+        yield base
+    finally:
+        follower.cancel()
+        await asyncio.gather(follower, return_exceptions=True)
+        await base.close()
+
+
+class KnowledgeBase:
+    """Made by `open_knowledge_base`. For any number of tasks of one event loop."""
+
+    def __init__(self, generations: Generations, embedder: Embedder) -> None:
+        """Nothing is opened yet."""
+        self._generations = generations
+        self._embedder = embedder
+        self._fingerprint = fingerprint_of(embedder)
+        self._index: Index | None = None
+        self._looked_at: int | None = None
+        self._error: str | None = None
+        self._vector_fault: str | None = None
+        self._swap = asyncio.Lock()
+        self._word_threads = Threads("kb-words", size=SEARCHES)
+        # Apart, so that a vector index that hangs cannot take the words' threads with it.
+        self._vector_threads = Threads("kb-vectors", size=SEARCHES)
+        self._disk_threads = Threads("kb-disk", size=2)
+        self._builder = Builder(generations.root, embedder.recipe)
+        self._repairs: set[asyncio.Task[None]] = set()
+        self._repairs_left = REPAIRS
+
+    async def search(self, query: str, *, limit: int = 6, words: int = 400) -> Findings:
+        """The passages that answer a query: at most `limit`, of together at most `words` words.
+
+        Never raises, whatever is broken: what cannot be asked is left out, and `degraded` says so.
+        """
+        index = self._index
+        query = clean(query).strip()[:QUERY_CHARACTERS]
+        if index is None or not query:
+            return Findings(degraded=index is None and self._error is not None)
+        try:
+            with self._in_use(index):
+                async with asyncio.timeout(SEARCH_SECONDS):
+                    return await self._search(index, query, limit=limit, words=words)
+        except TimeoutError:
+            logger.warning("search took too long", extra={"generation": index.manifest.number})
+        except Exception:
+            logger.exception("search failed", extra={"generation": index.manifest.number})
+        return Findings(degraded=True)
+
+    async def status(self) -> Status:
+        """The state of the base, as it is served now."""
+        index = self._index
+        if index is None:
+            return Status(
+                embedder=self._embedder.name,
+                fingerprint=self._fingerprint,
+                degraded=self._error is not None,
+                error=self._error or "No knowledge base has been built yet.",
+                building=self._builder.is_busy,
+            )
+        manifest = index.manifest
+        before = await self._disk_threads.run(self._generations.before, manifest.number)
+        fault = self._error or index.fault or self._vector_fault
+        return Status(
+            embedder=manifest.embedder,
+            fingerprint=manifest.fingerprint,
+            degraded=fault is not None,
+            error=fault,
+            building=self._builder.is_busy,
+            generation=manifest.number,
+            documents=manifest.documents,
+            chunks=manifest.chunks,
+            built_at=manifest.built_at,
+            sources=manifest.sources,
+            floor=manifest.floor,
+            previous=before.number if before else None,
+        )
+
+    async def refresh(self, source: Path, *, force: bool = False, on_progress: Listen | None = None) -> Report:
+        """Bring the base up to its source in a child process, then serve the result.
+
+        While one build runs, all further requests share a single one after it. `force` lets a build pass that
+        would remove much of the base. Raises BuildRefused or BuildFailed; what is served is untouched then.
+        """
+        report = await self._builder.build(source, force=force, on_progress=on_progress or _ignore)
+        await self.reload()
+        return report
+
+    async def reload(self) -> None:
+        """Serve the generation that CURRENT names, unless it is served already. Never raises: see `Status.error`."""
+        async with self._swap:
+            try:
+                await self._reload()
+            except Exception as error:
+                logger.exception("the knowledge base could not be opened")
+                self._error = f"The knowledge base could not be opened: {error}"
+
+    async def rollback(self) -> Status:
+        """Go back to the generation before this one, and serve it. Raises BuildRefused when there is none."""
+        async with self._swap:
+            served = self._index.manifest.number if self._index else 0
+            before = await self._disk_threads.run(self._generations.before, served)
+            if before is None:
+                raise BuildRefused("nothing", "There is no older generation to go back to.")
+            await self._disk_threads.run(self._generations.roll_back, before)
+            await self._reload()
+        return await self.status()
+
+    async def follow(self, seconds: float) -> None:
+        """Reload whenever another process has changed CURRENT. Runs until it is cancelled."""
+        while True:
+            await asyncio.sleep(seconds)
+            if await self._disk_threads.run(self._generations.named) != self._looked_at:
+                await self.reload()
+
+    async def close(self) -> None:
+        """Stop building and let go of the index; a search under way ends on what it holds."""
+        for repair in self._repairs:
+            repair.cancel()
+        await asyncio.gather(*self._repairs, return_exceptions=True)
+        await self._builder.close()
+        if self._index and self._index.retire():
+            await self._disk_threads.run(self._index.close)
+        self._index = None
+        for threads in (self._word_threads, self._vector_threads, self._disk_threads):
+            threads.close()
+
+    async def _search(self, index: Index, query: str, *, limit: int, words: int) -> Findings:
+        async with asyncio.TaskGroup() as tasks:
+            asked = [tasks.create_task(self._look_up(index, facet)) for facet in facets(query)]
+        lookups = [task.result() for task in asked]
+        hits, confidence = await self._word_threads.run(index.evidence, lookups, limit=limit, words=words)
+        by_words = any(lookup.vector is None for lookup in lookups)
+        floor = index.manifest.words_floor if by_words else index.manifest.floor
+        degraded = any(lookup.near is None for lookup in lookups)
+        return Findings(hits, confidence, bool(hits) and confidence >= floor, degraded)
+
+    async def _look_up(self, index: Index, question: str) -> LookUp:
+        async with asyncio.TaskGroup() as tasks:
+            found = tasks.create_task(self._word_threads.run(index.words, question))
+            vector, near = await self._near(index, question)
+        return LookUp(found.result(), vector, near)
+
+    async def _near(self, index: Index, query: str) -> tuple[Vectors | None, dict[int, float] | None]:
+        """The query's vector and the chunks near it; None for what cannot be had."""
+        if not index.is_comparable:
+            return None, None
+        vector: Vectors | None = None
+        try:
+            async with asyncio.timeout(VECTOR_SECONDS):
+                vector = await self._embedder.embed_query(without_identifiers(query))
+                if index.fault or (self._vector_fault and self._vector_threads.are_all_taken):
+                    return vector, None
+                cosines = await self._vector_threads.run(index.nearest, vector)
+        except TimeoutError:
+            self._vector_fault = "The vectors took too long to answer."
+        except EmbedderFailed as error:
+            self._vector_fault = str(error)
+        except IndexBroken as error:
+            self._vector_fault = str(error)
+            self._mend(index)
+        else:
+            self._vector_fault = None
+            return vector, cosines
+        logger.warning("searched by words alone", extra={"fault": self._vector_fault})
+        return vector, None
+
+    async def _reload(self) -> None:
+        self._looked_at = await self._disk_threads.run(self._generations.named)
+        current = await self._disk_threads.run(self._generations.current)
+        if current is None:
+            if self._looked_at is not None:
+                self._error = f"The knowledge base in {self._generations.root} is damaged. Build it again."
+            return
+        if self._index and self._index.manifest == current.manifest:
+            self._error = None
+            return
+        async with asyncio.timeout(OPEN_SECONDS):
+            fresh = await self._disk_threads.run(self._open, current)
+        number = fresh.manifest.number
+        self._error = None
+        if number != self._looked_at:
+            self._error = f"Generation {self._looked_at} is damaged; generation {number} is served instead."
+        old, self._index = self._index, fresh
+        self._vector_fault = None
+        if old and old.retire():
+            self._disk_threads.start(old.close)
+        if fresh.repairable:
+            self._mend(fresh)
+
+    def _open(self, current: Generation) -> Index:
+        """The current generation, or else the newest that opens."""
+        others = [other for other in self._generations.whole() if other.number != current.number]
+        for generation in (current, *others):
+            try:
+                return Index(generation, fingerprint=self._fingerprint)
+            except IndexBroken as error:
+                logger.error("a generation cannot be used", extra={"fault": str(error)})  # noqa: TRY400
+        raise IndexBroken("No generation can be used. Build the knowledge base again.")
+
+    def _mend(self, index: Index) -> None:
+        """Let the builder make a broken vector index anew, without end only if that helps."""
+        if self._repairs or not self._repairs_left:
+            return
+        self._repairs_left -= 1
+        repair = asyncio.create_task(self._repair(index.manifest.number), name="kb-repair")
+        self._repairs.add(repair)
+        repair.add_done_callback(self._repairs.discard)
+
+    async def _repair(self, number: int) -> None:
+        logger.warning("the vector index is made anew", extra={"generation": number})
+        try:
+            await self._builder.repair()
+        except KnowledgeError:
+            logger.exception("the vector index could not be made anew", extra={"generation": number})
+            return
+        await self.reload()
+
+    @contextmanager
+    def _in_use(self, index: Index) -> Iterator[None]:
+        index.enter()
+        try:
+            yield
+        finally:
+            if index.leave():
+                self._disk_threads.start(index.close)
+
+
+def _ignore(_progress: Progress) -> None:
+    """Nobody listens."""

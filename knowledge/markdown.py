@@ -1,0 +1,139 @@
+"""As much of Markdown as cutting needs: where headings are, and paragraphs, tables and fenced code between them.
+
+Everything works on offsets into one string and in time proportional to its length, whatever the string.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+LINE_LIMIT = 300
+"""Characters of a line that may be a heading or a table's rule; longer ones are text."""
+
+FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_NOT_A_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])")
+
+Kind = Literal["text", "table", "code"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading's line, or its two lines when it is underlined."""
+
+    start: int
+    end: int
+    level: int
+    words: str
+    """Without emphasis, links and other marks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph or list, a table, or fenced code."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+def headings(text: str) -> Iterator[Heading]:
+    """Every heading outside code, in order."""
+    position, fence = 0, ""
+    paragraph: list[tuple[int, str]] = []
+    for line in lines(text, 0, len(text)):
+        bare = line.rstrip("\n")
+        mark = FENCE.match(bare)
+        heading: Heading | None = None
+        if fence:
+            fence = "" if closes(bare, fence) else fence
+        elif mark:
+            fence = mark[1]
+        elif len(bare) <= LINE_LIMIT:
+            heading = _heading(line, position, paragraph)
+        if heading:
+            yield heading
+        ends_paragraph = heading or fence or mark or not bare.strip()
+        # Two lines are enough to know that a paragraph has more than one.
+        paragraph = [] if ends_paragraph else [*paragraph[-1:], (position, bare)]
+        position += len(line)
+
+
+def blocks(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Block]:
+    """What stands between two offsets, the white space between left out. Plain text has paragraphs only."""
+    kind: Kind | None = None
+    fence = ""
+    begin = position = start
+    for line in lines(text, start, end):
+        mark = FENCE.match(line) if markdown else None
+        if fence:
+            if closes(line, fence):
+                yield _trimmed(text, "code", begin, position + len(line))
+                kind, fence = None, ""
+        elif mark:
+            if kind:
+                yield _trimmed(text, kind, begin, position)
+            begin, kind, fence = position, "code", mark[1]
+        elif not line.strip():
+            if kind:
+                yield _trimmed(text, kind, begin, position)
+                kind = None
+        elif kind is None:
+            begin, kind = position, "text"
+        elif markdown and kind == "text" and _is_table_rule(line):
+            head = text.rfind("\n", begin, position - 1) + 1
+            if head > begin:
+                yield _trimmed(text, "text", begin, head)
+            begin, kind = max(head, begin), "table"
+        position += len(line)
+    if kind:
+        yield _trimmed(text, kind, begin, end)
+
+
+def lines(text: str, start: int, end: int) -> Iterator[str]:
+    """Lines with their ends; unlike str.splitlines, only a newline ends one."""
+    while start < end:
+        stop = text.find("\n", start, end) + 1 or end
+        yield text[start:stop]
+        start = stop
+
+
+def closes(line: str, fence: str) -> bool:
+    """Whether a line ends the code that `fence` has begun: the same mark, at least as long, and nothing behind it."""
+    mark = FENCE.match(line)
+    return mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0])
+
+
+def _heading(line: str, position: int, paragraph: list[tuple[int, str]]) -> Heading | None:
+    """The heading that this line is, or that it makes of a one-line paragraph above it."""
+    bare = line.rstrip("\n")
+    if (atx := _ATX.match(bare)) and (words := _words(atx[2] or "")):
+        return Heading(position, position + len(line), len(atx[1]), words)
+    if len(paragraph) != 1 or not (rule := _SETEXT.match(bare)):
+        return None
+    start, above = paragraph[0]
+    if len(above) > LINE_LIMIT or _NOT_A_PARAGRAPH.match(above) or not (words := _words(above)):
+        return None
+    return Heading(start, position + len(line), 1 if rule[1][0] == "=" else 2, words)
+
+
+def _words(heading: str) -> str:
+    heading = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+    return " ".join(re.sub(r"[*`]|(?<!\w)_|_(?!\w)|\{#[^}]*\}", "", heading).split())
+
+
+def _is_table_rule(line: str) -> bool:
+    return "|" in line and len(line) <= LINE_LIMIT and _TABLE_RULE.match(line.rstrip("\n")) is not None
+
+
+def _trimmed(text: str, kind: Kind, start: int, end: int) -> Block:
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    # Leading spaces mean something to a table or to code.
+    while kind == "text" and start < end and text[start].isspace():
+        start += 1
+    return Block(kind, start, end)

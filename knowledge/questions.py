@@ -1,0 +1,88 @@
+"""From what a customer wrote to what is looked up.
+
+People greet, tell a story, ask, and thank. Looked up as one, the greeting and the story drown the question: words
+that no page holds lower every score. So sentences that only keep manners are left out, and of several sentences
+each that says enough is looked up by itself as well as all of them together; a chunk's best score counts.
+"""
+
+import re
+
+FACETS = 4
+"""Look-ups for one message at most."""
+TELLING_WORDS = 3
+"""Words beyond manners that a sentence needs to be looked up by itself."""
+
+_FUNCTION_WORDS = """
+a about am an and any are as at be been but by can could did do does for from had has have how i if in into is it
+its me my of on or our shall should so than that the their them then there these they this those to us was we were
+what when where which who whom why will with would you your
+aren couldn d didn doesn don isn ll m re s t ve wasn won wouldn
+
+aber auf aus bei beim bin bist das dass dem den der des dir du durch ein eine einem einen einer eines er es für
+habe haben ich ihr ihre im ist kann können man mein meine meinen mich mir mit nach oder sich sie sind um und uns
+vom von wann warum was welche wenn werden wer wie wir wird wo wurde zu zum zur
+
+au aux avec ce ces cette comment dans de des du elle en est et eux il ils j je l la le les leur lui ma mes mon ne
+nos notre nous où par pas pour pourquoi qu quand que quel quelle qui sa ses son sont sur ta tes ton tu un une vos
+votre vous
+
+al como cómo con cual cuál cuando cuándo del desde donde dónde el ella en eres es esta este esto hay la las lo los
+me mi mis nos para pero por porque puede puedo que qué quien quién se ser si sin sobre son su sus tu una uno y yo
+
+ada adalah aku anda apa apakah bagaimana berapa bisa dalam dan dapat dari di dengan gimana ini itu kah ke kenapa
+kami kapan kita mana mengapa nya oleh pada saya siapa sudah udah untuk yang
+
+bonjour bonsoir danke bitte gracias greetings hallo hello hey hi hola kasih makasih merci moin permisi please
+regards salut selamat servus svp terima thank thanks thx tolong
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+"""Words that say nothing of what is asked: English, German, French, Spanish, Indonesian, and greetings."""
+
+_MANNERS = """
+advance afternoon anyone appreciate appreciated best cheers day dear doing evening everyone folks good great guys
+hear hope hoping just kind kindly know let like lot morning much nice quick question questions soon sorry team tell
+wanted well wonder wondering
+
+abend frage freundliche freundlichen gern gerne grüße grüßen guten kurze liebe lieben morgen sagen schönen tag
+viele vielen voraus wissen wüsste
+
+aimerais avance beaucoup cordialement journée plaît savoir voudrais
+
+antemano buena buenas buenos cordial días favor muchas pregunta quisiera saber saludo saludos tardes
+
+hai halo kak malam mau min mohon pagi siang sore tanya
+"""
+MANNERS = frozenset(_MANNERS.split()) | FUNCTION_WORDS
+"""With these alone a sentence is mere manners. Beside other words they may well say something."""
+
+UNSPACED = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
+)
+"""Scripts that write no spaces between words, and Korean, whose words carry particles."""
+
+IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d{3})[\w-]{5,}(?![\w-])")
+"""Order numbers, tracking numbers, codes. A page that holds one is a find; that none does means nothing."""
+
+_WORD = re.compile(r"[^\W_]+")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
+
+
+def facets(message: str) -> tuple[str, ...]:
+    """What to look up: the message without mere manners, then single sentences. Empty when nothing is asked."""
+    sentences = [sentence.strip() for sentence in _SENTENCE_END.split(message) if _weight(sentence)]
+    if len(sentences) < 2:
+        return tuple(sentences)
+    weighty = [sentence for sentence in sentences if _weight(sentence) >= TELLING_WORDS]
+    # The end of a message is where the question stands, as a rule.
+    return (" ".join(sentences), *weighty[-(FACETS - 1) :])
+
+
+def without_identifiers(text: str) -> str:
+    """The text as it is embedded: the vector of a number is noise, and a long one drowns the words."""
+    return " ".join(IDENTIFIER.sub(" ", text).split()) or text
+
+
+def _weight(sentence: str) -> int:
+    """Words beyond manners. Two characters of an unspaced script are taken for a word."""
+    unspaced = sum((len(run) + 1) // 2 for run in UNSPACED.findall(sentence))
+    return unspaced + sum(word.lower() not in MANNERS for word in _WORD.findall(UNSPACED.sub(" ", sentence)))

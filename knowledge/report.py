@@ -1,0 +1,53 @@
+"""What a build tells: progress on the way, a report at the end. One JSON object a line between the processes."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from knowledge.sources.files import Quarantined
+
+Phase = Literal["scan", "read", "embed", "index", "calibrate", "verify"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a build is. `of` is 0 where no count is known."""
+
+    phase: Phase
+    done: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a build changed, counted in documents."""
+
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    quarantined: tuple[Quarantined, ...]
+    seconds: float
+    generation: int
+    """The generation that is current now; the old one when nothing had changed."""
+    documents: int
+    chunks: int
+    embedded: int
+    """Chunks that wanted a vector: what an embedder that bills is paid for."""
+    floor: float
+    source: str
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the build made a generation. False: nothing had changed."""
+        return bool(self.added or self.changed or self.removed or self.embedded)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> "Report":
+        """The report from plain values."""
+        quarantined = tuple(Quarantined(**item) for item in values["quarantined"])
+        return cls(**{**values, "quarantined": quarantined})

@@ -1,0 +1,154 @@
+"""Files of a source: listed without following links, read with a limit, refused with a reason.
+
+Whatever somebody drops into the folder must not hang, exhaust or deceive the builder: FIFOs, devices, symbolic
+links out of the folder, files of many gigabytes, names that are no text.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from knowledge.errors import SourceUnreadable
+
+PAGE_BYTES = 5_000_000
+TABLE_BYTES = 50_000_000
+DEPTH = 32
+FILES = 200_000
+
+SUFFIXES = {".md": PAGE_BYTES, ".markdown": PAGE_BYTES, ".txt": PAGE_BYTES, ".csv": TABLE_BYTES}
+"""What is read, and how large it may be. Other files are not looked at: a help folder holds pictures too."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file worth reading."""
+
+    path: str
+    """Relative to the source, with forward slashes."""
+    full: Path
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Something that was left out, and why, in words for the people who wrote it."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All a source holds at this moment."""
+
+    files: tuple[SourceFile, ...]
+    quarantined: tuple[Quarantined, ...]
+
+
+class Unfit(Exception):
+    """A file that cannot be used; the message is the reason."""
+
+
+def list_files(source: Path) -> Listing:
+    """List a folder or a single file. Raises SourceUnreadable when there is nothing to list at all."""
+    try:
+        root = source.resolve(strict=True)
+        if root.is_dir():
+            entries = sorted(
+                _walk(root, root, DEPTH),
+                key=lambda entry: entry.path if isinstance(entry, SourceFile) else "",
+            )
+        else:
+            entries = [_look(root, root.name)]
+    except OSError as error:
+        raise SourceUnreadable(f"{source} cannot be read: {error.strerror or error}") from error
+    if len(entries) > FILES:
+        raise SourceUnreadable(f"{source} holds more than {FILES:,} files.")
+    if not root.is_dir() and root.suffix.lower() not in SUFFIXES:
+        raise SourceUnreadable(f"{source} is neither a folder nor one of {', '.join(sorted(SUFFIXES))}.")
+    return Listing(
+        tuple(entry for entry in entries if isinstance(entry, SourceFile)),
+        tuple(entry for entry in entries if isinstance(entry, Quarantined)),
+    )
+
+
+def read_bytes(file: SourceFile) -> bytes:
+    """The file's content. Raises Unfit when it has become something else since it was listed, or cannot be read."""
+    limit = SUFFIXES[file.full.suffix.lower()]
+    try:
+        # Never block on a FIFO, never follow a link that has been put here since the listing.
+        descriptor = os.open(file.full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                raise Unfit("not a regular file")
+            content = opened.read(limit + 1)
+    except OSError as error:
+        raise Unfit(f"cannot be read: {error.strerror or error}") from error
+    if len(content) > limit:
+        raise Unfit(_too_large(limit))
+    return content
+
+
+def decode(content: bytes) -> str:
+    """UTF-8, or UTF-16 with its byte order mark. Raises Unfit for anything else."""
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise Unfit(f"not UTF-8 text (byte {error.start:,})") from error
+    if "\x00" in text:
+        raise Unfit("binary, not text")
+    if not text.strip():
+        raise Unfit("empty")
+    return text
+
+
+def _walk(folder: Path, root: Path, depth: int) -> Iterator[SourceFile | Quarantined]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            full = Path(entry.path)
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk_below(full, root, depth - 1)
+            elif full.suffix.lower() in SUFFIXES or (entry.is_symlink() and entry.is_dir()):
+                yield _look(full, full.relative_to(root).as_posix())
+
+
+def _walk_below(folder: Path, root: Path, depth: int) -> Iterator[SourceFile | Quarantined]:
+    name = _readable(folder.relative_to(root).as_posix())
+    if depth <= 0:
+        yield Quarantined(name, f"folders nested deeper than {DEPTH}")
+        return
+    try:
+        yield from _walk(folder, root, depth)
+    except OSError as error:
+        yield Quarantined(name, f"cannot be read: {error.strerror or error}")
+
+
+def _look(full: Path, path: str) -> SourceFile | Quarantined:
+    try:
+        found = full.lstat()
+    except OSError as error:
+        return Quarantined(_readable(path), f"cannot be read: {error.strerror or error}")
+    limit = SUFFIXES.get(full.suffix.lower(), 0)
+    if stat.S_ISLNK(found.st_mode):
+        return Quarantined(_readable(path), "a symbolic link")
+    if not stat.S_ISREG(found.st_mode):
+        return Quarantined(_readable(path), "not a regular file")
+    if found.st_size > limit:
+        return Quarantined(_readable(path), _too_large(limit))
+    if _readable(path) != path:
+        return Quarantined(_readable(path), "a name that is not UTF-8")
+    return SourceFile(path, full, found.st_size, found.st_mtime_ns)
+
+
+def _readable(path: str) -> str:
+    return path.encode("utf-8", "replace").decode("utf-8")
+
+
+def _too_large(limit: int) -> str:
+    return f"larger than {limit // 1_000_000} MB"
