@@ -100,7 +100,7 @@ class Catalog:
     """The builder's hold on a kb.sqlite that nobody else reads yet."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file. It is made safe by `seal`, not on the way: a broken build is thrown away."""
+        """Open or create the file. Nothing is made safe on the way, since a broken build is thrown away."""
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("PRAGMA synchronous = OFF")
@@ -113,10 +113,9 @@ class Catalog:
         self._database.close()
 
     def seal(self) -> None:
-        """Make the file one that is opened read-only: index compacted, statistics written, no journal."""
+        """Make the file ready for being read only: word index compacted, statistics written."""
         self._database.execute("INSERT INTO words(words) VALUES ('optimize')")
         self._database.execute("PRAGMA optimize")
-        self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def put_file(self, path: str, file: KnownFile) -> None:
         """Note a file as read."""

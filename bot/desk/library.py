@@ -31,10 +31,11 @@ class Library:
             reason = escape(status.error or "Set `KB_PATH` and use `/kb refresh`.")
             return f"The knowledge base is {'being built' if status.building else 'empty'}. {reason}"
         built = datetime.fromisoformat(status.built_at)
+        sources = ", ".join(f"`{escape(Path(each.path).name)}` ({each.documents})" for each in status.sources)
         lines = [
             f"*Knowledge base*, generation {status.generation}",
             f"{status.documents} documents, {status.chunks} passages, built {_date(built)}",
-            f"Sources: {', '.join(f'`{escape(Path(source.path).name)}` ({source.documents})' for source in status.sources)}",
+            f"Sources: {sources}",
             f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.floor:.2f}",
         ]
         if status.error:

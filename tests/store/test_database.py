@@ -33,11 +33,14 @@ async def test_a_database_of_a_newer_version_is_refused(database: Database) -> N
 
 
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:
-    row = {"at": 1.0, "actor": "U1", "action": "x", "subject": "y", "detail": {}}
-    with pytest.raises(ZeroDivisionError):
+    async def fail_half_way() -> None:
         async with database.transaction() as tx:
+            row = {"at": 1.0, "actor": "U1", "action": "x", "subject": "y", "detail": {}}
             await tx.execute(insert(schema.audit).values(**row))
             raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await fail_half_way()
     async with database.transaction() as tx:
         assert (await tx.execute(text("select count(*) from audit"))).scalar_one() == 0
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 
 import pytest
 from sqlalchemy import text
@@ -30,11 +30,14 @@ class Engine:
 class FullDisk(Database):
     """A database that cannot be written."""
 
-    def __init__(self) -> None:
-        pass
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-    def transaction(self) -> AbstractAsyncContextManager[AsyncConnection]:
-        raise StoreUnavailable("SQLITE_FULL")
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+        async with self._database.transaction() as tx:
+            yield tx
+            raise StoreUnavailable("SQLITE_FULL")
 
 
 @asynccontextmanager
@@ -92,9 +95,9 @@ async def test_a_burst_is_stored_in_few_transactions(database: Database) -> None
     assert len(engine.submitted) == 300
 
 
-async def test_what_cannot_be_stored_is_refused_and_starts_nothing() -> None:
+async def test_what_cannot_be_stored_is_refused_and_starts_nothing(database: Database) -> None:
     engine = Engine()
-    async with running(FullDisk(), engine) as inbox:
+    async with running(FullDisk(database), engine) as inbox:
         with pytest.raises(StoreUnavailable):
             await inbox.accept(arrival("1.1"))
     assert engine.submitted == []
