@@ -65,7 +65,7 @@ class Cases:
                 return already
             state = await threads.find_thread(tx, thread)
             lines = await transcripts.of_thread(tx, thread)
-            told = mask(summary).strip() or _last_words(lines, customer.user)
+            told = mask(summary).strip()
             new = Case(
                 id=0,
                 thread=thread,
@@ -78,7 +78,7 @@ class Cases:
                 version=1,
                 reason=reason,
                 priority=priority,
-                title=_title(told),
+                title=_title(told or _last_words(lines, customer.user)),
                 summary=told[:SUMMARY_LIMIT],
                 owner=None,
                 owner_name=None,
@@ -254,14 +254,14 @@ def _stretch(case: Case, ending: str, *, until: float) -> str:
     start, end = (datetime.fromtimestamp(at, UTC) for at in (case.opened_at, until))
     who = f"a person of the team ({case.owner_name})" if case.owner_name else "nobody yet"
     return (
-        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}: {case.summary} "
+        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}: {case.summary or case.title} "
         f"{ending} You answer again now; what was said before is not shown to you."
     )
 
 
 def _last_words(lines: Sequence[Line], customer: str) -> str:
     said = [line.text for line in lines if line.speaker == customer]
-    return said[-1] if said else "No message yet."
+    return said[-1] if said else "No message yet"
 
 
 def _title(told: str) -> str:

@@ -35,6 +35,7 @@ class Case:
     priority: str
     title: str
     summary: str
+    """The assistant's words; empty when a rule or a button called for a person."""
     owner: str | None
     owner_name: str | None
     opened_at: float

@@ -119,4 +119,4 @@ async def write(page: Page, composer: str, text: str) -> None:
 
 
 async def shoot(page: Page, name: str) -> None:
-    await page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
+    await page.screenshot(path=str(Path(SHOTS) / f"{name}.png"), animations="disabled")

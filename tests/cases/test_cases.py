@@ -59,9 +59,10 @@ async def test_of_fifty_claims_one_wins(cases: Cases, database: Database) -> Non
     assert len([key for key in await keys(database) if "/claimed/" in key]) == 1
 
 
-async def test_a_case_says_what_the_customer_said_when_nobody_summed_it_up(cases: Cases) -> None:
+async def test_a_case_is_named_after_the_customers_words_when_nobody_summed_it_up(cases: Cases) -> None:
     case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
-    assert case.summary.startswith("My parcel is lost")
+    assert case.title.startswith("My parcel is lost")
+    assert case.summary == ""
 
 
 async def test_a_summary_hides_card_numbers(cases: Cases) -> None:
