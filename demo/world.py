@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from aiohttp import web
 
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
@@ -110,7 +111,13 @@ async def open_world(
     async with AsyncExitStack() as stack:
         try:
             workspace = await stack.enter_async_context(
-                open_workspace(port=port, routes=_controls(program), rate_limits=rate_limits, notice=notice)
+                open_workspace(
+                    port=port,
+                    routes=_controls(program),
+                    rate_limits=rate_limits,
+                    notice=notice,
+                    config=_as_installed(),
+                )
             )
         except OSError as error:
             raise PortTaken(
@@ -131,6 +138,16 @@ async def open_world(
         stack.push_async_callback(program.stop)
         await program.start()
         yield World(workspace, stand_in, shop, program, notice)
+
+
+def _as_installed() -> dict[str, Any]:
+    """The events, commands and scopes that the app's manifest asks for, and nothing more."""
+    manifest = yaml.safe_load((ROOT / "manifest.yml").read_text("utf-8"))
+    return {
+        "events": manifest["settings"]["event_subscriptions"]["bot_events"],
+        "commands": manifest["features"]["slash_commands"],
+        "scopes": manifest["oauth_config"]["scopes"]["bot"],
+    }
 
 
 def _notice(environ: Mapping[str, str]) -> str:

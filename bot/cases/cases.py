@@ -254,8 +254,8 @@ def _stretch(case: Case, ending: str, *, until: float) -> str:
     start, end = (datetime.fromtimestamp(at, UTC) for at in (case.opened_at, until))
     who = f"a person of the team ({case.owner_name})" if case.owner_name else "nobody yet"
     return (
-        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}: {case.summary or case.title} "
-        f"{ending} You answer again now; what was said before is not shown to you."
+        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}: "
+        f"{case.summary or case.title}. {ending} You answer again now; what was said before is not shown to you."
     )
 
 

@@ -129,6 +129,12 @@ async def test_a_card_number_is_hidden_and_the_customer_is_told(world: World) ->
     assert "1111 1111" not in str((await world.model_requests())[-1])
 
 
+async def test_who_opens_the_conversation_sees_what_can_be_asked(world: World) -> None:
+    await world.act("open_dm_tab", {"user": world.other_customer.user})
+    prompts = await world.until(lambda state: state["prompts"] or None, what="suggested prompts")
+    assert "pesanan" in str(prompts)
+
+
 async def test_feedback_is_kept(world: World) -> None:
     asked = await world.customer.says("Can I change the delivery address of an order?")
     answer = await world.customer.reads(asked, having=has_sources)
