@@ -14,6 +14,7 @@ import signal
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -34,7 +35,7 @@ from bot.clock import SystemClock
 from bot.desk.identity import Identities
 from bot.desk.library import Library
 from bot.desk.team import build_team
-from bot.errors import ConfigurationError
+from bot.errors import ConfigurationError, FrontdeskError
 from bot.sentences import load_sentences
 from bot.settings import Settings
 from bot.shops.port import ShopUnavailable
@@ -46,6 +47,7 @@ from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.inbox import Inbox
 from bot.turns.lanes import Lanes
+from bot.turns.presses import Presses
 from bot.turns.turn import Turns
 from handlers.desk import Desk
 from handlers.http import build_web_app
@@ -55,7 +57,9 @@ from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
 
 logger = logging.getLogger(__name__)
 
-DRAIN_SECONDS = 20.0
+LANES = 1_000
+"""Threads with a row in work; more wait. Answers have a bound of their own, so that staff never wait for them."""
+DRAIN_SECONDS = 15.0
 """How long running turns may finish after SIGTERM; the rest is taken up by the next process."""
 FLUSH_SECONDS = 3.0
 """How long the outbox may empty itself after that."""
@@ -98,7 +102,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         model = await stack.enter_async_context(
             open_chat_completions(api_key=_secret(settings.openai_api_key), base_url=settings.openai_base_url)
         )
-        outbox = Outbox(database, slack, clock)
+        outbox = Outbox(database, slack, clock, essential=frozenset({agent_channel}))
         cases = Cases(database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics)
         relay = Relay(database, outbox, slack, clock, sentences, agent_channel)
         answers = Answers(
@@ -115,19 +119,22 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             limits=Limits(rounds=settings.answer_rounds, turn_seconds=settings.answer_seconds),
             link_hosts=settings.link_hosts,
             cases=cases,
+            places=asyncio.Semaphore(settings.concurrent_answers),
         )
+        identities = Identities(slack, shop)
         turns = Turns(
             database=database,
-            slack=slack,
+            outbox=outbox,
             clock=clock,
             sentences=sentences,
-            identities=Identities(slack, shop, home_team=me.team),
+            identities=identities,
             answers=answers,
             cases=cases,
             relay=relay,
+            presses=Presses(database, slack, sentences, identities, cases, relay),
             metrics=metrics,
         )
-        lanes = Lanes(turns.take, clock, concurrent=settings.concurrent_answers)
+        lanes = Lanes(turns.take, clock, concurrent=LANES)
         inbox = Inbox(database, lanes, clock, metrics)
         library = Library(knowledge, source=settings.kb_path)
         background: set[asyncio.Task[None]] = set()
@@ -140,8 +147,6 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             clock=clock,
             sentences=sentences,
             inbox=inbox,
-            cases=cases,
-            relay=relay,
             staff=Staff(slack, clock, agent_channel=agent_channel),
             library=library,
             start=lambda work: _start(background, work),
@@ -151,27 +156,47 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
 
 
 async def serve(settings: Settings) -> int:
-    """Answer customers until SIGTERM or SIGINT; the exit status."""
+    """Answer customers until SIGTERM or SIGINT; the exit status.
+
+    Raises:
+        FrontdeskError: what kept it from serving.
+    """
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
-    async with open_app(settings) as app, asyncio.TaskGroup() as tasks:
+    try:
+        async with open_app(settings) as app:
+            await _run(app, stop)
+    except* FrontdeskError as failures:
+        raise _first(failures) from None
+    logger.info("stopped")
+    return 0
+
+
+async def _run(app: App, stop: asyncio.Event) -> None:
+    """Everything that runs beside each other, until `stop`; then what is under way is brought to an end."""
+    async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run())]
-        if settings.kb_path is not None:
+        if app.settings.kb_path is not None:
             _start(app.background, _first_refresh(app))
         resumed = await app.lanes.resume(app.database)
-        async with _listening(app):
-            logger.info("ready", extra={"team": app.me.team, "resumed": resumed, "port": settings.port})
+        async with _listening(app, stop):
+            logger.info("ready", extra={"team": app.me.team, "resumed": resumed, "port": app.settings.port})
             await stop.wait()
             logger.info("stopping")
         for work in app.background:
             work.cancel()
+        await asyncio.gather(*app.background, return_exceptions=True)
         await app.lanes.drain(DRAIN_SECONDS)
         await app.outbox.flush(FLUSH_SECONDS)
         for task in running:
             task.cancel()
-    logger.info("stopped")
-    return 0
+
+
+def _first(failures: BaseExceptionGroup[FrontdeskError]) -> FrontdeskError:
+    """The first failure inside a group of groups."""
+    failure = failures.exceptions[0]
+    return _first(failure) if isinstance(failure, BaseExceptionGroup) else failure
 
 
 async def check(settings: Settings) -> list[str]:
@@ -210,7 +235,7 @@ async def open_knowledge(settings: Settings) -> AsyncIterator[KnowledgeBase]:
 
 
 @asynccontextmanager
-async def _listening(app: App) -> AsyncIterator[None]:
+async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
     """Take requests on PORT and, in Socket Mode, events; ends before turns are drained."""
     settings = app.settings
     over_http = settings.slack_app_token is None
@@ -219,9 +244,9 @@ async def _listening(app: App) -> AsyncIterator[None]:
     async def missing() -> str | None:
         if socket is not None and not await socket.client.is_connected():
             return "the Socket Mode connection"
-        if settings.kb_path is not None and (await app.knowledge.status()).generation is None:
-            return "the knowledge base: it is being built"
-        return None
+        if settings.kb_path is not None and (status := await app.knowledge.status()).generation is None:
+            return f"the knowledge base: {status.error or 'it is being built'}"
+        return app.outbox.stuck
 
     runner = web.AppRunner(
         build_web_app(
@@ -241,12 +266,25 @@ async def _listening(app: App) -> AsyncIterator[None]:
                 [f"PORT: cannot listen on {settings.host}:{settings.port} ({error.strerror})"]
             ) from None
         if socket is not None:
-            await socket.connect_async()  # type: ignore[no-untyped-call]
+            await _connect(socket, stop)
         yield
     finally:
         if socket is not None:
             await socket.close_async()  # type: ignore[no-untyped-call]
         await runner.cleanup()
+
+
+async def _connect(socket: AsyncSocketModeHandler, stop: asyncio.Event) -> None:
+    """Connect, which Slack's client tries for ever, or be told to stop."""
+    connecting = asyncio.create_task(socket.connect_async())  # type: ignore[no-untyped-call]
+    stopping = asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({connecting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if connecting.done():
+            connecting.result()
+    finally:
+        for task in (connecting, stopping):
+            task.cancel()
 
 
 def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncApp:
@@ -259,14 +297,15 @@ def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncAp
         bot_user_id=me.user,
     )
 
-    async def authorize(team_id: str | None) -> AuthorizeResult | None:
-        return answer if team_id == me.team else None
+    async def authorize() -> AuthorizeResult:
+        # One workspace. The team of a press is the presser's own, which in Slack Connect is another.
+        return answer
 
     return AsyncApp(
         name="frontdesk",
         logger=logging.getLogger("slack_bolt"),
         client=slack.web,
-        authorize=authorize,  # type: ignore[arg-type]  # None is how Bolt is told "not ours"
+        authorize=authorize,
         signing_secret=_secret(settings.slack_signing_secret),
         # The guard in handlers/http.py has checked the raw bytes; Socket Mode is authenticated by its connection.
         request_verification_enabled=False,
@@ -353,20 +392,21 @@ def _document_faults(settings: Settings) -> list[str]:
 
 @contextmanager
 def _only_one(settings: Settings) -> Iterator[None]:
-    """One process a DATA_DIR: two would answer everything twice."""
-    folder = settings.data_dir
+    """One process a database: two would answer everything twice."""
+    path = Path(settings.database.removeprefix("sqlite+aiosqlite:///") + ".lock")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "frontdesk.lock").open("a+")
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a+")
     except OSError as error:
-        raise ConfigurationError([f"DATA_DIR: {folder} cannot be written ({error.strerror})"]) from None
+        raise ConfigurationError([f"DATA_DIR: {error.filename} cannot be written ({error.strerror})"]) from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.seek(0)
             owner = lock.read().strip() or "unknown"
-            raise ConfigurationError([f"DATA_DIR: another Frontdesk (process {owner}) runs on {folder}"]) from None
+            raise ConfigurationError([f"another Frontdesk (process {owner}) runs on {path.with_suffix('')}"]) from None
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()

@@ -1,6 +1,6 @@
 """The command line: serve, check, migrate, kb, cases.
 
-Faults are sentences on standard error and exit status 2; nothing prints a traceback at an operator.
+Faults are sentences on standard error and exit status 2.
 """
 
 import argparse

@@ -13,8 +13,8 @@ from typing import TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-LINE_LIMIT = 4_096
-"""Characters of one log line; what is longer is cut and says so."""
+VALUE_LIMIT = 3_000
+"""Characters of one text in a log line; what is longer is cut and says so."""
 
 SECRET_LENGTH = 8
 """Shorter secrets are not masked: they are placeholders, and words of every line."""
@@ -50,15 +50,18 @@ class _JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return self._mask(json.dumps(line, default=str, ensure_ascii=False))
+        return json.dumps({key: self._fit(value) for key, value in line.items()}, default=str, ensure_ascii=False)
 
-    def _mask(self, line: str) -> str:
-        line = _SECRET_SHAPES.sub("[secret]", line)
+    def _fit(self, value: object) -> object:
+        """A value without secrets; a long text loses its middle, since a traceback's end says most."""
+        if not isinstance(value, str):
+            return value
+        text = _SECRET_SHAPES.sub("[secret]", value)
         if self._known:
-            line = self._known.sub("[secret]", line)
-        if len(line) <= LINE_LIMIT:
-            return line
-        return json.dumps({"cut": True, "line": line[: LINE_LIMIT - 64]}, ensure_ascii=False)
+            text = self._known.sub("[secret]", text)
+        if len(text) <= VALUE_LIMIT:
+            return text
+        return f"{text[: VALUE_LIMIT // 3]} … [cut] … {text[-VALUE_LIMIT // 2 :]}"
 
 
 class Metrics:

@@ -8,11 +8,10 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
+from bot.turns.presses import CUSTOMER_PRESSES
 from handlers.desk import Desk
 
 Ack = Callable[[], Awaitable[None]]
-
-THROUGH_THE_INBOX = ("esc.customer", "esc.accept", "esc.cancel", "case.reopen")
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -22,7 +21,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await desk.inbox.accept(read_press(body, action, team=desk.me.team))
         await ack()
 
-    for action_id in THROUGH_THE_INBOX:
+    for action_id in CUSTOMER_PRESSES:
         app.action(action_id)(store_press)
 
     @app.action("esc.decline")
@@ -33,7 +32,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def register_rest(app: AsyncApp) -> None:
-    """Acknowledge every other press, command and shortcut, as link buttons are."""
+    """Acknowledge every other press, shortcut and dialog, as link buttons are."""
 
     async def acknowledge(ack: Ack) -> None:
         await ack()
@@ -57,6 +56,11 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
         ts=action.get("action_ts") or message_ts,
         author=body["user"]["id"],
         author_team=body["user"].get("team_id") or team,
-        body={"action": action["action_id"], "value": action.get("value", ""), "text": ""},
+        body={
+            "action": action["action_id"],
+            "value": action.get("value", ""),
+            "response_url": body.get("response_url", ""),
+            "text": "",
+        },
         addressed=True,
     )

@@ -1,18 +1,19 @@
 """What handlers may call; `bot.app` fills it in."""
 
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
-from bot.cases.cases import Cases
-from bot.cases.relay import Relay
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.library import Library
 from bot.sentences import Sentences
-from bot.slack.client import Identity, SlackClient
+from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
 from bot.turns.inbox import Inbox
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +28,6 @@ class Desk:
     clock: Clock
     sentences: Sentences
     inbox: Inbox
-    cases: Cases
-    relay: Relay
     staff: Staff
     library: Library
     start: Callable[[Coroutine[Any, Any, None]], None]
@@ -36,5 +35,15 @@ class Desk:
 
     async def words(self, user_id: str, key: str) -> str:
         """A sentence in the person's language."""
-        user = await self.slack.user(user_id)
-        return self.sentences.say(self.sentences.language_for(user.locale), key)
+        try:
+            locale = (await self.slack.user(user_id)).locale
+        except (SlackRefused, SlackUnanswered):
+            locale = ""
+        return self.sentences.say(self.sentences.language_for(locale), key)
+
+    async def tell(self, channel: str, user_id: str, text: str) -> None:
+        """Say something that only this person sees; it may be lost without harm."""
+        try:
+            await self.slack.ephemeral(channel, user_id, text=text)
+        except (SlackRefused, SlackUnanswered):
+            logger.warning("a note to one person was not delivered", extra={"channel": channel, "user": user_id})

@@ -4,6 +4,7 @@ The guard stands before Bolt: it reads a bounded body, checks the signature over
 would make Bolt stumble. Nothing unsigned is parsed.
 """
 
+import asyncio
 import hashlib
 import hmac
 import logging
@@ -22,6 +23,8 @@ logger = logging.getLogger(__name__)
 EVENTS_PATH = "/slack/events"
 BODY_LIMIT = 1 << 20
 """Bytes of one request; Slack's are far smaller."""
+BODY_SECONDS = 5.0
+"""How long a request may take to arrive."""
 SIGNATURE_SECONDS = 300
 """Slack's window for the age of a signature."""
 
@@ -51,7 +54,11 @@ def build_web_app(
 
 def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def take(request: web.Request) -> web.Response:
-        body = await request.read()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return web.Response(status=408)
         if not is_signed(
             request.headers.get("X-Slack-Request-Timestamp", ""),
             request.headers.get("X-Slack-Signature", ""),

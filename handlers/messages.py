@@ -48,6 +48,9 @@ def read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> A
     event = body.get("event") or {}
     if body.get("type") != "event_callback" or event.get("type") not in ("message", "app_mention"):
         return None
+    teams = {body.get("team_id"), *(each.get("team_id") for each in body.get("authorizations") or ())}
+    if me.team not in teams:
+        return None
     author = event.get("user")
     if event.get("subtype") not in SPOKEN or event.get("bot_id") or not author or author in (me.user, "USLACKBOT"):
         return None

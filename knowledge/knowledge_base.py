@@ -289,7 +289,7 @@ class KnowledgeBase:
             try:
                 return Index(generation, fingerprint=self._fingerprint)
             except IndexBroken as error:
-                logger.error("a generation cannot be used", extra={"fault": str(error)})  # noqa: TRY400
+                logger.error("a generation cannot be used", extra={"fault": str(error)})
         raise IndexBroken("No generation can be used. Build the knowledge base again.")
 
     def _mend(self, index: Index) -> None:

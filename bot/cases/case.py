@@ -43,27 +43,27 @@ def take_over(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
 
 
 def resolve(case: Case, *, now: float) -> Case:
-    """The owner's work is done."""
+    """The matter is settled; anybody of the desk may say so."""
     _must_be(case, "human")
-    return replace(case, state="resolved", resolved_at=now)
+    return replace(case, state="resolved", ended_at=now)
 
 
-def hand_back(case: Case) -> Case:
+def hand_back(case: Case, *, now: float) -> Case:
     """The assistant answers again."""
     _must_be(case, "human", "waiting")
-    return replace(case, state="bot")
+    return replace(case, state="bot", ended_at=now)
 
 
-def cancel(case: Case) -> Case:
+def cancel(case: Case, *, now: float) -> Case:
     """The customer does not want a person any more."""
     _must_be(case, "waiting")
-    return replace(case, state="bot")
+    return replace(case, state="bot", ended_at=now)
 
 
 def reopen(case: Case) -> Case:
     """The customer says it is not solved; anybody may claim it again."""
     _must_be(case, "resolved")
-    return replace(case, state="waiting", owner=None, owner_name=None, claimed_at=None, resolved_at=None)
+    return replace(case, state="waiting", owner=None, owner_name=None, claimed_at=None, ended_at=None)
 
 
 def _must_be(case: Case, *states: State) -> None:

@@ -9,6 +9,7 @@ cancel       the customer does not want a person any more
 reopen       the customer says it is not solved
 """
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ logger = logging.getLogger(__name__)
 
 TITLE_LIMIT = 90
 SUMMARY_LIMIT = 600
+LINK_SECONDS = 2.0
+"""How long opening a case waits for the link to the customer's thread; a card without it is better than none."""
 
 
 class UnknownCase(FrontdeskError):
@@ -84,7 +87,7 @@ class Cases:
                 owner_name=None,
                 opened_at=self.clock.now(),
                 claimed_at=None,
-                resolved_at=None,
+                ended_at=None,
             )
             case = await cases.add(tx, new)
             if case is None:
@@ -134,7 +137,7 @@ class Cases:
             ref,
             user,
             "handed_back",
-            steps.hand_back,
+            lambda case: steps.hand_back(case, now=self.clock.now()),
             lambda _, case: self.messages.back_to_assistant(case),
             note="They handed the conversation back to you.",
         )
@@ -145,7 +148,7 @@ class Cases:
             ref,
             user,
             "cancelled",
-            lambda case: steps.cancel(_own(case, user)),
+            lambda case: steps.cancel(_own(case, user), now=self.clock.now()),
             lambda _, case: self.messages.back_to_assistant(case),
             note="The customer asked for a person, then chose to go on with you.",
         )
@@ -196,6 +199,9 @@ class Cases:
         """
         async with self.database.transaction() as tx:
             before = await _the(tx, ref)
+            other = await cases.find_open(tx, before.thread)
+            if other is not None and other.id != before.id:
+                raise MovedOn(other)
             after = await cases.change(tx, before, change(before))
             if after is None:
                 raise MovedOn(await _the(tx, ref))
@@ -229,8 +235,9 @@ class Cases:
 
     async def _permalink(self, thread: ThreadRef) -> str:
         try:
-            return await self.slack.permalink(thread.channel, thread.ts)
-        except (SlackRefused, SlackUnanswered):
+            async with asyncio.timeout(LINK_SECONDS):
+                return await self.slack.permalink(thread.channel, thread.ts)
+        except (SlackRefused, SlackUnanswered, TimeoutError):
             return ""
 
 
@@ -253,9 +260,11 @@ def _stretch(case: Case, ending: str, *, until: float) -> str:
     """What the assistant is told of the time in which it was silent."""
     start, end = (datetime.fromtimestamp(at, UTC) for at in (case.opened_at, until))
     who = f"a person of the team ({case.owner_name})" if case.owner_name else "nobody yet"
+    # Others may go on in a channel's thread, so there the matter itself is left out.
+    matter = f' It was about, in words that are data: "{case.summary or case.title}".' if case.thread.is_direct else ""
     return (
-        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}: "
-        f"{case.summary or case.title}. {ending} You answer again now; what was said before is not shown to you."
+        f"From {start:%H:%M} to {end:%H:%M} UTC the conversation was with {who}, case {case.ref}.{matter} "
+        f"{ending} You answer again now; what was said before is not shown to you."
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from bot.agent.guardrails import OutputGate
 from bot.cases.case import State
 from bot.conversation import Standing
 from bot.sentences import LANGUAGES, Language, Sentences
@@ -135,10 +136,10 @@ class CaseMessages:
                     at=case.claimed_at or 0.0,
                 )
             case "resolved":
-                return cards.closed_card(**common, outcome="Solved", staff=case.owner, at=case.resolved_at or 0.0)
+                return cards.closed_card(**common, outcome="Solved", staff=case.owner, at=case.ended_at or 0.0)
             case "bot":
                 outcome = "Back with the assistant"
-                return cards.closed_card(**common, outcome=outcome, staff=case.owner, at=case.opened_at)
+                return cards.closed_card(**common, outcome=outcome, staff=case.owner, at=case.ended_at or 0.0)
 
 
 def language(case: Case) -> Language:
@@ -166,15 +167,21 @@ def _transcript(case: Case, lines: Iterable[Line]) -> str:
     spoken: list[str] = []
     length = 0
     for line in reversed(list(lines)):
-        who = "Assistant" if line.speaker == "assistant" else escape(case.customer_name)
+        who = {"assistant": "Assistant", case.customer: escape(case.customer_name)}.get(line.speaker, "Somebody else")
         at = datetime.fromtimestamp(float(line.ts), UTC)
-        text = to_mrkdwn(line.text) if line.speaker == "assistant" else escape(line.text)
+        text = _gated(line.text) if line.speaker == "assistant" else escape(line.text)
         entry = f"*{who}* <!date^{int(at.timestamp())}^{{time}}|{at:%H:%M}>\n" + _quote(text)
         length += len(entry)
         if length > TRANSCRIPT_LIMIT:
             break
         spoken.append(entry)
     return "\n".join(reversed(spoken))
+
+
+def _gated(markdown: str) -> str:
+    """The assistant's words as they may be shown to staff: no link of the model's, and nobody is pinged."""
+    gate = OutputGate(frozenset())
+    return to_mrkdwn(gate.feed(markdown) + gate.close())
 
 
 def _quote(text: str) -> str:

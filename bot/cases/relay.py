@@ -7,12 +7,10 @@ send            a held message goes out after "Claim and send"
 What was delivered bears an outbox tray; what Slack refused bears a warning and one line that says so.
 """
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.agent.guardrails import mask
 from bot.cases.case import MovedOn
 from bot.cases.cases import UnknownCase
 from bot.cases.messages import card_key, language
@@ -20,16 +18,14 @@ from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import Sentences
 from bot.slack import cards
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import SlackClient
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.store import cases, inbox, outbox
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.store.inbox import InboxItem
+from bot.store.inbox import InboxItem, words_of
 from bot.store.outbox import Outgoing
-
-logger = logging.getLogger(__name__)
 
 NOTE = "//"
 """What a note for the team begins with."""
@@ -51,7 +47,7 @@ class Relay:
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
-        words = f"*{escape(customer.name)}* (customer)\n{_quote(escape(mask(_words(item.body))))}"
+        words = f"*{escape(customer.name)}* (customer)\n{_quote(escape(item.words))}"
         rows = [
             Outgoing(
                 f"relay/{item.id}",
@@ -78,8 +74,13 @@ class Relay:
             return "held"
         if case.state != "human" or case.owner != item.author:
             return "note"
-        await self._queue(self._to_customer(case, item.ts, _words(item.body)))
+        await self._queue(self._to_customer(case, item.ts, item.words))
         return "relayed"
+
+    async def not_sent(self, item: InboxItem) -> None:
+        """Mark a staff message that could not be dealt with."""
+        mark = {"ts": item.ts, "name": NOT_DELIVERED}
+        await self._queue(Outgoing(f"relay/{self.agent_channel}/{item.ts}/failed", "react", self.agent_channel, mark))
 
     async def send(self, ref: str, user: str, ts: str) -> None:
         """Send the held message at `ts`. Raises MovedOn when the user does not own the case."""
@@ -87,7 +88,7 @@ class Relay:
         if case.state != "human" or case.owner != user:
             raise MovedOn(case)
         if body is not None:
-            await self._queue(self._to_customer(case, ts, _words(body)))
+            await self._queue(self._to_customer(case, ts, words_of(body)))
 
     def _to_customer(self, case: Case, ts: str, words: str) -> Outgoing:
         """The owner's words in the customer's thread, and the marks that tell staff how it went."""
@@ -113,14 +114,14 @@ class Relay:
         )
 
     async def _ask(self, case: Case, item: InboxItem) -> None:
-        """Nobody has claimed the case: ask, unseen by others, what to do with the message."""
+        """Nobody has claimed the case: ask, unseen by others, what to do with the message.
+
+        Raises what Slack raises, so that the row is tried again: staff would think that the message went out.
+        """
         card = cards.take_over_prompt(case=case.ref, ts=item.ts)
-        try:
-            await self.slack.ephemeral(
-                self.agent_channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
-            )
-        except (SlackRefused, SlackUnanswered):
-            logger.warning("a prompt was not delivered", extra={"case": case.ref, "user": item.author})
+        await self.slack.ephemeral(
+            self.agent_channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
+        )
 
     async def _case_of(self, channel: str, thread_ts: str) -> Case | None:
         async with self.database.transaction() as tx:
@@ -140,11 +141,6 @@ class Relay:
             for row in rows:
                 await outbox.add(tx, row, now=self.clock.now())
         self.outbox.wake()
-
-
-def _words(body: Mapping[str, Any]) -> str:
-    files = ", ".join(body.get("files", ()))
-    return f"{body['text']}\n[attached: {files}]".strip() if files else str(body["text"])
 
 
 def _quote(text: str) -> str:

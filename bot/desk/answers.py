@@ -6,12 +6,14 @@ Evidence         what a turn has found so far, and which pages its answer used
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Annotated
 
 from pydantic import Field
 
+from bot.agent.messages import Message, ToolResult
 from bot.agent.tools import Context, Tool, ToolOutput, tool
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
@@ -33,6 +35,8 @@ class Evidence:
 
     hits: dict[str, Hit] = field(default_factory=dict)
     """Every passage the model was given, by chunk id."""
+    known: frozenset[str] = frozenset()
+    """Figures (numbers, dates, amounts) of the conversation's earlier look-ups."""
     facts: bool = False
     """A tool other than the search has found something."""
     searched: bool | None = None
@@ -43,6 +47,10 @@ class Evidence:
     def found(self) -> bool:
         """True when an answer would rest on something."""
         return self.facts or bool(self.hits) or self.searched is True
+
+    def supports(self, answer: str) -> bool:
+        """Whether the answer rests on something: found now, or a figure that an earlier look-up brought."""
+        return self.found or bool(self.known & _figures(answer))
 
     def add(self, findings: Findings) -> None:
         """Take in what a search found, unless it is below the base's floor."""
@@ -57,6 +65,12 @@ class Evidence:
         if not used and not self.facts:
             used = list(self.hits.values())[:1]
         return list({hit.url or hit.title: hit for hit in reversed(used)}.values())[::-1][:SOURCES]
+
+
+def known_from(history: Iterable[Message]) -> frozenset[str]:
+    """The figures in the results of earlier look-ups."""
+    results = (message.content for message in history if isinstance(message, ToolResult) and message.ok)
+    return frozenset().union(*(_figures(content) for content in results))
 
 
 def passages_text(findings: Findings, *, today: date) -> str:
@@ -124,6 +138,11 @@ def _share(answer: str, hit: Hit) -> float:
     """The share of the answer's word triples that the passage holds; a shared subject alone gives none."""
     said = _triples(answer)
     return len(said & _triples(f"{hit.heading} {hit.text}")) / len(said) if said else 0.0
+
+
+def _figures(text: str) -> frozenset[str]:
+    """The words that hold a digit and are long enough to mean something."""
+    return frozenset(word.lower() for word in _WORD.findall(text) if len(word) >= 3 and any(c.isdigit() for c in word))
 
 
 def _triples(text: str) -> set[tuple[str, ...]]:

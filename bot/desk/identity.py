@@ -21,17 +21,19 @@ SHOP_SECONDS = 5.0
 class Identities:
     """Turns a message's author into a `Customer`."""
 
-    def __init__(self, slack: SlackClient, orders: OrderBackend | None, *, home_team: str) -> None:
+    def __init__(self, slack: SlackClient, orders: OrderBackend | None) -> None:
         self._slack = slack
         self._orders = orders
-        self._home_team = home_team
 
-    async def identify(self, user_id: str) -> Customer | None:
-        """The author, or None for bots and deactivated people, who are not answered."""
+    async def identify(self, user_id: str, *, with_shop: bool = True) -> Customer | None:
+        """The author, or None for bots and deactivated people, who are not answered.
+
+        Without `with_shop` the shop is not asked, as nothing of it is needed.
+        """
         user = await self._slack.user(user_id)
         if user.is_bot or user.deleted:
             return None
-        standing = self._standing(user)
+        standing = _standing(user)
         customer = Customer(
             team=user.team,
             user=user.id,
@@ -39,14 +41,9 @@ class Identities:
             locale=user.locale,
             standing=standing,
         )
-        if standing != "member" or self._orders is None or not user.email:
+        if not with_shop or standing != "member" or self._orders is None or not user.email:
             return customer
         return await self._with_shop(customer, user.email, self._orders)
-
-    def _standing(self, user: SlackUser) -> Standing:
-        if user.is_stranger or user.team != self._home_team:
-            return "stranger"
-        return "guest" if user.is_guest else "member"
 
     async def _with_shop(self, customer: Customer, email: str, orders: OrderBackend) -> Customer:
         try:
@@ -56,3 +53,9 @@ class Identities:
             logger.warning("the shop does not say who the customer is", extra={"user": customer.user})
             return replace(customer, shop_silent=True)
         return replace(customer, shop=shop)
+
+
+def _standing(user: SlackUser) -> Standing:
+    if user.is_stranger:
+        return "stranger"
+    return "guest" if user.is_guest else "member"

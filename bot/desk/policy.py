@@ -57,8 +57,9 @@ _SMALL_TALK_PATTERN = re.compile(rf"\W*(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)+", r
 _READ_LIMIT = 2_000
 """Characters of a message that the patterns read."""
 
-CLARIFYING_LIMIT = 400
+CLARIFYING_LIMIT = 300
 """Characters of a question back to the customer that needs no source."""
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 
 
 def asks_for_person(text: str) -> bool:
@@ -77,10 +78,16 @@ def is_small_talk(text: str) -> bool:
 
 
 def may_stand(answer: str, message: str, *, evidence: bool, searched_in_vain: bool = False) -> bool:
-    """Whether an answer may be shown: it rests on evidence, answers small talk, or only asks back.
+    """Whether an answer may be shown: it rests on evidence, answers small talk, or asks back and says nothing else.
 
     After a search in vain nothing is asked back: the customer is told that it was not found.
     """
     if evidence or is_small_talk(message):
         return True
-    return not searched_in_vain and answer.rstrip().endswith("?") and len(answer) <= CLARIFYING_LIMIT
+    return not searched_in_vain and len(answer) <= CLARIFYING_LIMIT and _only_asks(answer)
+
+
+def _only_asks(answer: str) -> bool:
+    """Every sentence is a question: a claim with a question behind it is a claim."""
+    sentences = _SENTENCE_END.split(answer.strip())
+    return all(sentence.endswith(("?", "？")) for sentence in sentences)

@@ -177,9 +177,7 @@ def _parsed(kind: type[_Answer], body: bytes) -> _Answer:
         return kind.model_validate_json(body)
     except ValidationError as error:
         fields = sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
-        logger.error(  # noqa: TRY400 - the exception would quote the shop's data
-            "the shop's answer breaks its contract", extra={"answer": kind.__name__, "fields": fields[:8]}
-        )
+        logger.error("the shop's answer breaks its contract", extra={"answer": kind.__name__, "fields": fields[:8]})
         raise ShopUnavailable("the shop's answer is not what its contract says") from None
 
 

@@ -13,6 +13,8 @@ deliver   queue one post and wait for its place
 import asyncio
 import logging
 from collections import defaultdict
+from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from bot.clock import Clock
@@ -26,22 +28,32 @@ logger = logging.getLogger(__name__)
 
 EVENT_TYPE = "frontdesk"
 """The metadata type that marks our posts; the payload's `o` is the row's key."""
-ATTEMPTS = 12
-"""Calls for one row before it counts as refused."""
 BACKOFF_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
-"""Waits after an unanswered call; the last repeats."""
+"""Waits after an unanswered call; the last repeats, for as long as it takes."""
+ALERT_AFTER = 5
+"""Unanswered calls of one row after which every further one is an error in the log."""
+REPAIR_SECONDS = 60.0
+"""Between two tries of a post that waits for somebody to repair something."""
+TOKEN_FAULTS = frozenset(
+    {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "missing_scope"}
+)
+CHANNEL_FAULTS = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action"})
 DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
-LOOK_BACK_SECONDS = 5.0
+LOOK_BACK_SECONDS = 600.0
 """Slack's clock may be behind ours by this much when a post is looked for."""
-ALREADY_DONE = frozenset({"already_reacted", "no_reaction"})
-"""Refusals that mean the wish is fulfilled."""
 
 
 class Outbox:
     """Sends the outbox's rows through one Slack client."""
 
-    def __init__(self, database: Database, slack: SlackClient, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, slack: SlackClient, clock: Clock, *, essential: frozenset[str] = frozenset()
+    ) -> None:
+        """`essential` are channels whose posts wait for repair instead of being given up."""
+        self.stuck: str | None = None
+        """What Slack refuses until somebody repairs it; None when nothing is."""
+        self._essential = essential
         self._database = database
         self._slack = slack
         self._clock = clock
@@ -94,7 +106,7 @@ class Outbox:
     async def _by_channel(self) -> dict[str, list[OutboxRow]]:
         try:
             async with self._database.transaction() as tx:
-                rows = await outbox.open_rows(tx)
+                rows = await outbox.open_rows(tx, besides=self._busy)
         except StoreUnavailable:
             logger.warning("the database is away; the outbox waits")
             await self._clock.sleep(BACKOFF_SECONDS[1])
@@ -102,8 +114,7 @@ class Outbox:
             return {}
         waiting: dict[str, list[OutboxRow]] = defaultdict(list)
         for row in rows:
-            if row.channel not in self._busy:
-                waiting[row.channel].append(row)
+            waiting[row.channel].append(row)
         return waiting
 
     async def _send_all(self, channel: str, rows: list[OutboxRow]) -> None:
@@ -121,47 +132,61 @@ class Outbox:
             self.wake()
 
     async def _send(self, row: OutboxRow) -> None:
-        maybe_sent = row.state == "sending"
-        for attempt in range(ATTEMPTS):
+        """Send one row, however long Slack is away; it ends sent, or refused for good."""
+        maybe_sent, payload = row.state == "sending", row.payload
+        for attempt in count():
             try:
                 ts = await self._find(row) if maybe_sent else None
                 if ts is None:
                     async with self._database.transaction() as tx:
                         await outbox.mark_sending(tx, row.id)
                     maybe_sent = True
-                    ts = await self._call(row)
+                    ts = await self._call(row, payload)
             except SlackRefused as error:
-                if error.error not in ALREADY_DONE:
+                maybe_sent = False
+                if error.error == "invalid_blocks" and "blocks" in payload:
+                    logger.error("Slack refuses the blocks of a post; its text is sent", extra={"key": row.key})
+                    payload = {name: value for name, value in payload.items() if name != "blocks"}
+                elif self._is_reparable(row, error.error):
+                    self.stuck = f"{error.method}: {error.error}"
+                    logger.error("a post waits for repair", extra={"key": row.key, "slack": error.error})
+                    await self._clock.sleep(REPAIR_SECONDS)
+                else:
                     await self._fail(row, error.error)
                     return
-                ts = None
-            except SlackUnanswered:
-                await self._clock.sleep(BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS) - 1)])
-                continue
-            async with self._database.transaction() as tx:
-                await outbox.mark_sent(tx, row, ts, now=self._clock.now())
-            return
-        await self._fail(row, "unanswered")
+            except SlackUnanswered as failure:
+                maybe_sent = maybe_sent and failure.sent
+                if attempt >= ALERT_AFTER:
+                    logger.error("Slack does not take a post", extra={"key": row.key, "reason": failure.reason})
+                backoff = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS) - 1)]
+                await self._clock.sleep(max(backoff, min(failure.retry_after, REPAIR_SECONDS)))
+            else:
+                self.stuck = None
+                async with self._database.transaction() as tx:
+                    await outbox.mark_sent(tx, row, ts, now=self._clock.now())
+                return
+
+    def _is_reparable(self, row: OutboxRow, error: str) -> bool:
+        """Whether an operator can mend it: the app's token always, the agent channel because cases are told there."""
+        return error in TOKEN_FAULTS or (row.channel in self._essential and error in CHANNEL_FAULTS)
 
     async def _fail(self, row: OutboxRow, error: str) -> None:
         logger.error("a post was refused for good", extra={"key": row.key, "channel": row.channel, "slack": error})
         async with self._database.transaction() as tx:
             await outbox.mark_failed(tx, row, error, now=self._clock.now())
 
-    async def _call(self, row: OutboxRow) -> str | None:
+    async def _call(self, row: OutboxRow, payload: Mapping[str, Any]) -> str | None:
         """Make the row's call; the ts of a post, None for the rest."""
         parent = await self._parent_ts(row)
         match row.method:
             case "post":
                 metadata = {"event_type": EVENT_TYPE, "event_payload": {"o": row.key}}
                 thread_ts = parent or row.thread_ts
-                return await self._slack.post(row.channel, thread_ts=thread_ts, metadata=metadata, **row.payload)
+                return await self._slack.post(row.channel, thread_ts=thread_ts, metadata=metadata, **payload)
             case "update":
-                await self._slack.update(row.channel, _the(parent), **row.payload)
+                await self._slack.update(row.channel, _the(parent), **payload)
             case "react":
-                await self._slack.react(row.channel, parent or row.payload["ts"], row.payload["name"])
-            case "unreact":
-                await self._slack.unreact(row.channel, parent or row.payload["ts"], row.payload["name"])
+                await self._slack.react(row.channel, payload["ts"], payload["name"])
         return None
 
     async def _parent_ts(self, row: OutboxRow) -> str | None:
@@ -179,10 +204,14 @@ class Outbox:
             return None
         thread_ts = await self._parent_ts(row) or row.thread_ts
         oldest = row.created_at - LOOK_BACK_SECONDS
-        if thread_ts:
-            messages = await self._slack.replies(row.channel, thread_ts, oldest=oldest)
-        else:
-            messages = await self._slack.history(row.channel, oldest=oldest)
+        try:
+            if thread_ts:
+                messages = await self._slack.replies(row.channel, thread_ts, oldest=oldest)
+            else:
+                messages = await self._slack.history(row.channel, oldest=oldest)
+        except SlackRefused as error:
+            logger.warning("a post cannot be looked for", extra={"key": row.key, "slack": error.error})
+            return None
         return next((message["ts"] for message in messages if _mark(message) == row.key), None)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -40,7 +40,7 @@ class Case:
     owner_name: str | None
     opened_at: float
     claimed_at: float | None
-    resolved_at: float | None
+    ended_at: float | None
 
     @property
     def ref(self) -> str:
@@ -106,7 +106,7 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
             owner=changed.owner,
             owner_name=changed.owner_name,
             claimed_at=changed.claimed_at,
-            resolved_at=changed.resolved_at,
+            ended_at=changed.ended_at,
         )
         .returning(table)
     )
@@ -119,13 +119,6 @@ async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) ->
     table = schema.kase
     statement = select(table).where(table.c.state.in_(states)).order_by(table.c.opened_at.desc()).limit(limit)
     return [_case(row) for row in await tx.execute(statement)]
-
-
-async def count_by_state(tx: AsyncConnection) -> dict[str, int]:
-    """How many cases are in each state."""
-    table = schema.kase
-    rows = await tx.execute(select(table.c.state, func.count()).group_by(table.c.state))
-    return {row[0]: row[1] for row in rows}
 
 
 def _case(row: Row[Any]) -> Case:
@@ -147,5 +140,5 @@ def _case(row: Row[Any]) -> Case:
         owner_name=row.owner_name,
         opened_at=row.opened_at,
         claimed_at=row.claimed_at,
-        resolved_at=row.resolved_at,
+        ended_at=row.ended_at,
     )

@@ -16,6 +16,7 @@ from alembic.config import Config
 from alembic.util import CommandError
 from sqlalchemy import Connection, event
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool
 
@@ -45,15 +46,20 @@ class Database:
             if _is_unavailable(error):
                 raise StoreUnavailable(_short(error)) from error
             raise
+        except PoolTimeout:
+            raise StoreUnavailable("the connection was busy for too long") from None
 
     async def migrate(self) -> None:
         """Bring the schema up to date.
 
         Raises:
-            ConfigurationError: the database was made by a newer version.
+            ConfigurationError: the database was made by a newer version, is no database, or cannot be written.
         """
-        async with self._engine.begin() as connection:
-            await connection.run_sync(_upgrade)
+        try:
+            async with self._engine.begin() as connection:
+                await connection.run_sync(_upgrade)
+        except DBAPIError as error:
+            raise ConfigurationError([f"DATABASE_URL: the database cannot be used ({_short(error)})"]) from None
 
 
 @asynccontextmanager
@@ -63,13 +69,18 @@ async def open_database(url: str, *, read_only: bool = False) -> AsyncIterator[D
     if read_only and not await asyncio.to_thread(path.exists):
         raise ConfigurationError([f"no database at {path}: has Frontdesk run with this DATA_DIR?"])
     if not read_only:
-        await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        try:
+            await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError([f"DATABASE_URL: {path.parent} cannot be made ({error.strerror})"]) from None
     engine = create_async_engine(
         f"sqlite+aiosqlite:///file:{path}?mode=ro&uri=true" if read_only else url,
         poolclass=AsyncAdaptedQueuePool,
         pool_size=1,
         max_overflow=0,
         pool_timeout=30,
+        # An error's text would hold what customers wrote.
+        hide_parameters=True,
     )
     _prepare(engine, read_only=read_only)
     try:

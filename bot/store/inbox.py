@@ -50,6 +50,17 @@ class InboxItem:
     """1 on the first try; more after a crash or a failure."""
     received_at: float
 
+    @property
+    def words(self) -> str:
+        """The message's words, and the names of the files it brought."""
+        return words_of(self.body)
+
+
+def words_of(body: Mapping[str, Any]) -> str:
+    """What a stored body says to a reader."""
+    files = ", ".join(body.get("files", ()))
+    return f"{body['text']}\n[attached: {files}]".strip() if files else str(body["text"])
+
 
 async def add(tx: AsyncConnection, arrival: Arrival, *, now: float) -> int | None:
     """Store an arrival; its id, or None when it is already here or nobody here is spoken to."""
@@ -107,6 +118,12 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
         attempts=row.attempts,
         received_at=row.received_at,
     )
+
+
+async def uncount(tx: AsyncConnection, item_id: int) -> None:
+    """Take an attempt back that failed for want of somebody else's answer."""
+    table = schema.inbox
+    await tx.execute(update(table).where(table.c.id == item_id).values(attempts=table.c.attempts - 1))
 
 
 async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, reason: str = "", now: float) -> None:

@@ -1,6 +1,6 @@
 """The outbox's rows: what Slack must be told, each under a deterministic key, in order."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.store import schema
 from bot.store.statements import insert_new
 
-Method = Literal["post", "update", "react", "unreact"]
+Method = Literal["post", "update", "react"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Outgoing:
     """The call's own arguments: `text`, `blocks`, `username`, `name` …"""
     thread_ts: str | None = None
     parent: str | None = None
-    """The key of another row whose message this one belongs to: a post replies under it, an update or a
-    reaction changes it. This row waits until that one is sent."""
+    """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an
+    update changes it. When that one was refused for good, so is this one."""
     case_id: int | None = None
     source: tuple[str, str] | None = None
     """The (channel, ts) of the message this one mirrors."""
@@ -49,9 +49,7 @@ class OutboxRow:
     payload: Mapping[str, Any]
     state: str
     ts: str | None
-    attempts: int
     created_at: float
-    source: tuple[str, str] | None
     case_id: int | None
     when_sent: tuple[Outgoing, ...]
     when_failed: tuple[Outgoing, ...]
@@ -83,10 +81,15 @@ async def add(tx: AsyncConnection, outgoing: Outgoing, *, now: float) -> None:
     )
 
 
-async def open_rows(tx: AsyncConnection, *, limit: int = 500) -> list[OutboxRow]:
-    """Every row that is not sent, failed or dropped, in order."""
+async def open_rows(tx: AsyncConnection, *, besides: Collection[str] = (), limit: int = 500) -> list[OutboxRow]:
+    """The first rows that are neither sent nor failed, in order; those of the channels `besides` are left out."""
     table = schema.outbox
-    statement = select(table).where(table.c.state.in_(("pending", "sending"))).order_by(table.c.id).limit(limit)
+    statement = (
+        select(table)
+        .where(table.c.state.in_(("pending", "sending")), table.c.channel.not_in(besides))
+        .order_by(table.c.id)
+        .limit(limit)
+    )
     return [_row(row) for row in await tx.execute(statement)]
 
 
@@ -128,7 +131,6 @@ async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: f
 
 
 def _row(row: Row[Any]) -> OutboxRow:
-    source = (row.source_channel, row.source_ts) if row.source_channel else None
     return OutboxRow(
         id=row.id,
         key=row.key,
@@ -139,9 +141,7 @@ def _row(row: Row[Any]) -> OutboxRow:
         payload=row.payload,
         state=row.state,
         ts=row.ts,
-        attempts=row.attempts,
         created_at=row.created_at,
-        source=source,
         case_id=row.case_id,
         when_sent=tuple(_outgoing(one) for one in row.afterwards["sent"]),
         when_failed=tuple(_outgoing(one) for one in row.afterwards["failed"]),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
@@ -11,19 +11,12 @@ from bot.store.statements import insert_new
 
 
 async def rate(tx: AsyncConnection, subject: str, person: str, value: str, *, now: float) -> None:
-    """Keep a person's verdict on `turn/7` or `case/12`; a later press replaces it."""
+    """Keep a person's verdict on `turn/7` or `case/FD-1012`; a later press replaces it."""
     table = schema.feedback
     values = {"subject": subject, "person": person, "value": value, "given_at": now}
     if await insert_new(tx, table, values) is None:
         statement = table.update().where(table.c.subject == subject, table.c.person == person)
         await tx.execute(statement.values(value=value, given_at=now))
-
-
-async def ratings(tx: AsyncConnection) -> dict[str, int]:
-    """How often each verdict was given."""
-    table = schema.feedback
-    rows = await tx.execute(select(table.c.value, func.count()).group_by(table.c.value))
-    return {row[0]: row[1] for row in rows}
 
 
 async def note(

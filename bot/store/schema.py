@@ -7,7 +7,7 @@ turn      one answer to one inbox row: its transcript, its ending, its cost. A p
 journal   the finished steps of a turn that is still running, so that a restart repeats none of them
 kase      a case: a person takes over (the table is `case_`, since CASE is a word of SQL)
 outbox    every post that must not be lost, with a deterministic key
-feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case
+feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
 audit     who did what; append-only
 
 Times are seconds since 1970 (float, UTC).
@@ -127,7 +127,7 @@ kase = Table(
     Column("owner_name", String(120)),
     Column("opened_at", Float, nullable=False),
     Column("claimed_at", Float),
-    Column("resolved_at", Float),
+    Column("ended_at", Float),
     Index(
         "uq_case_open_thread",
         "thread",
@@ -161,7 +161,6 @@ outbox = Table(
     Column("sent_at", Float),
     Index("ix_outbox_state", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),
-    Index("ix_outbox_source", "source_channel", "source_ts"),
 )
 
 feedback = Table(

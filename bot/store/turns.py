@@ -69,6 +69,23 @@ class PastTurn:
     messages: list[dict[str, Any]]
 
 
+async def ended(tx: AsyncConnection, turn: int, thread: ThreadRef) -> str | None:
+    """How the turn has ended; None while it has not."""
+    table = schema.turn
+    statement = select(table.c.ended).where(table.c.id == turn, table.c.thread == thread.key)
+    return (await tx.execute(statement)).scalar_one_or_none()
+
+
+async def customer_of(tx: AsyncConnection, turn: int) -> str | None:
+    """Whose question the turn answered; None when there is no such turn."""
+    return (await tx.execute(select(schema.turn.c.customer).where(schema.turn.c.id == turn))).scalars().first()
+
+
+async def forget(tx: AsyncConnection, turn: int) -> None:
+    """Drop the journal of a turn that will not go on."""
+    await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))
+
+
 async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, latest: int = 30) -> list[PastTurn]:
     """The episode's `latest` turns, oldest first."""
     table = schema.turn

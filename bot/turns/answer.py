@@ -1,6 +1,6 @@
 """The answer to one question: search, run the agent, stream, and end as the outcome demands.
 
-answer        everything up to the agent's outcome
+answer        wait for a place, then everything up to the agent's outcome
   _conclude   which of the endings it is
     _deliver  the answer, its sources, the buttons under it
     _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
@@ -10,6 +10,8 @@ answer        everything up to the agent's outcome
   _keep       the transcript; the turn's journal is closed by it
 """
 
+import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,16 +21,16 @@ from datetime import UTC, datetime
 from bot.agent.agent import Team
 from bot.agent.guardrails import OutputGate
 from bot.agent.loop import Limits, Outcome, run
-from bot.agent.messages import AgentMessage, CustomerMessage, Message, to_json
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.model import Model
 from bot.cases.cases import Cases
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.desk import policy
-from bot.desk.answers import Evidence, TurnContext, passages_text
+from bot.desk.answers import Evidence, TurnContext, known_from, passages_text
 from bot.sentences import Language, Sentences
 from bot.slack import cards
-from bot.slack.client import Block, Identity, SlackClient
+from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.slack.stream import StreamWriter, open_stream
 from bot.store import threads, turns
@@ -42,6 +44,13 @@ from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
 logger = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 30.0
+"""What an answer may take beyond the agent's own limit: searching, ending the stream, storing."""
+STATUS_SECONDS = 2.0
+"""How long the status line may take."""
+WITHHELD = "[Not repeated here: it held one customer's order data.]"
+"""What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +105,31 @@ class Answers:
     limits: Limits
     link_hosts: frozenset[str]
     cases: Cases
+    places: asyncio.Semaphore
+    """Answers at the same time; others wait here."""
 
     async def answer(self, question: Question) -> str:
         """Answer in the thread; how it ended, in one stable word."""
+        async with self.places, asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
+            return await self._answer(question)
+
+    async def close_leftover(self, item: InboxItem) -> None:
+        """End what an earlier attempt at this row left half open, when no answer will take its place."""
+        if item.attempts == 1:
+            return
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+        for ts in (await journal.recall("stream") or {}).get("opened", ()):
+            try:
+                await self.slack.stop_stream(item.thread.channel, ts)
+            except (SlackRefused, SlackUnanswered) as error:
+                logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
+        async with self.database.transaction() as tx:
+            await turns.forget(tx, item.id)
+
+    async def _answer(self, question: Question) -> str:
         thread = question.item.thread
-        await self.slack.status(thread.channel, thread.ts, self.sentences.say(question.language, "status_looking"))
-        findings = await self._search(question)
-        evidence = Evidence()
+        _, findings = await asyncio.gather(self._show_status(question), self._search(question))
+        evidence = Evidence(known=known_from(question.history))
         evidence.add(findings)
         journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
         async with self._stream(question, thread, journal, "stream") as writer:
@@ -121,6 +148,14 @@ class Answers:
             )
             return await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
 
+    async def _show_status(self, question: Question) -> None:
+        """The first sign of life; an extra that must not hold the answer up."""
+        thread = question.item.thread
+        words = self.sentences.say(question.language, "status_looking")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STATUS_SECONDS):
+                await self.slack.status(thread.channel, thread.ts, words)
+
     async def _search(self, question: Question) -> Findings:
         """What the pages say to the message; when nothing, to it and the one before, as "And how long?" needs."""
         findings = await self.knowledge.search(question.text)
@@ -133,12 +168,14 @@ class Answers:
         outcome, reply = answered.outcome, answered.reply
         if reply.writer.stopped:
             return await self._keep(answered, "stopped")
+        if reply.wants_person:
+            return await self._failed(answered)
         if outcome.ended == "escalated":
             await reply.writer.finish()
             return await self._keep(answered, "escalated")
         if outcome.ended == "failed":
             return await self._failed(answered)
-        found, in_vain = reply.evidence.found, reply.evidence.searched is False
+        found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
         if reply.is_dead_end:
             return await self._say_shop_down(answered)
         if not policy.may_stand(outcome.text, answered.question.text, evidence=found, searched_in_vain=in_vain):
@@ -210,10 +247,13 @@ class Answers:
     ) -> str:
         """Store the turn; in `thread` when it is not the question's, `instead` in place of what the agent wrote."""
         question, outcome = answered.question, answered.outcome
+        place = thread or question.item.thread
+        if instead is None and not place.is_direct and _holds_private(outcome.messages):
+            instead = WITHHELD
         said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
         record = TurnRecord(
             id=question.item.id,
-            thread=thread or question.item.thread,
+            thread=place,
             episode=0 if thread else question.episode,
             ts=question.item.ts,
             customer=question.customer.user,
@@ -264,3 +304,7 @@ class Answers:
             key=f"turn/{question.item.id}/{name}",
         ) as writer:
             yield writer
+
+
+def _holds_private(messages: Sequence[Message]) -> bool:
+    return any(isinstance(message, ToolResult) and message.private for message in messages)

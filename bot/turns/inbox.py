@@ -69,6 +69,11 @@ class Inbox:
         try:
             ids = await self._store([arrival for arrival, _ in group])
         except Exception as error:
+            if len(group) > 1 and not isinstance(error, StoreUnavailable):
+                # One of them cannot be stored; the others must not suffer for it, at every redelivery again.
+                for one in group:
+                    await self._write([one])
+                return
             logger.exception("arrivals not stored", extra={"count": len(group)})
             refusal = error if isinstance(error, StoreUnavailable) else StoreUnavailable("the inbox failed")
             for _, stored in group:

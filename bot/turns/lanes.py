@@ -11,6 +11,7 @@ from collections import deque
 
 from bot.clock import Clock
 from bot.errors import StoreUnavailable
+from bot.slack.client import SlackUnanswered
 from bot.store import inbox
 from bot.store.database import Database
 from bot.turns.engine import TakeTurn
@@ -54,7 +55,7 @@ class Lanes:
         return len(rows)
 
     async def drain(self, seconds: float) -> None:
-        """Take nothing new, wait up to `seconds` for what runs, cancel the rest."""
+        """Begin nothing, wait up to `seconds` for what runs, cancel the rest."""
         self._closing = True
         for lane in self._lanes.values():
             lane.clear()
@@ -82,14 +83,14 @@ class Lanes:
         while True:
             try:
                 async with self._places:
+                    if self._closing:
+                        return
                     await self._take_turn(item_id)
-            except StoreUnavailable:
-                logger.warning("the database is away; the turn waits", extra={"turn": item_id})
+            except (StoreUnavailable, SlackUnanswered) as error:
+                logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
             except Exception:
                 logger.exception("the turn failed", extra={"turn": item_id})
             else:
-                return
-            if self._closing:
                 return
             await self._clock.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
             failures += 1

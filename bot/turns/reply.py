@@ -24,6 +24,8 @@ class Reply:
     """True: only the customer reads the thread."""
     private: bool = False
     """True as soon as what follows is for the customer's eyes only."""
+    wants_person: bool = False
+    """True when the agent called a person and the call itself failed."""
     shown: bool = False
     """True when some text of the answer has been written to the stream."""
     _held: list[str] = field(default_factory=list)
@@ -66,7 +68,9 @@ class Reply:
             self.release()
 
     def _finished(self, event: ToolFinished) -> None:
-        if event.name == SEARCH:
+        if event.name == ESCALATE:
+            self.wants_person = self.wants_person or event.broke
+        elif event.name == SEARCH:
             self.evidence.searched = self.evidence.searched or event.ok
         elif event.broke:
             self._broke = True

@@ -2,7 +2,6 @@
 
 take               count the attempt, do the work, close the row
   _customer_wrote  a person is on it: relay · the words ask for a person: a case · else an answer
-  _pressed         a customer's button
   _give_up         the row failed three times: a case, so that nobody waits for an answer that never comes
 """
 
@@ -12,30 +11,32 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.agent.messages import Message, SystemNote, from_json
-from bot.cases.case import MovedOn
-from bot.cases.cases import Cases, UnknownCase
+from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.identity import Identities
-from bot.sentences import Sentences
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.sentences import Language, Sentences
+from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
-from bot.store import inbox, threads, turns
+from bot.store import inbox, outbox, threads, turns
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem
+from bot.store.outbox import Outgoing
 from bot.store.threads import ThreadState
 from bot.store.turns import PastTurn
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers, Question
+from bot.turns.presses import Presses
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 """Tries at one row, crashes included."""
-SETTLE_SECONDS = 30.0
-"""What a turn may take beyond its answer: reading, finishing the stream, storing."""
+SETTLE_SECONDS = 60.0
+"""What a turn may take beside the answer itself."""
 
 Ending = tuple[FinishedState, str]
 """How a row is closed, and why in one stable word."""
@@ -46,44 +47,57 @@ class Turns:
     """Takes turns; the parts are put together in `bot.app`."""
 
     database: Database
-    slack: SlackClient
+    outbox: Outbox
     clock: Clock
     sentences: Sentences
     identities: Identities
     answers: Answers
     cases: Cases
     relay: Relay
+    presses: Presses
     metrics: Metrics
 
     async def take(self, item_id: int) -> None:
-        """Work on one inbox row until it is closed; does nothing when it is closed already."""
+        """Work on one inbox row until it is closed; does nothing when it is closed already.
+
+        Raises what Slack and the database raise while they are away; the attempt does not count then.
+        """
         async with self.database.transaction() as tx:
             item = await inbox.start(tx, item_id)
+            # A crash between the turn's end and the row's leaves a row whose answer was given.
+            ended = await turns.ended(tx, item.id, item.thread) if item else None
         if item is None:
             return
-        if item.attempts > ATTEMPTS:
-            state, reason = await self._give_up(item)
-        else:
-            async with asyncio.timeout(self.answers.limits.turn_seconds + SETTLE_SECONDS):
-                state, reason = await self._work(item)
+        ending: Ending = ("done", ended) if ended else await self._attempt(item)
+        state, reason = ending
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
 
+    async def _attempt(self, item: InboxItem) -> Ending:
+        try:
+            if item.attempts > ATTEMPTS:
+                return await self._give_up(item)
+            return await self._work(item)
+        except SlackUnanswered:
+            async with self.database.transaction() as tx:
+                await inbox.uncount(tx, item.id)
+            raise
+
     async def _work(self, item: InboxItem) -> Ending:
-        match item.kind:
-            case "staff":
+        if item.kind == "message":
+            return await self._customer_wrote(item)
+        async with asyncio.timeout(SETTLE_SECONDS):
+            if item.kind == "staff":
                 return "done", await self.relay.from_staff(item)
-            case "press":
-                return await self._pressed(item)
-            case "message":
-                return await self._customer_wrote(item)
+            return "done", await self.presses.carry_out(item)
 
     async def _customer_wrote(self, item: InboxItem) -> Ending:
-        customer = await self.identities.identify(item.author)
-        text = _text_of(item)
-        if customer is None or not text:
-            return "dropped", "not_a_person" if customer is None else "empty"
+        async with asyncio.timeout(SETTLE_SECONDS):
+            customer = await self.identities.identify(item.author)
+        if customer is None:
+            return "dropped", "not_a_person"
+        text = item.words
         language = self.sentences.language_of(text, customer.locale)
         async with self.database.transaction() as tx:
             await threads.set_language(tx, item.thread, language)
@@ -91,61 +105,51 @@ class Turns:
             case = await case_rows.find_open(tx, item.thread)
             past = await turns.of_episode(tx, item.thread, state.episode)
         if item.body.get("masked"):
-            await self._tell_one(item, self.sentences.say(language, "masked"))
+            await self._say(item, "masked", language)
         if case is not None:
+            await self.answers.close_leftover(item)
             await self.relay.from_customer(case, item, customer)
             return "done", "relayed"
         if not item.body["text"]:
-            await self._tell_one(item, self.sentences.say(language, "file_unread"))
-            return "done", "file_unread"
+            await self._say(item, "file_unread" if item.body.get("files") else "greeting", language)
+            return "done", "no_words"
         if reason := _reason_for_person(text, past):
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
         question = Question(item, customer, language, text, state.agent, state.episode, _history(state, past))
         return "done", await self.answers.answer(question)
 
-    async def _tell_one(self, item: InboxItem, words: str) -> None:
-        """Say something that only the author needs to see; it may be lost without harm."""
-        try:
-            await self.slack.ephemeral(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
-        except (SlackRefused, SlackUnanswered):
-            logger.warning("a note to one person was not delivered", extra={"turn": item.id})
-
-    async def _pressed(self, item: InboxItem) -> Ending:
-        customer = await self.identities.identify(item.author)
-        if customer is None:
-            return "dropped", "not_a_person"
-        try:
-            match item.body["action"]:
-                case "esc.cancel":
-                    await self.cases.cancel(item.body["value"], customer.user)
-                case "case.reopen":
-                    await self.cases.reopen(item.body["value"], customer.user)
-                case _:
-                    await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
-        except MovedOn as error:
-            await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
-            return "done", "moved_on"
-        except UnknownCase:
-            return "dropped", "unknown_case"
-        return "done", "pressed"
+    async def _say(self, item: InboxItem, key: str, language: Language) -> None:
+        """Say one of our own sentences in the thread, once."""
+        post = Outgoing(
+            f"turn/{item.id}/{key}",
+            "post",
+            item.thread.channel,
+            {"text": self.sentences.say(language, key)},
+            thread_ts=item.thread.ts,
+        )
+        async with self.database.transaction() as tx:
+            await outbox.add(tx, post, now=self.clock.now())
+        self.outbox.wake()
 
     async def _give_up(self, item: InboxItem) -> Ending:
+        """Close a row that failed too often, with a person instead of an answer."""
         logger.error("a row failed too often and is closed", extra={"turn": item.id, "kind": item.kind})
         if item.kind == "staff":
+            await self.relay.not_sent(item)
             return "dead", "failed"
-        nobody = Customer(item.author_team, item.author, name=item.author, locale="", standing="stranger")
-        try:
-            await self.cases.open(item.thread, nobody, reason="technical", priority="high")
-        except Exception:
-            logger.exception("not even a case could be opened", extra={"turn": item.id})
+        await self.answers.close_leftover(item)
+        await self.cases.open(item.thread, await self._somebody(item), reason="technical", priority="high")
         return "dead", "failed"
 
-
-def _text_of(item: InboxItem) -> str:
-    """The message's words, and the names of the files it brought."""
-    files = ", ".join(item.body.get("files", ()))
-    return f"{item.body['text']}\n[attached: {files}]".strip() if files else item.body["text"]
+    async def _somebody(self, item: InboxItem) -> Customer:
+        """The author as far as that can be known; asking may be what failed."""
+        try:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                known = await self.identities.identify(item.author, with_shop=False)
+        except (SlackRefused, TimeoutError):
+            known = None
+        return known or Customer(item.author_team, item.author, name=item.author, locale="", standing="member")
 
 
 Reason = Literal["asked_for_person", "sensitive", "no_answer"]

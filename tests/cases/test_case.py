@@ -32,7 +32,7 @@ def waiting() -> Case:
         owner_name=None,
         opened_at=100.0,
         claimed_at=None,
-        resolved_at=None,
+        ended_at=None,
     )
 
 
@@ -41,8 +41,8 @@ STEPS: dict[str, Callable[[Case], Case]] = {
     "claim by b": lambda case: steps.claim(case, "B", "Agent B", now=1.0),
     "take over by b": lambda case: steps.take_over(case, "B", "Agent B", now=2.0),
     "resolve": lambda case: steps.resolve(case, now=3.0),
-    "hand back": steps.hand_back,
-    "cancel": steps.cancel,
+    "hand back": lambda case: steps.hand_back(case, now=4.0),
+    "cancel": lambda case: steps.cancel(case, now=5.0),
     "reopen": steps.reopen,
 }
 
@@ -51,9 +51,9 @@ def test_a_case_is_claimed_resolved_and_reopened_for_anybody() -> None:
     claimed = STEPS["claim by a"](waiting())
     assert (claimed.state, claimed.owner) == ("human", "A")
     resolved = STEPS["resolve"](claimed)
-    assert (resolved.state, resolved.resolved_at) == ("resolved", 3.0)
+    assert (resolved.state, resolved.ended_at) == ("resolved", 3.0)
     reopened = STEPS["reopen"](resolved)
-    assert (reopened.state, reopened.owner, reopened.resolved_at) == ("waiting", None, None)
+    assert (reopened.state, reopened.owner, reopened.ended_at) == ("waiting", None, None)
 
 
 def test_a_claimed_case_is_not_claimed_again() -> None:
@@ -81,7 +81,7 @@ def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed
         assert case.state in (*OPEN_STATES, "resolved", "bot")
         assert (case.state == "waiting") <= (case.owner is None)
         assert (case.state in ("human", "resolved")) <= (case.owner is not None)
-        assert (case.state == "resolved") == (case.resolved_at is not None)
+        assert (case.state in OPEN_STATES) == (case.ended_at is None)
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,30 @@ async def test_nobody_elses_case_is_cancelled(cases: Cases) -> None:
     assert (await cases.find(case.ref)).state == "waiting"
 
 
+async def test_a_solved_case_is_not_reopened_beside_another(cases: Cases) -> None:
+    first = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    await cases.claim(first.ref, "U0AGENTA")
+    await cases.resolve(first.ref, "U0AGENTA")
+    second = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    with pytest.raises(MovedOn) as told:
+        await cases.reopen(first.ref, "U0CUSTOMERA")
+    assert told.value.case.ref == second.ref
+
+
+async def test_what_a_channel_reads_on_after_a_case_says_nothing_of_the_matter(
+    cases: Cases, database: Database
+) -> None:
+    channel = ThreadRef(TEAM, "C0SUPPORT", "5.1")
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("5.1", channel="C0SUPPORT"), now=1.0)
+    case = await cases.open(channel, CUSTOMER, reason="upset", priority="high", summary="Order ORD-12345 is late")
+    await cases.hand_back(case.ref, "U0AGENTA")
+    async with database.transaction() as tx:
+        state = await threads.find_thread(tx, channel)
+    assert state is not None
+    assert "ORD-12345" not in state.note
+
+
 @pytest.mark.parametrize("ref", ["FD-9999", "FD-0", "nonsense", "FD-99999999999999999999"])
 async def test_a_case_that_is_not_there_is_said_so(cases: Cases, ref: str) -> None:
     with pytest.raises(UnknownCase):

@@ -88,6 +88,11 @@ def test_a_question_back_needs_no_evidence() -> None:
     assert policy.may_stand("Which order do you mean?", "It is broken", evidence=False)
 
 
+def test_a_claim_with_a_question_behind_it_is_a_claim() -> None:
+    claim = "Your refund of 500 EUR arrives tomorrow. Is there anything else?"
+    assert not policy.may_stand(claim, "Where is my money?", evidence=False)
+
+
 def test_after_a_search_in_vain_nothing_is_asked_back() -> None:
     back = "I could not find it. Shall I call somebody?"
     assert not policy.may_stand(back, "How hot is the sun?", evidence=False, searched_in_vain=True)

@@ -32,8 +32,10 @@ async def slack() -> AsyncIterator[LocalSlack]:
 
 
 @asynccontextmanager
-async def sending(database: Database, slack: LocalSlack) -> AsyncIterator[Outbox]:
-    outbox = Outbox(database, slack.client, Clock(now=0.0))
+async def sending(
+    database: Database, slack: LocalSlack, *, essential: frozenset[str] = frozenset()
+) -> AsyncIterator[Outbox]:
+    outbox = Outbox(database, slack.client, Clock(now=0.0), essential=essential)
     task = asyncio.create_task(outbox.run())
     try:
         yield outbox
@@ -121,6 +123,34 @@ async def test_a_delivery_queues_what_follows_once(database: Database, slack: Lo
     await send_all(database, slack, post("p", "relayed", when_sent=(mark,)))
     reactions = slack.workspace.messages[AGENTS][root]["reactions"]
     assert [reaction["name"] for reaction in reactions] == ["outbox_tray"]
+
+
+async def test_a_slack_that_is_away_for_long_loses_nothing(database: Database, slack: LocalSlack) -> None:
+    await slack.breaks(method="chat.postMessage", do="503", count=20)
+    await send_all(database, slack, post("p", "once"))
+    assert slack.texts(SUPPORT) == ["once"]
+
+
+async def test_what_the_agent_channel_refuses_waits_for_repair(database: Database, slack: LocalSlack) -> None:
+    await slack.breaks(method="chat.postMessage", do="not_in_channel", count=2)
+    await queue(database, post("card", "card", AGENTS), post("opener", "opener", AGENTS, parent="card"))
+    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+        assert await outbox.flush(10_000)
+        assert outbox.stuck is None
+    assert slack.texts(AGENTS) == ["card", "opener"]
+
+
+async def test_blocks_that_slack_refuses_leave_the_text(database: Database, slack: LocalSlack) -> None:
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": ""}}]
+    await send_all(database, slack, Outgoing("p", "post", SUPPORT, {"text": "plain", "blocks": blocks}))
+    assert slack.texts(SUPPORT) == ["plain"]
+
+
+async def test_a_busy_channel_with_very_many_rows_starves_no_other(database: Database, slack: LocalSlack) -> None:
+    await queue(database, *(post(f"p{number}", "x") for number in range(600)), post("q", "other", AGENTS))
+    async with database.transaction() as tx:
+        found = await rows.open_rows(tx, besides={SUPPORT})
+    assert [row.key for row in found] == ["q"]
 
 
 async def test_a_child_of_a_post_that_failed_fails_too(database: Database, slack: LocalSlack) -> None:

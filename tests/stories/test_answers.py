@@ -121,12 +121,49 @@ async def test_two_quick_messages_in_a_thread_are_answered_in_order(world: World
 
 
 async def test_a_card_number_is_hidden_and_the_customer_is_told(world: World) -> None:
-    await world.customer.says("I paid with 4111 1111 1111 1111, when is the money back?")
-    told = await world.until(
-        lambda state: next((each for each in state["ephemerals"] if "card number" in each["text"]), None), what="a word"
-    )
-    assert told["user"] == world.customer.user
+    asked = await world.customer.says("I paid with 4111 1111 1111 1111, when is the money back?")
+    await world.customer.reads(asked, having=lambda seen: "card number" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "card number" not in seen.text)
     assert "1111 1111" not in str((await world.model_requests())[-1])
+
+
+async def test_a_mention_without_words_is_greeted(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK>", to="C0SUPPORT")
+    assert "support assistant" in (await world.customer.reads(asked)).text
+
+
+async def test_others_in_a_channels_thread_learn_nothing_of_a_private_answer(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK> where is my order ORD-12345?", to="C0SUPPORT")
+    await world.customer.reads(asked, having=lambda seen: "direct message" in seen.text)
+    curious = await world.other_customer.says("What was the tracking number again?", to=asked)
+    await world.other_customer.reads(asked, after=curious.ts)
+    assert "1Z999" not in str((await world.model_requests())[-1])
+
+
+async def test_an_answer_stopped_half_way_leaves_no_order_data_in_the_channels_history(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK> where are ORD-12345 and ORD-67890?", to="C0SUPPORT")
+    await world.until(
+        lambda state: next(
+            (m for m in state["messages"]["C0SUPPORT"] if m.get("streaming_state") == "in_progress"), None
+        ),
+        what="a stream to stop",
+        channel="C0SUPPORT",
+    )
+    await world.act("stop", {"user": world.customer.user, "channel": "C0SUPPORT", "thread_ts": asked.ts})
+    curious = await world.other_customer.says("What does standard shipping cost?", to=asked)
+    await world.other_customer.reads(asked, after=curious.ts)
+    assert "1Z999" not in str((await world.model_requests())[-1])
+
+
+async def test_the_person_button_under_an_answer_is_the_askers(world: World) -> None:
+    asked = await world.customer.says("<@U0FRONTDESK> which payment methods do you take?", to="C0SUPPORT")
+    answer = await world.customer.reads(asked, having=lambda seen: "esc.customer" in seen.buttons)
+    await world.other_customer.presses(answer, "esc.customer")
+    told = await world.until(
+        lambda state: next((each for each in state["ephemerals"] if "for the person who asked" in each["text"]), None),
+        what="a refusal",
+    )
+    assert told["user"] == world.other_customer.user
 
 
 async def test_who_opens_the_conversation_sees_what_can_be_asked(world: World) -> None:

@@ -141,6 +141,38 @@ async def test_a_reply_to_an_unclaimed_case_is_held_until_somebody_claims(world:
     assert "Agent A" in reply.text
 
 
+async def test_a_held_reply_goes_out_also_when_the_case_was_claimed_on_the_card(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.says("One moment, please.", to=in_thread_of(card))
+    prompt = await world.until(
+        lambda state: next((each for each in state["ephemerals"] if f"{ref}/" in str(each)), None), what="the prompt"
+    )
+    await world.staff.presses(card, "case.claim")
+    await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
+    seen = Seen(prompt["channel"], prompt["ts"], prompt.get("thread_ts", ""), "", prompt)
+    await world.staff.presses(seen, "relay.claim_send")
+    reply = await world.customer.reads(asked, having=lambda seen: "One moment, please." in seen.text)
+    assert "Agent A" in reply.text
+
+
+async def test_a_reply_before_resolve_is_delivered_before_it(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
+    claimed = await world.until(
+        lambda state: next(
+            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
+        ),
+        what="the claimed card",
+        channel="C0AGENTS",
+    )
+    await world.staff.says("All settled.", to=in_thread_of(card))
+    await world.staff.presses(claimed, "case.resolve")
+    solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
+    reply = await world.customer.reads(asked, having=lambda seen: "All settled." in seen.text)
+    assert reply.ts < solved.ts
+
+
 async def test_a_customer_who_changes_their_mind_has_the_assistant_back(world: World) -> None:
     asked, card, ref = await open_case(world, world.customer)
     told = await world.customer.reads(asked, having=lambda seen: "esc.cancel" in seen.buttons)

@@ -140,6 +140,22 @@ async def test_a_second_product_on_the_same_data_is_refused(world: World) -> Non
     assert "another Frontdesk" in told
 
 
+async def test_a_port_that_is_taken_is_one_line(world: World, tmp_path: Path) -> None:
+    taken = world.ready["slack"]["url"].rpartition(":")[2]
+    status, told = await run_product(product_environment(world, tmp_path) | {"PORT": taken}, "serve")
+    assert status == 2
+    assert "PORT: cannot listen" in told
+    assert "Traceback" not in told
+
+
+async def test_a_database_that_is_none_is_one_line(world: World, tmp_path: Path) -> None:
+    (tmp_path / "frontdesk.db").write_bytes(b"this is no database, and long enough to be read as one" * 40)
+    status, told = await run_product(product_environment(world, tmp_path), "serve")
+    assert status == 2
+    assert "DATABASE_URL" in told
+    assert "Traceback" not in told
+
+
 async def test_check_tells_every_fault_at_once(world: World, tmp_path: Path) -> None:
     wrong = {"SHOP_URL": "http://127.0.0.1:9", "SHOP_TOKEN": "x", "OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}
     status, told = await run_product(product_environment(world, tmp_path) | wrong, "check")

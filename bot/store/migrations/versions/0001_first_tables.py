@@ -43,7 +43,7 @@ def upgrade() -> None:
         sa.Column("owner_name", sa.String(length=120), nullable=True),
         sa.Column("opened_at", sa.Float(), nullable=False),
         sa.Column("claimed_at", sa.Float(), nullable=True),
-        sa.Column("resolved_at", sa.Float(), nullable=True),
+        sa.Column("ended_at", sa.Float(), nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_case_")),
         sqlite_autoincrement=True,
     )
@@ -134,7 +134,6 @@ def upgrade() -> None:
         sa.UniqueConstraint("key", name=op.f("uq_outbox_key")),
     )
     op.create_index("ix_outbox_place", "outbox", ["channel", "ts"], unique=False)
-    op.create_index("ix_outbox_source", "outbox", ["source_channel", "source_ts"], unique=False)
     op.create_index("ix_outbox_state", "outbox", ["state", "id"], unique=False)
     op.create_table(
         "turn",
@@ -162,7 +161,6 @@ def downgrade() -> None:
     op.drop_index("ix_turn_thread", table_name="turn")
     op.drop_table("turn")
     op.drop_index("ix_outbox_state", table_name="outbox")
-    op.drop_index("ix_outbox_source", table_name="outbox")
     op.drop_index("ix_outbox_place", table_name="outbox")
     op.drop_table("outbox")
     op.drop_table("journal")

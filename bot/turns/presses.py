@@ -1,0 +1,104 @@
+"""What a press means: each button's step of a case, for customers and for staff."""
+
+import logging
+from dataclasses import dataclass
+
+from bot.cases.case import MovedOn
+from bot.cases.cases import Cases, UnknownCase
+from bot.cases.relay import Relay
+from bot.desk.identity import Identities
+from bot.sentences import Sentences
+from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.store import turns
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+
+logger = logging.getLogger(__name__)
+
+STAFF_PRESSES = frozenset({"case.claim", "case.takeover", "case.resolve", "case.handback", "relay.claim_send"})
+CUSTOMER_PRESSES = frozenset({"esc.customer", "esc.accept", "esc.cancel", "case.reopen"})
+
+
+@dataclass(frozen=True, slots=True)
+class Presses:
+    """Carries presses out; the parts are put together in `bot.app`."""
+
+    database: Database
+    slack: SlackClient
+    sentences: Sentences
+    identities: Identities
+    cases: Cases
+    relay: Relay
+
+    async def carry_out(self, item: InboxItem) -> str:
+        """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
+        try:
+            if item.body["action"] in STAFF_PRESSES:
+                return await self._staff(item, item.body["action"], item.body["value"])
+            return await self._customer(item, item.body["action"], item.body["value"])
+        except UnknownCase:
+            logger.warning("a press names no case of ours", extra={"user": item.author})
+            return "unknown_case"
+
+    async def _staff(self, item: InboxItem, action: str, value: str) -> str:
+        user = item.author
+        try:
+            match action:
+                case "case.claim":
+                    await self.cases.claim(value, user)
+                case "case.takeover":
+                    await self.cases.take_over(value, user)
+                case "case.resolve":
+                    await self.cases.resolve(value, user)
+                case "case.handback":
+                    await self.cases.hand_back(value, user)
+                case _:
+                    await self._claim_and_send(item, value)
+        except MovedOn as error:
+            await self.cases.tell_moved_on(error.case, user, action)
+            return "moved_on"
+        return "pressed"
+
+    async def _claim_and_send(self, item: InboxItem, value: str) -> None:
+        ref, _, ts = value.partition("/")
+        try:
+            await self.cases.claim(ref, item.author)
+        except MovedOn as error:
+            if (error.case.state, error.case.owner) != ("human", item.author):
+                raise
+        await self.relay.send(ref, item.author, ts)
+        await self.slack.respond(item.body["response_url"], text="Claimed, and on its way.", replace=True)
+
+    async def _customer(self, item: InboxItem, action: str, value: str) -> str:
+        customer = await self.identities.identify(item.author, with_shop=False)
+        if customer is None:
+            return "not_a_person"
+        try:
+            match action:
+                case "esc.cancel":
+                    await self.cases.cancel(value, customer.user)
+                case "case.reopen":
+                    await self.cases.reopen(value, customer.user)
+                case _ if not await self._is_theirs(value, customer.user):
+                    words = self.sentences.say(self.sentences.language_for(customer.locale), "not_yours")
+                    await self._tell_one(item, words)
+                    return "not_yours"
+                case _:
+                    await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
+        except MovedOn as error:
+            await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
+            return "moved_on"
+        return "pressed"
+
+    async def _is_theirs(self, turn: str, user: str) -> bool:
+        """Whether the answer under which the button stands was given to this person."""
+        if not (turn.isascii() and turn.isdigit()):
+            return False
+        async with self.database.transaction() as tx:
+            return await turns.customer_of(tx, int(turn)) in (user, None)
+
+    async def _tell_one(self, item: InboxItem, words: str) -> None:
+        try:
+            await self.slack.ephemeral(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
+        except (SlackRefused, SlackUnanswered):
+            logger.warning("a note to one person was not delivered", extra={"turn": item.id})

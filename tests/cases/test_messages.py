@@ -1,0 +1,43 @@
+"""What is said when a case changes."""
+
+from bot.cases.messages import CaseMessages
+from bot.sentences import load_sentences
+from bot.store.transcripts import Line
+from tests.cases.test_case import waiting
+
+MESSAGES = CaseMessages(load_sentences(), "C0AGENTS")
+
+
+def transcript(*lines: Line) -> str:
+    rows = MESSAGES.opened(waiting(), lines)
+    return next(str(row.payload["text"]) for row in rows if row.key.endswith("/transcript"))
+
+
+def test_a_transcript_pings_nobody_and_carries_no_link_of_the_models() -> None:
+    hostile = "Look: [click here](https://evil.example/?d=1) <!channel> <@U0AGENTA>"
+    told = transcript(Line("1.1", "assistant", hostile))
+    for dangerous in ("<https://evil", "<!channel>", "<@U0AGENTA>"):
+        assert dangerous not in told
+
+
+def test_a_transcript_says_whose_words_they_are() -> None:
+    told = transcript(
+        Line("1.1", "U0CUSTOMERA", "mine"), Line("1.2", "U0OTHER", "theirs"), Line("1.3", "assistant", "ours")
+    )
+    assert [line.split("*")[1] for line in told.splitlines() if line.startswith("*")] == [
+        "Customer A",
+        "Somebody else",
+        "Assistant",
+    ]
+
+
+def test_a_long_transcript_loses_its_oldest_lines() -> None:
+    told = transcript(*(Line(f"{number}.1", "U0CUSTOMERA", f"line {number} " + "x" * 500) for number in range(1, 20)))
+    assert "line 19" in told
+    assert "line 1 " not in told
+    assert len(told) <= 3_000
+
+
+def test_every_step_has_keys_of_its_own() -> None:
+    rows = MESSAGES.opened(waiting(), [])
+    assert len({row.key for row in rows}) == len(rows)

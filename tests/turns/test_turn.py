@@ -1,0 +1,70 @@
+"""Routing a row to what it needs, and closing it."""
+
+from typing import Any, cast
+
+from sqlalchemy import select
+
+from bot.conversation import ThreadRef
+from bot.store import inbox, schema, turns
+from bot.store.database import Database
+from bot.store.turns import TurnRecord
+from bot.telemetry import Metrics
+from bot.turns.turn import Turns
+from tests.doubles.clock import ManualClock
+from tests.turns.arrivals import TEAM, arrival
+
+
+class Untouched:
+    """Stands for a part that must not be used."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"{name} was used")
+
+
+def untouched_turns(database: Database) -> Turns:
+    nothing = cast(Any, Untouched())
+    return Turns(
+        database=database,
+        outbox=nothing,
+        clock=ManualClock(),
+        sentences=nothing,
+        identities=nothing,
+        answers=nothing,
+        cases=nothing,
+        relay=nothing,
+        presses=nothing,
+        metrics=Metrics(),
+    )
+
+
+async def test_a_row_whose_answer_was_given_before_a_crash_is_only_closed(database: Database) -> None:
+    thread = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
+    record = TurnRecord(
+        id=1,
+        thread=thread,
+        episode=0,
+        ts="1.1",
+        customer="U0CUSTOMERA",
+        agent="frontdesk",
+        ended="answered",
+        reason="",
+        messages=[],
+        sources=[],
+        confidence=1.0,
+        input_tokens=0,
+        output_tokens=0,
+    )
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("1.1"), now=1.0)
+        await turns.save(tx, record, now=2.0)
+    await untouched_turns(database).take(1)
+    async with database.transaction() as tx:
+        row = (await tx.execute(select(schema.inbox.c.state, schema.inbox.c.reason))).one()
+    assert tuple(row) == ("done", "answered")
+
+
+async def test_a_closed_row_is_left_alone(database: Database) -> None:
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("1.1"), now=1.0)
+        await inbox.finish(tx, 1, "dropped", reason="not_a_person", now=2.0)
+    await untouched_turns(database).take(1)
