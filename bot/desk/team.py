@@ -29,5 +29,10 @@ def build_team(
         tools += order_tools(orders)
     if shipping is not None:
         tools += shipping_tools(shipping)
-    instructions = (INSTRUCTIONS / "frontdesk.md").read_text("utf-8").replace("{shop}", shop_name)
-    return Team((Agent("frontdesk", instructions, tools),), entry="frontdesk")
+    looks_up = orders is not None or shipping is not None
+    instructions = _read("frontdesk.md").replace("{orders}", f"{_read('orders.md')}\n" if looks_up else "")
+    return Team((Agent("frontdesk", instructions.replace("{shop}", shop_name), tools),), entry="frontdesk")
+
+
+def _read(name: str) -> str:
+    return (INSTRUCTIONS / name).read_text("utf-8")

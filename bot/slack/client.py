@@ -35,6 +35,8 @@ Block = Mapping[str, Any]
 Chunk = Mapping[str, Any]
 """One piece of a stream: `markdown_text`, `task_update`, `plan_update` or `blocks`."""
 
+EVENT_TYPE = "frontdesk"
+"""The metadata type that marks our posts, so that one whose answer was lost can be found."""
 CALL_SECONDS = 10.0
 """How long one HTTP exchange may take."""
 PATIENCE_SECONDS = 60.0

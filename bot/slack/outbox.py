@@ -19,15 +19,13 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.errors import StoreUnavailable
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
 from bot.store import outbox
 from bot.store.database import Database
 from bot.store.outbox import OutboxRow, Outgoing
 
 logger = logging.getLogger(__name__)
 
-EVENT_TYPE = "frontdesk"
-"""The metadata type that marks our posts; the payload's `o` is the row's key."""
 BACKOFF_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
 """Waits after an unanswered call; the last repeats, for as long as it takes."""
 ALERT_AFTER = 5

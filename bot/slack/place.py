@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.slack.cards import plainer
-from bot.slack.client import Block, Chunk, Identity, SlackRefused, SlackUnanswered
+from bot.slack.client import EVENT_TYPE, Block, Chunk, Identity, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import best_cut, to_mrkdwn
 
 logger = logging.getLogger(__name__)
@@ -19,8 +19,6 @@ TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long"})
 """Refusals of a text that belongs into two messages."""
 BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_arguments", *TOO_LONG})
 """Refusals of a message with blocks after which plainer ones may pass."""
-EVENT_TYPE = "frontdesk"
-"""The type of our messages' metadata; the payload's `s` is the key of the answer's message."""
 TEXT_LIMIT = 3_000
 """Bytes of the text beside blocks; chat.update takes 4,000 characters."""
 

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bot.slack.client import SlackRefused
-from bot.slack.outbox import EVENT_TYPE, Outbox
+from bot.slack.client import EVENT_TYPE, SlackRefused
+from bot.slack.outbox import Outbox
 from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Outgoing

@@ -160,7 +160,7 @@ async def test_the_person_button_under_an_answer_is_the_askers(world: World) -> 
     answer = await world.customer.reads(asked, having=lambda seen: "esc.customer" in seen.buttons)
     await world.other_customer.presses(answer, "esc.customer")
     told = await world.until(
-        lambda state: next((each for each in state["ephemerals"] if "for the person who asked" in each["text"]), None),
+        lambda state: next((each for each in state["ephemerals"] if "orang yang bertanya" in each["text"]), None),
         what="a refusal",
     )
     assert told["user"] == world.other_customer.user
