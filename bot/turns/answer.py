@@ -115,8 +115,6 @@ class Answers:
 
     async def close_leftover(self, item: InboxItem) -> None:
         """End what an earlier attempt at this row left half open, when no answer will take its place."""
-        if item.attempts == 1:
-            return
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
         for ts in (await journal.recall("stream") or {}).get("opened", ()):
             try:
@@ -286,7 +284,11 @@ class Answers:
         self, question: Question, thread: ThreadRef, journal: TurnJournal, name: str
     ) -> AsyncIterator[StreamWriter]:
         """A stream in `thread`; after a crash it takes the place of what the earlier attempt left there."""
-        opened: list[str] = (await journal.recall(name) or {}).get("opened", [])
+        begun = await journal.recall(name)
+        opened: list[str] = begun["opened"] if begun else []
+        if begun is None:
+            # Said before anything is opened: whoever finds it knows that a stream may stand in the thread.
+            await journal.record(name, {"opened": opened})
 
         async def note(ts: str) -> None:
             opened.append(ts)
@@ -300,7 +302,7 @@ class Answers:
             team=question.item.author_team,
             gate=OutputGate(self.link_hosts),
             on_open=note,
-            adopt=None if question.item.attempts == 1 else tuple(opened),
+            adopt=None if begun is None else tuple(opened),
             key=f"turn/{question.item.id}/{name}",
         ) as writer:
             yield writer

@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 """Tries at one row, crashes included."""
+PATIENCE_SECONDS = 900.0
+"""For so long a Slack that does not answer costs a row no attempt."""
 SETTLE_SECONDS = 60.0
 """What a turn may take beside the answer itself."""
 
@@ -60,7 +62,7 @@ class Turns:
     async def take(self, item_id: int) -> None:
         """Work on one inbox row until it is closed; does nothing when it is closed already.
 
-        Raises what Slack and the database raise while they are away; the attempt does not count then.
+        Raises what Slack and the database raise while they are away; for a while the attempt does not count then.
         """
         async with self.database.transaction() as tx:
             item = await inbox.start(tx, item_id)
@@ -80,8 +82,9 @@ class Turns:
                 return await self._give_up(item)
             return await self._work(item)
         except SlackUnanswered:
-            async with self.database.transaction() as tx:
-                await inbox.uncount(tx, item.id)
+            if self.clock.now() - item.received_at < PATIENCE_SECONDS:
+                async with self.database.transaction() as tx:
+                    await inbox.uncount(tx, item.id)
             raise
 
     async def _work(self, item: InboxItem) -> Ending:

@@ -190,7 +190,17 @@ def _joined(elements: Iterator[Json]) -> list[Json]:
     for element in elements:
         if parts:
             parts.append({"type": "text", "text": "\n"})
-        parts += element["elements"]
+        parts += _listed(element) if element["type"] == "rich_text_list" else element["elements"]
+    return parts
+
+
+def _listed(listing: Json) -> list[Json]:
+    """A list as lines of text, for places that hold no list, as a quote."""
+    parts: list[Json] = []
+    for number, item in enumerate(listing["elements"], start=1 + listing.get("offset", 0)):
+        mark = f"{number}. " if listing["style"] == "ordered" else "• "
+        parts.append({"type": "text", "text": f"\n{mark}" if parts else mark})
+        parts += item["elements"]
     return parts
 
 

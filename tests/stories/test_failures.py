@@ -79,6 +79,18 @@ async def test_a_post_whose_answer_was_lost_is_not_posted_again(world: World) ->
     assert len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]) == 1
 
 
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
+@pytest.mark.parametrize("fault", ["lost", "drop", "500"])
+async def test_a_stream_call_that_fails_leaves_one_whole_answer(world: World, method: str, fault: str) -> None:
+    await world.breaks(method=method, do=fault, count=1)
+    asked = await world.customer.says(RETURNS)
+    answer = await world.customer.reads(asked, having=lambda seen: "30 days of delivery" in seen.text)
+    await world.customer.reads(await world.customer.says("Thanks!"))
+    in_thread = [seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]
+    assert [seen.ts for seen in in_thread] == [answer.ts]
+    await world.breaks(clear=True)
+
+
 async def test_a_shop_that_is_down_is_said_so(world: World) -> None:
     await world.shop_breaks(kind="error", times=20)
     asked = await world.customer.says("Where is my order ORD-12345?")

@@ -47,3 +47,9 @@ def test_markdown_becomes_mrkdwn(markdown: str, mrkdwn: str) -> None:
 def test_a_mention_in_markdown_is_a_mention() -> None:
     (section,) = from_markdown("ping <!channel>")["elements"]
     assert section["elements"][1] == {"type": "broadcast", "range": "channel"}
+
+
+def test_a_list_inside_a_quote_keeps_its_words() -> None:
+    quote = from_markdown("> 1. Sign in\n> 2. Press *Return*\n")["elements"][0]
+    assert quote["type"] == "rich_text_quote"
+    assert "".join(part["text"] for part in quote["elements"]) == "1. Sign in\n2. Press Return"
