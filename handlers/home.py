@@ -18,9 +18,9 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def suggest(event: dict[str, Any]) -> None:
         if event.get("tab") != "messages":
             return
-        user = await desk.slack.user(event["user"])
-        prompts = desk.sentences.prompts(desk.sentences.language_for(user.locale))
         try:
+            user = await desk.slack.user(event["user"])
+            prompts = desk.sentences.prompts(desk.sentences.language_for(user.locale))
             await desk.slack.suggest_prompts(event["channel"], None, prompts)
         except (SlackRefused, SlackUnanswered) as error:
             logger.info("no prompts were suggested", extra={"reason": str(error)})

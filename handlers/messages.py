@@ -20,6 +20,8 @@ from handlers.desk import Desk
 
 SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes that are somebody speaking."""
+RAW_LIMIT = 16_000
+"""Characters of one message that are looked at, before Slack hears "ok"."""
 TEXT_LIMIT = 12_000
 """Characters of one message that are kept."""
 
@@ -58,8 +60,9 @@ def read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> A
     is_staff = channel == agent_channel
     if is_staff and not event.get("thread_ts"):
         return None
-    text = clean(from_slack(event.get("text") or "", bot_user=me.user), limit=TEXT_LIMIT)
-    mentioned = event["type"] == "app_mention" or f"<@{me.user}" in (event.get("text") or "")
+    raw = (event.get("text") or "")[:RAW_LIMIT]
+    text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
+    mentioned = event["type"] == "app_mention" or f"<@{me.user}" in raw
     return Arrival(
         event_id=body["event_id"],
         kind="staff" if is_staff else "message",

@@ -127,15 +127,13 @@ class Builder:
         force = ("--force",) if request.force else ()
         process = await self._start((*request.arguments, *force))
         try:
-            async with asyncio.timeout(BUILD_SECONDS), asyncio.TaskGroup() as tasks:
-                complaint = tasks.create_task(_tail(_pipe(process.stderr)))
-                last = await _follow(_pipe(process.stdout), request.listeners)
-                await process.wait()
+            async with asyncio.timeout(BUILD_SECONDS):
+                last, complaint = await _listen(process, request.listeners)
         except TimeoutError:
             raise BuildFailed(f"The build took more than {BUILD_SECONDS / 60:.0f} minutes and was stopped.") from None
         finally:
             await _end(process)
-        return _outcome(last, process.returncode, complaint.result())
+        return _outcome(last, process.returncode, complaint)
 
     async def _start(self, arguments: Sequence[str]) -> asyncio.subprocess.Process:
         command = ("-P", "-m", "knowledge.build", "--root", str(self._root), *arguments, *self._recipe.arguments)
@@ -153,6 +151,17 @@ class Builder:
             cwd="/",
             env=environment,
         )
+
+
+async def _listen(process: asyncio.subprocess.Process, listeners: Sequence[Listen]) -> tuple[dict[str, Any], str]:
+    """The builder's last line and the end of its complaints, when it has ended."""
+    complaint = asyncio.create_task(_tail(_pipe(process.stderr)))
+    try:
+        last = await _follow(_pipe(process.stdout), listeners)
+        await process.wait()
+        return last, await complaint
+    finally:
+        complaint.cancel()
 
 
 def _from(source: Path) -> tuple[str, str]:

@@ -32,9 +32,16 @@ def clean(text: str, *, limit: int) -> str:
 
     Cut to `limit` characters, the last one an ellipsis. Joiners stay where they belong: in emoji, Persian, Hindi.
     """
-    readable = _COMMENT.sub(" ", _Sieve().feed(text))
+    readable = _without_comments(_Sieve().feed(text))
     readable = unicodedata.normalize("NFC", readable).strip()
     return readable if len(readable) <= limit else f"{readable[: limit - 1].rstrip()}…"
+
+
+def _without_comments(text: str) -> str:
+    """HTML comments removed. Only what stands before the last end of a comment is looked at: an opening without
+    one would be sought to the end of the text, again and again."""
+    end = text.rfind("-->") + 3
+    return text if end < 3 else _COMMENT.sub(" ", text[:end]) + text[end:]
 
 
 class _Sieve:

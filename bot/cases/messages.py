@@ -19,6 +19,8 @@ from bot.store.cases import Case
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import Line
 
+QUOTE_LIMIT = 600
+"""Characters of one line of the transcript."""
 TRANSCRIPT_LIMIT = 2_800
 """Characters of the transcript in the card's thread; what is older is left out first."""
 
@@ -181,9 +183,9 @@ def _transcript(case: Case, lines: Iterable[Line]) -> str:
 def _gated(markdown: str) -> str:
     """The assistant's words as they may be shown to staff: no link of the model's, and nobody is pinged."""
     gate = OutputGate(frozenset())
-    return to_mrkdwn(gate.feed(markdown) + gate.close())
+    return to_mrkdwn(gate.feed(markdown[:QUOTE_LIMIT]) + gate.close())
 
 
 def _quote(text: str) -> str:
-    shown = text if len(text) <= 600 else text[:600] + " …"
+    shown = text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + " …"
     return "\n".join(f">{line.removeprefix('&gt;').removeprefix('>').lstrip()}" for line in shown.splitlines())

@@ -82,13 +82,15 @@ class Relay:
         mark = {"ts": item.ts, "name": NOT_DELIVERED}
         await self._queue(Outgoing(f"relay/{self.agent_channel}/{item.ts}/failed", "react", self.agent_channel, mark))
 
-    async def send(self, ref: str, user: str, ts: str) -> None:
-        """Send the held message at `ts`. Raises MovedOn when the user does not own the case."""
+    async def send(self, ref: str, user: str, ts: str) -> bool:
+        """Send the held message at `ts`; False when it is not there. Raises MovedOn when the user is not the owner."""
         case, body = await self._held(ref, user, ts)
         if case.state != "human" or case.owner != user:
             raise MovedOn(case)
-        if body is not None:
-            await self._queue(self._to_customer(case, ts, words_of(body)))
+        if body is None:
+            return False
+        await self._queue(self._to_customer(case, ts, words_of(body)))
+        return True
 
     def _to_customer(self, case: Case, ts: str, words: str) -> Outgoing:
         """The owner's words in the customer's thread, and the marks that tell staff how it went."""

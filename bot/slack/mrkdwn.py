@@ -33,7 +33,7 @@ _SPAN = re.compile(
     r"|<[^<>\s][^<>\n]*(?:>|$)"
     r"|(`+)[^`\n]*(?:\1|$)"
     r"|\*\*[^\n]+?(?:\*\*|$)|__[^\n]+?(?:__|$)|~~[^\n]+?(?:~~|$)"
-    r"|[A-Za-z][A-Za-z0-9+.-]*://\S*"
+    r"|(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://\S*"
     r"|:[a-z0-9_+-]+:"
 )
 
@@ -48,7 +48,7 @@ def escape(text: str) -> str:
 
 def from_slack(text: str, *, bot_user: str) -> str:
     """What a person wrote, as plain text: entities decoded, links and names readable, our mention removed."""
-    own = re.compile(rf"[ \t]*<@{re.escape(bot_user)}(?:\|[^<>]*)?>[ \t]*[,:]?[ \t]*")
+    own = re.compile(rf"(?<![ \t])[ \t]*<@{re.escape(bot_user)}(?:\|[^<>]*)?>[ \t]*[,:]?[ \t]*")
     words: list[str] = []
     position = 0
     text = own.sub(" ", text)
@@ -78,7 +78,7 @@ def _decode(text: str) -> str:
 
 
 _INLINE = re.compile(
-    r"(?P<tick>`+)(?P<code>[^`\n]+)(?P=tick)(?!`)"
+    r"(?<!`)(?P<tick>`{1,20})(?!`)(?P<code>[^`\n]+)(?P=tick)(?!`)"
     r"|!?\[(?P<label>[^\[\]\n]*)\]\((?P<url>[^()\s<>]+)(?:\s+\"[^\"\n]*\")?\)"
     r"|<(?P<auto>https?://[^<>|\s]+)>"
     r"|\*\*(?P<bold>\S(?:[^\n]{0,500}?\S)?)\*\*|__(?P<strong>\S(?:[^\n]{0,500}?\S)?)__"

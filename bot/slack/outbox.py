@@ -12,6 +12,7 @@ deliver   queue one post and wait for its place
 
 import asyncio
 import logging
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import count
@@ -19,7 +20,8 @@ from typing import Any
 
 from bot.clock import Clock
 from bot.errors import StoreUnavailable
-from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import EVENT_TYPE, TRANSIENT, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.place import BAD_BLOCKS
 from bot.store import outbox
 from bot.store.database import Database
 from bot.store.outbox import OutboxRow, Outgoing
@@ -35,7 +37,15 @@ REPAIR_SECONDS = 60.0
 TOKEN_FAULTS = frozenset(
     {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "missing_scope"}
 )
-CHANNEL_FAULTS = frozenset({"not_in_channel", "channel_not_found", "is_archived", "restricted_action"})
+CHANNEL_FAULTS = (
+    "not_in_channel",
+    "channel_not_found",
+    "is_archived",
+    "restricted_action",
+    "access_denied",
+    "org_login_required",
+)
+"""How refusals begin that say something of the channel and nothing of the post."""
 DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
 LOOK_BACK_SECONDS = 600.0
@@ -49,8 +59,7 @@ class Outbox:
         self, database: Database, slack: SlackClient, clock: Clock, *, essential: frozenset[str] = frozenset()
     ) -> None:
         """`essential` are channels whose posts wait for repair instead of being given up."""
-        self.stuck: str | None = None
-        """What Slack refuses until somebody repairs it; None when nothing is."""
+        self._stuck: dict[str, str] = {}
         self._essential = essential
         self._database = database
         self._slack = slack
@@ -58,6 +67,11 @@ class Outbox:
         self._more = asyncio.Event()
         self._more.set()
         self._busy: set[str] = set()
+
+    @property
+    def stuck(self) -> str | None:
+        """What Slack refuses until somebody repairs it; None when nothing is."""
+        return next((f"{channel}: {fault}" for channel, fault in self._stuck.items()), None)
 
     def wake(self) -> None:
         """Say that rows were added."""
@@ -132,41 +146,59 @@ class Outbox:
     async def _send(self, row: OutboxRow) -> None:
         """Send one row, however long Slack is away; it ends sent, or refused for good."""
         maybe_sent, payload = row.state == "sending", row.payload
-        for attempt in count():
+        for attempt in count(1):
+            called = False
             try:
                 ts = await self._find(row) if maybe_sent else None
                 if ts is None:
                     async with self._database.transaction() as tx:
                         await outbox.mark_sending(tx, row.id)
-                    maybe_sent = True
+                    called = True
                     ts = await self._call(row, payload)
             except SlackRefused as error:
                 maybe_sent = False
-                if error.error == "invalid_blocks" and "blocks" in payload:
+                if error.error in BAD_BLOCKS and "blocks" in payload:
                     logger.error("Slack refuses the blocks of a post; its text is sent", extra={"key": row.key})
-                    payload = {name: value for name, value in payload.items() if name != "blocks"}
+                    payload = _without_blocks(payload)
                 elif self._is_reparable(row, error.error):
-                    self.stuck = f"{error.method}: {error.error}"
+                    self._stuck[row.channel] = f"{error.method}: {error.error}"
                     logger.error("a post waits for repair", extra={"key": row.key, "slack": error.error})
                     await self._clock.sleep(REPAIR_SECONDS)
                 else:
                     await self._fail(row, error.error)
                     return
             except SlackUnanswered as failure:
-                maybe_sent = maybe_sent and failure.sent
+                if called:
+                    maybe_sent = failure.sent
+                if attempt >= self._tries(row, failure):
+                    await self._fail(row, failure.reason)
+                    return
+                if failure.reason in TRANSIENT and attempt >= ALERT_AFTER:
+                    payload = _without_blocks(payload)
                 if attempt >= ALERT_AFTER:
                     logger.error("Slack does not take a post", extra={"key": row.key, "reason": failure.reason})
-                backoff = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS) - 1)]
+                backoff = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS)) - 1]
                 await self._clock.sleep(max(backoff, min(failure.retry_after, REPAIR_SECONDS)))
             else:
-                self.stuck = None
+                self._stuck.pop(row.channel, None)
                 async with self._database.transaction() as tx:
                     await outbox.mark_sent(tx, row, ts, now=self._clock.now())
                 return
 
     def _is_reparable(self, row: OutboxRow, error: str) -> bool:
         """Whether an operator can mend it: the app's token always, the agent channel because cases are told there."""
-        return error in TOKEN_FAULTS or (row.channel in self._essential and error in CHANNEL_FAULTS)
+        if row.method != "post":
+            return False
+        return error in TOKEN_FAULTS or (row.channel in self._essential and error.startswith(CHANNEL_FAULTS))
+
+    def _tries(self, row: OutboxRow, failure: SlackUnanswered) -> float:
+        """How often a row is sent that Slack does not take: for ever while Slack is away, since that ends.
+
+        A mark holds nobody up, and an answer like `internal_error` again and again is about the row itself.
+        """
+        if row.method == "react":
+            return ALERT_AFTER
+        return 2 * ALERT_AFTER if failure.reason in TRANSIENT else math.inf
 
     async def _fail(self, row: OutboxRow, error: str) -> None:
         logger.error("a post was refused for good", extra={"key": row.key, "channel": row.channel, "slack": error})
@@ -211,6 +243,10 @@ class Outbox:
             logger.warning("a post cannot be looked for", extra={"key": row.key, "slack": error.error})
             return None
         return next((message["ts"] for message in messages if _mark(message) == row.key), None)
+
+
+def _without_blocks(payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: value for name, value in payload.items() if name != "blocks"}
 
 
 def _mark(message: dict[str, Any]) -> str | None:

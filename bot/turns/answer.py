@@ -47,6 +47,8 @@ logger = logging.getLogger(__name__)
 
 SETTLE_SECONDS = 30.0
 """What an answer may take beyond the agent's own limit: searching, ending the stream, storing."""
+QUEUE_SECONDS = 300.0
+"""How long a question may wait for a place; past it the attempt has failed."""
 STATUS_SECONDS = 2.0
 """How long the status line may take."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
@@ -109,9 +111,15 @@ class Answers:
     """Answers at the same time; others wait here."""
 
     async def answer(self, question: Question) -> str:
-        """Answer in the thread; how it ended, in one stable word."""
-        async with self.places, asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
-            return await self._answer(question)
+        """Answer in the thread; how it ended, in one stable word. TimeoutError when there is no place or no time."""
+        await self._show_status(question)
+        async with asyncio.timeout(QUEUE_SECONDS):
+            await self.places.acquire()
+        try:
+            async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
+                return await self._answer(question)
+        finally:
+            self.places.release()
 
     async def close_leftover(self, item: InboxItem) -> None:
         """End what an earlier attempt at this row left half open, when no answer will take its place."""
@@ -126,7 +134,7 @@ class Answers:
 
     async def _answer(self, question: Question) -> str:
         thread = question.item.thread
-        _, findings = await asyncio.gather(self._show_status(question), self._search(question))
+        findings = await self._search(question)
         evidence = Evidence(known=known_from(question.history))
         evidence.add(findings)
         journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)

@@ -31,6 +31,7 @@ class Lanes:
         self._places = asyncio.Semaphore(concurrent)
         self._lanes: dict[str, deque[int]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._resting: set[asyncio.Task[None]] = set()
         self._closing = False
 
     def submit(self, item_id: int, thread: str) -> None:
@@ -59,6 +60,8 @@ class Lanes:
         self._closing = True
         for lane in self._lanes.values():
             lane.clear()
+        for resting in self._resting:
+            resting.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         for task in tuple(self._tasks):
@@ -92,5 +95,14 @@ class Lanes:
                 logger.exception("the turn failed", extra={"turn": item_id})
             else:
                 return
-            await self._clock.sleep(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+            await self._rest(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
             failures += 1
+
+    async def _rest(self, seconds: float) -> None:
+        """Wait before another try; draining ends the wait, and the row with it."""
+        rest = asyncio.ensure_future(self._clock.sleep(seconds))
+        self._resting.add(rest)
+        try:
+            await rest
+        finally:
+            self._resting.discard(rest)

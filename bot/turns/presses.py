@@ -10,6 +10,7 @@ from bot.desk.identity import Identities
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.store import turns
+from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 
@@ -55,9 +56,14 @@ class Presses:
                 case _:
                     await self._claim_and_send(item, value)
         except MovedOn as error:
-            await self.cases.tell_moved_on(error.case, user, action)
-            return "moved_on"
+            if item.attempts == 1 or not _was_done(action, error.case, user):
+                await self.cases.tell_moved_on(error.case, user, action)
+                return "moved_on"
         return "pressed"
+
+    async def tell_failed(self, item: InboxItem) -> None:
+        """Tell a member of staff that their press came to nothing."""
+        await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")
 
     async def _claim_and_send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
@@ -66,8 +72,9 @@ class Presses:
         except MovedOn as error:
             if (error.case.state, error.case.owner) != ("human", item.author):
                 raise
-        await self.relay.send(ref, item.author, ts)
-        await self.slack.respond(item.body["response_url"], text="Claimed, and on its way.", replace=True)
+        sent = await self.relay.send(ref, item.author, ts)
+        words = "Claimed, and on its way." if sent else "Claimed. Your message was not found any more: write it again."
+        await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _customer(self, item: InboxItem, action: str, value: str) -> str:
         customer = await self.identities.identify(item.author, with_shop=False)
@@ -86,8 +93,9 @@ class Presses:
                 case _:
                     await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
         except MovedOn as error:
-            await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
-            return "moved_on"
+            if item.attempts == 1 or not _was_done(action, error.case, customer.user):
+                await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
+                return "moved_on"
         return "pressed"
 
     async def _is_theirs(self, turn: str, user: str) -> bool:
@@ -102,3 +110,16 @@ class Presses:
             await self.slack.ephemeral(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
         except (SlackRefused, SlackUnanswered):
             logger.warning("a note to one person was not delivered", extra={"turn": item.id})
+
+
+def _was_done(action: str, case: Case, user: str) -> bool:
+    """Whether the case stands as the press wanted it: an attempt before a crash has done it."""
+    match action:
+        case "case.claim" | "case.takeover" | "relay.claim_send":
+            return case.state == "human" and case.owner == user
+        case "case.resolve":
+            return case.state == "resolved"
+        case "case.reopen":
+            return case.state == "waiting"
+        case _:
+            return case.state == "bot"

@@ -29,7 +29,7 @@ from bot.store.threads import ThreadState
 from bot.store.turns import PastTurn
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers, Question
-from bot.turns.presses import Presses
+from bot.turns.presses import STAFF_PRESSES, Presses
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,8 @@ class Turns:
     async def take(self, item_id: int) -> None:
         """Work on one inbox row until it is closed; does nothing when it is closed already.
 
-        Raises what Slack and the database raise while they are away; for a while the attempt does not count then.
+        Raises what Slack and the database raise while they are away. While Slack is, the attempt does not count,
+        for a quarter of an hour.
         """
         async with self.database.transaction() as tx:
             item = await inbox.start(tx, item_id)
@@ -141,6 +142,9 @@ class Turns:
         if item.kind == "staff":
             await self.relay.not_sent(item)
             return "dead", "failed"
+        if item.body.get("action") in STAFF_PRESSES:
+            await self.presses.tell_failed(item)
+            return "dead", "failed"
         await self.answers.close_leftover(item)
         await self.cases.open(item.thread, await self._somebody(item), reason="technical", priority="high")
         return "dead", "failed"
@@ -150,7 +154,7 @@ class Turns:
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
                 known = await self.identities.identify(item.author, with_shop=False)
-        except (SlackRefused, TimeoutError):
+        except (SlackRefused, SlackUnanswered, TimeoutError):
             known = None
         return known or Customer(item.author_team, item.author, name=item.author, locale="", standing="member")
 

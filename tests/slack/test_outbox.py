@@ -186,3 +186,31 @@ async def test_an_update_replaces_what_its_parent_posted(database: Database, sla
         Outgoing("card/2", "update", AGENTS, {"text": "claimed"}, parent="card"),
     )
     assert slack.texts(AGENTS) == ["claimed"]
+
+
+async def test_an_answer_that_is_about_the_row_itself_does_not_block_the_channel(
+    database: Database, slack: LocalSlack
+) -> None:
+    await slack.breaks(method="chat.postMessage", do="internal_error", count=10)
+    await queue(database, post("poison", "poison", AGENTS), post("next", "next", AGENTS))
+    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+        assert await outbox.flush(10_000)
+    assert await state_of(database, "poison") == "failed"
+    assert slack.texts(AGENTS) == ["next"]
+
+
+async def test_a_mark_that_is_refused_holds_up_no_words(database: Database, slack: LocalSlack) -> None:
+    root = await slack.client.post(SUPPORT, text="a message")
+    await slack.breaks(method="reactions.add", do="missing_scope", count=100)
+    mark = Outgoing("mark", "react", SUPPORT, {"ts": root, "name": "eyes"})
+    await send_all(database, slack, mark, post("p", "words"))
+    assert slack.texts(SUPPORT) == ["a message", "words"]
+
+
+async def test_a_look_up_that_fails_does_not_make_an_ambiguous_post_a_fresh_one(
+    database: Database, slack: LocalSlack
+) -> None:
+    await slack.breaks(method="chat.postMessage", do="lost", count=1)
+    await slack.breaks(method="conversations.history", do="503", count=2)
+    await send_all(database, slack, post("p", "once"))
+    assert slack.texts(SUPPORT) == ["once"]
