@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         settings = load_settings(os.environ, serving=given.command in ("serve", "check"))
         configure_logging(settings.log_level, secrets=settings.secrets)
-        return int(asyncio.run(_run(given, settings)))
+        status = asyncio.run(_run(given, settings))
+        sys.stdout.flush()
     except ConfigurationError as error:
         for fault in error.faults:
             print(f"frontdesk: {fault}", file=sys.stderr)
@@ -34,8 +35,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except FrontdeskError as error:
         print(f"frontdesk: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:
+        # Whoever read the output has stopped; the interpreter's own flush at exit must not say so again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         return 130
+    return status
 
 
 def build_parser() -> argparse.ArgumentParser:

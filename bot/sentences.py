@@ -66,6 +66,12 @@ class Sentences:
         """Things a customer may want to ask first, `{"title", "message"}` each."""
         return [dict(prompt) for prompt in self._catalogues[language]["prompts"]]
 
+    def task_titles(self, language: Language) -> dict[str, str]:
+        """Tool -> what its progress card says."""
+        prefix = "task_"
+        catalogue = self._catalogues[language]
+        return {key.removeprefix(prefix): catalogue[key] for key in catalogue if key.startswith(prefix)}
+
     def language_for(self, locale: str) -> Language:
         """As the function of that name, for those who hold only the catalogue."""
         return language_for(locale)

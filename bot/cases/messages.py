@@ -92,7 +92,7 @@ class CaseMessages:
         return [
             self._to_customer(case, "reopened", told),
             self._card_update(case),
-            self._in_card_thread(case, f"reopened/{case.version}", ring),
+            self._in_card_thread(case, f"ring/{case.version}", ring),
         ]
 
     def _to_customer(self, case: Case, event: str, card: Card) -> Outgoing:

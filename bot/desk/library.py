@@ -1,6 +1,7 @@
 """The knowledge base as staff see it: its state, a look at what a search finds and why, a refresh with its report."""
 
 import logging
+import re
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from knowledge.passages import Hit
 from knowledge.report import Report
 
 logger = logging.getLogger(__name__)
+
+_MARKUP = re.compile(r"[*_#`|]+")
 
 SHOWN = 5
 EXCERPT = 160
@@ -46,6 +49,10 @@ class Library:
 
     async def search(self, query: str) -> str:
         """The passages a customer's question would get, with their scores."""
+        if not query.strip():
+            return "Search for what?"
+        if (await self._knowledge.status()).generation is None:
+            return await self.status()
         findings = await self._knowledge.search(query)
         verdict = "would be answered" if findings.answerable else "would *not* be answered"
         head = f"*{escape(query)}* {verdict}: confidence {findings.confidence:.2f}"
@@ -79,7 +86,7 @@ def report_text(report: Report) -> str:
 
 def _line(hit: Hit) -> str:
     title = escape(place(hit))
-    excerpt = escape(" ".join(hit.text.split())[:EXCERPT])
+    excerpt = escape(" ".join(_MARKUP.sub("", hit.text).split())[:EXCERPT])
     return f"• `{hit.score:.2f}` *{title}*\n>{excerpt} …"
 
 

@@ -117,9 +117,13 @@ class Answers:
             await self.places.acquire()
         try:
             async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
-                return await self._answer(question)
+                ended = await self._answer(question)
         finally:
             self.places.release()
+        if question.item.attempts > 1:
+            # A new message ends the status line by itself; an adopted one is only updated.
+            await self._show_status(question, done=True)
+        return ended
 
     async def close_leftover(self, item: InboxItem) -> None:
         """End what an earlier attempt at this row left half open, when no answer will take its place."""
@@ -139,7 +143,8 @@ class Answers:
         evidence.add(findings)
         journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
         async with self._stream(question, thread, journal, "stream") as writer:
-            reply = Reply(writer, evidence, is_direct=thread.is_direct)
+            titles = self.sentences.task_titles(question.language)
+            reply = Reply(writer, evidence, is_direct=thread.is_direct, titles=titles)
             outcome = await run(
                 self.team,
                 question.agent if question.agent in self.team else self.team.entry,
@@ -154,10 +159,10 @@ class Answers:
             )
             return await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
 
-    async def _show_status(self, question: Question) -> None:
-        """The first sign of life; an extra that must not hold the answer up."""
+    async def _show_status(self, question: Question, *, done: bool = False) -> None:
+        """The first sign of life, or its end; an extra that must not hold the answer up."""
         thread = question.item.thread
-        words = self.sentences.say(question.language, "status_looking")
+        words = "" if done else self.sentences.say(question.language, "status_looking")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STATUS_SECONDS):
                 await self.slack.status(thread.channel, thread.ts, words)

@@ -5,13 +5,14 @@ look-up that could not be made nothing is shown until another succeeds. In a cha
 tool result is kept for a direct message, since others read the thread.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from bot.agent.agent import HANDOVER
 from bot.agent.events import Event, HandedOver, ModelRetried, TextDelta, ToolFinished, ToolStarted
 from bot.desk.answers import SEARCH, Evidence
 from bot.desk.escalate import ESCALATE
-from bot.slack.stream import StreamWriter
+from bot.slack.stream import StreamWriter, TaskStatus
 
 
 @dataclass(slots=True)
@@ -22,6 +23,8 @@ class Reply:
     evidence: Evidence
     is_direct: bool
     """True: only the customer reads the thread."""
+    titles: Mapping[str, str] = field(default_factory=dict)
+    """Tool -> what its card says in the customer's language; without it the tool's own title."""
     private: bool = False
     """True as soon as what follows is for the customer's eyes only."""
     wants_person: bool = False
@@ -36,13 +39,13 @@ class Reply:
         match event:
             case TextDelta(text):
                 self._say(text)
-            case ToolStarted(call_id, name, title) if _is_shown(name):
-                self.writer.task(call_id, title=title, status="in_progress")
-            case ToolFinished(call_id, name, title, ok):
+            case ToolStarted(call_id, name, title):
+                self._show(call_id, name, title, status="in_progress")
+            case ToolFinished(call_id, name, title):
                 self._finished(event)
-                if _is_shown(name):
-                    self.writer.task(call_id, title=title, status="complete" if ok else "error")
-            case ToolStarted() | HandedOver() | ModelRetried():
+                # "Not found" is an outcome like any other; an error is a look-up that could not be made.
+                self._show(call_id, name, title, status="error" if event.broke else "complete")
+            case HandedOver() | ModelRetried():
                 pass
 
     def release(self) -> None:
@@ -61,6 +64,11 @@ class Reply:
     def is_dead_end(self) -> bool:
         """True while a look-up could not be made and no other has found anything."""
         return self._broke and not self.evidence.facts
+
+    def _show(self, call_id: str, name: str, title: str, *, status: TaskStatus) -> None:
+        """A card for a look-up; where others read only for the pages, since even that one was made tells something."""
+        if name == SEARCH or (self.is_direct and _is_shown(name)):
+            self.writer.task(call_id, title=self.titles.get(name, title), status=status)
 
     def _say(self, text: str) -> None:
         self._held.append(text)

@@ -38,6 +38,15 @@ def test_a_long_transcript_loses_its_oldest_lines() -> None:
     assert len(told) <= 3_000
 
 
-def test_every_step_has_keys_of_its_own() -> None:
-    rows = MESSAGES.opened(waiting(), [])
-    assert len({row.key for row in rows}) == len(rows)
+def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
+    case = waiting()
+    steps = [
+        MESSAGES.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")]),
+        MESSAGES.claimed(case),
+        MESSAGES.taken_over(case, before="Agent B"),
+        MESSAGES.resolved(case),
+        MESSAGES.back_to_assistant(case),
+        MESSAGES.reopened(case),
+    ]
+    for rows in steps:
+        assert len({row.key for row in rows}) == len(rows)

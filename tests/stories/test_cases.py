@@ -211,6 +211,8 @@ async def test_a_solved_case_that_is_not_solved_waits_again(world: World) -> Non
     solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
     await world.customer.presses(solved, "case.reopen")
     await world.customer.reads(asked, after=solved.ts)
+    ring = await world.staff.reads(in_thread_of(card), having=lambda seen: "is open again" in seen.text)
+    assert ref in ring.text
     await world.until(
         lambda state: next(
             (seen for seen in app_posts(state) if seen.ts == card.ts and "case.claim" in seen.buttons), None

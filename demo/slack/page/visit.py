@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import json
 import logging
+import re
 from collections import deque
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,6 +19,9 @@ from demo.slack.page.screen import Screen
 from demo.slack.workspace import Ack, Change, SlackError, Workspace
 
 logger = logging.getLogger(__name__)
+
+_COMMAND = re.compile(r"/[a-z]")
+"""How a slash command begins; two slashes are words like any other."""
 
 STATIC = Path(__file__).parent / "static"
 FRAME_SECONDS = 0.03
@@ -111,6 +115,8 @@ class Visit:
         try:
             async with asyncio.TaskGroup() as tasks:
                 painter = tasks.create_task(self._paint())
+                for half in self.screen.halves.values():
+                    await self._greet(half)
                 async for message in self._socket:
                     if message.type is WSMsgType.TEXT:
                         await self._room.acquire()
@@ -118,6 +124,11 @@ class Visit:
                 painter.cancel()
         finally:
             unsubscribe()
+
+    async def _greet(self, half: Half) -> None:
+        """Tell the app that somebody looks at its direct messages, as Slack does; it may suggest what to ask."""
+        if half.channel in self.workspace.channels and self.workspace.channel(half.channel).is_im:
+            await self.workspace.act.open_dm_tab(half.user)
 
     def _on_change(self, change: Change) -> None:
         self.screen.note(change)
@@ -168,13 +179,14 @@ class Visit:
 
     async def _act_as(self, half: Half, asked: Json) -> None:
         self.screen.go(half, user=string(asked.get("value")))
+        await self._greet(half)
 
     async def _look(self, half: Half, asked: Json) -> None:
         channel = string(asked.get("channel")) or self.workspace.dm_with(half.user).id
         is_new = channel != half.channel
         self.screen.go(half, channel=channel)
-        if is_new and self.workspace.channel(channel).is_im:
-            await self.workspace.act.open_dm_tab(half.user)
+        if is_new:
+            await self._greet(half)
 
     async def _thread(self, half: Half, asked: Json) -> None:
         self.screen.go(half, thread=string(asked.get("ts")))
@@ -206,7 +218,7 @@ class Visit:
         thread = string(asked.get("thread")) or None
         if not typed:
             return
-        if not typed.startswith("/"):
+        if not _COMMAND.match(typed):
             await self.workspace.act.send(
                 half.user, channel, compose.to_mrkdwn(typed, self.workspace), thread_ts=thread
             )

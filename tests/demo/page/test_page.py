@@ -233,6 +233,7 @@ async def test_going_elsewhere_keeps_the_address_and_tells_the_app(desk: Desk) -
         assert "has not published" in (await visitor.sees("fill", "left-home"))["html"]
     assert [(each["type"], each["user"], each["tab"]) for each in desk.app.events] == [
         ("app_home_opened", CUSTOMER, "messages"),
+        ("app_home_opened", "U0CUSTOMERB", "messages"),
         ("app_home_opened", "U0CUSTOMERB", "home"),
     ]
 
