@@ -159,12 +159,12 @@ async def test_a_child_of_a_post_that_failed_fails_too(database: Database, slack
 
 
 async def test_a_channel_that_waits_holds_up_no_other(database: Database, slack: LocalSlack) -> None:
-    await slack.breaks(method="chat.postMessage", do="slow", count=1, seconds=3)
+    await slack.breaks(method="chat.postMessage", do="slow", count=1, seconds=9)
     await queue(database, post("slow", "slow"))
     async with sending(database, slack) as outbox:
         await asyncio.sleep(0)
         await asyncio.wait_for(slack.workspace.wait_for_change(0, timeout=0.3), 5)
-        ts = await asyncio.wait_for(outbox.deliver(post("fast", "fast", AGENTS)), 2.5)
+        ts = await asyncio.wait_for(outbox.deliver(post("fast", "fast", AGENTS)), 8)
         assert ts
         assert await state_of(database, "slow") == "sending"
 
