@@ -39,4 +39,4 @@ async def _refresh(desk: Desk, body: dict[str, Any], *, force: bool) -> None:
 
 async def _answer(desk: Desk, body: dict[str, Any], text: str) -> None:
     if not await desk.slack.respond(body["response_url"], text=text):
-        await desk.tell(body["channel_id"], body["user_id"], text)
+        await desk.slack.whisper(body["channel_id"], body["user_id"], text=text)

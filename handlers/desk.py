@@ -1,6 +1,5 @@
 """What handlers may call; `bot.app` fills it in."""
 
-import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +11,6 @@ from bot.sentences import Sentences
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
 from bot.turns.inbox import Inbox
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +37,3 @@ class Desk:
         except (SlackRefused, SlackUnanswered):
             locale = ""
         return self.sentences.say(self.sentences.language_for(locale), key)
-
-    async def tell(self, channel: str, user_id: str, text: str) -> None:
-        """Say something that only this person sees; it may be lost without harm."""
-        try:
-            await self.slack.ephemeral(channel, user_id, text=text)
-        except (SlackRefused, SlackUnanswered):
-            logger.warning("a note to one person was not delivered", extra={"channel": channel, "user": user_id})

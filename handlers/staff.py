@@ -26,7 +26,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await ack()
             return
         await ack()
-        await desk.tell(channel, user, await desk.words(user, "not_staff"))
+        await desk.slack.whisper(channel, user, text=await desk.words(user, "not_staff"))
 
     for action_id in STAFF_PRESSES:
         app.action(action_id)(store_press)

@@ -25,7 +25,6 @@ from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
 from bot.slack import cards
-from bot.slack.cards import Card
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases, outbox, records, threads, transcripts
@@ -166,7 +165,7 @@ class Cases:
     async def find(self, ref: str) -> Case:
         """The case with this reference. Raises UnknownCase."""
         async with self.database.transaction() as tx:
-            return await _the(tx, ref)
+            return await the_case(tx, ref)
 
     async def tell_moved_on(self, case: Case, user: str, action: str) -> None:
         """Tell a member of staff, unseen by others, how the case stands now."""
@@ -174,12 +173,12 @@ class Cases:
             card = cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
             card = cards.moved_on(case=case.ref, state=case.state)
-        await self._tell_one(self.messages.agent_channel, user, card)
+        await self.slack.whisper(self.messages.agent_channel, user, text=card.text, blocks=card.blocks or None)
 
     async def tell_customer_moved_on(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
         """Tell a customer that the button they pressed does not fit any more."""
         words = self.messages.sentences.say(language(case), "case_moved_on")
-        await self._tell_one(thread.channel, customer.user, Card(words, ()), thread_ts=thread.ts)
+        await self.slack.whisper(thread.channel, customer.user, text=words, thread_ts=thread.ts)
 
     async def _step(
         self,
@@ -198,13 +197,13 @@ class Cases:
             UnknownCase: there is no such case.
         """
         async with self.database.transaction() as tx:
-            before = await _the(tx, ref)
+            before = await the_case(tx, ref)
             other = await cases.find_open(tx, before.thread)
             if other is not None and other.id != before.id:
                 raise MovedOn(other)
             after = await cases.change(tx, before, change(before))
             if after is None:
-                raise MovedOn(await _the(tx, ref))
+                raise MovedOn(await the_case(tx, ref))
             if note is not None:
                 await threads.begin_episode(tx, after.thread, note=_stretch(before, note, until=self.clock.now()))
             await self._queue(tx, say(before, after))
@@ -221,12 +220,6 @@ class Cases:
             tx, actor=actor, action=f"case.{action}", subject=case.ref, detail=detail, now=self.clock.now()
         )
 
-    async def _tell_one(self, channel: str, user: str, card: Card, *, thread_ts: str | None = None) -> None:
-        try:
-            await self.slack.ephemeral(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
-        except (SlackRefused, SlackUnanswered):
-            logger.warning("a note to one person was not delivered", extra={"channel": channel, "user": user})
-
     async def _name(self, user: str) -> str:
         try:
             return (await self.slack.user(user)).display_name
@@ -241,7 +234,8 @@ class Cases:
             return ""
 
 
-async def _the(tx: AsyncConnection, ref: str) -> Case:
+async def the_case(tx: AsyncConnection, ref: str) -> Case:
+    """The case with this reference. Raises UnknownCase."""
     case_id = cases.id_of(ref)
     case = None if case_id is None else await cases.find(tx, case_id)
     if case is None:

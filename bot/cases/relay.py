@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.cases.case import MovedOn
-from bot.cases.cases import UnknownCase
+from bot.cases.cases import the_case
 from bot.cases.messages import card_key, language
 from bot.clock import Clock
 from bot.conversation import Customer
@@ -131,12 +131,9 @@ class Relay:
             return None if card is None or card.case_id is None else await cases.find(tx, card.case_id)
 
     async def _held(self, ref: str, user: str, ts: str) -> tuple[Case, Mapping[str, Any] | None]:
+        """The case, and what the user wrote at `ts`."""
         async with self.database.transaction() as tx:
-            case_id = cases.id_of(ref)
-            case = None if case_id is None else await cases.find(tx, case_id)
-            if case is None:
-                raise UnknownCase(ref[:20])
-            return case, await inbox.body_at(tx, self.agent_channel, ts, author=user)
+            return await the_case(tx, ref), await inbox.body_at(tx, self.agent_channel, ts, author=user)
 
     async def _queue(self, *rows: Outgoing) -> None:
         async with self.database.transaction() as tx:

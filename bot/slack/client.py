@@ -251,6 +251,24 @@ class SlackClient:
             ),
         )
 
+    async def whisper(
+        self,
+        channel: str,
+        user: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        thread_ts: str | None = None,
+    ) -> None:
+        """As `ephemeral`, for what may be lost without harm: it never raises."""
+        try:
+            await self.ephemeral(channel, user, text=text, blocks=blocks, thread_ts=thread_ts)
+        except (SlackRefused, SlackUnanswered) as error:
+            logger.warning(
+                "a note to one person was not delivered",
+                extra={"channel": channel, "user": user, "reason": str(error)},
+            )
+
     async def respond(
         self, response_url: str, *, text: str, blocks: Sequence[Block] | None = None, replace: bool = False
     ) -> bool:

@@ -47,7 +47,7 @@ class InboxItem:
     author_team: str
     body: Mapping[str, Any]
     attempts: int
-    """1 on the first try; more after a crash or a failure."""
+    """1 on the first try; more after a crash or a failure. What only Slack's silence ended is taken back."""
     received_at: float
 
     @property

@@ -117,18 +117,17 @@ class Answers:
             await self.places.acquire()
         try:
             async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
-                ended = await self._answer(question)
+                return await self._answer(question)
         finally:
             self.places.release()
-        if question.item.attempts > 1:
-            # A new message ends the status line by itself; an adopted one is only updated.
-            await self._show_status(question, done=True)
-        return ended
 
     async def close_leftover(self, item: InboxItem) -> None:
         """End what an earlier attempt at this row left half open, when no answer will take its place."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
-        for ts in (await journal.recall("stream") or {}).get("opened", ()):
+        begun = await journal.recall("stream")
+        if begun is None:
+            return
+        for ts in begun["opened"]:
             try:
                 await self.slack.stop_stream(item.thread.channel, ts)
             except (SlackRefused, SlackUnanswered) as error:
@@ -157,7 +156,11 @@ class Answers:
                 limits=self.limits,
                 journal=journal,
             )
-            return await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
+            ended = await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
+        if journal.is_resumed:
+            # A new message ends the status line by itself; an adopted one is only updated.
+            await self._show_status(question, done=True)
+        return ended
 
     async def _show_status(self, question: Question, *, done: bool = False) -> None:
         """The first sign of life, or its end; an extra that must not hold the answer up."""

@@ -16,6 +16,8 @@ class TurnJournal:
         self._turn = turn
         self._attempt = attempt
         self._known = known
+        self.is_resumed = bool(known)
+        """True when an earlier attempt has begun this turn."""
 
     async def recall(self, name: str) -> Any | None:
         """The step's value, or None when no attempt has finished it."""

@@ -8,7 +8,7 @@ from bot.cases.cases import Cases, UnknownCase
 from bot.cases.relay import Relay
 from bot.desk.identity import Identities
 from bot.sentences import Sentences
-from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import SlackClient
 from bot.store import turns
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -106,10 +106,7 @@ class Presses:
             return await turns.customer_of(tx, int(turn)) in (user, None)
 
     async def _tell_one(self, item: InboxItem, words: str) -> None:
-        try:
-            await self.slack.ephemeral(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
-        except (SlackRefused, SlackUnanswered):
-            logger.warning("a note to one person was not delivered", extra={"turn": item.id})
+        await self.slack.whisper(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
 
 
 def _was_done(action: str, case: Case, user: str) -> bool:

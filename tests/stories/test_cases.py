@@ -19,6 +19,17 @@ async def open_case(world: World, who: Person, text: str = "I want to talk to a 
     return asked, await world.card(having=ref[0]), ref[0]
 
 
+async def claimed_card(world: World, ref: str) -> Seen:
+    """The case's card, once it has been claimed."""
+    return await world.until(
+        lambda state: next(
+            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
+        ),
+        what="the claimed card",
+        channel="C0AGENTS",
+    )
+
+
 def in_thread_of(card: Seen) -> Post:
     return Post(card.channel, card.ts, card.ts)
 
@@ -52,13 +63,7 @@ async def test_a_case_is_claimed_answered_and_resolved(world: World) -> None:
     asked, card, ref = await open_case(world, world.customer, "Let me speak to a human, my parcel is broken")
     await world.staff.presses(card, "case.claim")
     joined = await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
-    claimed = await world.until(
-        lambda state: next(
-            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
-        ),
-        what="the claimed card",
-        channel="C0AGENTS",
-    )
+    claimed = await claimed_card(world, ref)
     assert claimed.ts == card.ts
 
     await world.staff.says("I am so sorry. A new one is on its way.", to=in_thread_of(card))
@@ -159,13 +164,7 @@ async def test_a_reply_before_resolve_is_delivered_before_it(world: World) -> No
     asked, card, ref = await open_case(world, world.customer)
     await world.staff.presses(card, "case.claim")
     await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
-    claimed = await world.until(
-        lambda state: next(
-            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
-        ),
-        what="the claimed card",
-        channel="C0AGENTS",
-    )
+    claimed = await claimed_card(world, ref)
     await world.staff.says("All settled.", to=in_thread_of(card))
     await world.staff.presses(claimed, "case.resolve")
     solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
@@ -200,13 +199,7 @@ async def test_a_solved_case_that_is_not_solved_waits_again(world: World) -> Non
     asked, card, ref = await open_case(world, world.customer)
     await world.staff.presses(card, "case.claim")
     await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
-    claimed = await world.until(
-        lambda state: next(
-            (seen for seen in app_posts(state) if ref in seen.text and "case.resolve" in seen.buttons), None
-        ),
-        what="the claimed card",
-        channel="C0AGENTS",
-    )
+    claimed = await claimed_card(world, ref)
     await world.staff.presses(claimed, "case.resolve")
     solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
     await world.customer.presses(solved, "case.reopen")
