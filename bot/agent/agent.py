@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from bot.agent.endpoints import Tier
 from bot.agent.tools import Context, Tool, tool
 
 HANDOVER = "hand_over_to_"
@@ -34,10 +35,14 @@ class Agent:
     tools: tuple[Tool, ...] = ()
     hands_over_to: tuple[str, ...] = ()
     """Names of the colleagues it may pass the conversation to."""
-    model: str | None = None
-    """None: the model the turn was started with."""
+    tier: Tier = "strong"
+    """Which of the turn's models it speaks with."""
     temperature: float | None = 0.3
-    """None: left to the provider, which reasoning models insist on."""
+    """None: left to the provider. Adapters leave it out for models that refuse it."""
+    rounds: int | None = None
+    """Replies it may give in one turn; the last one is made without tools. None: the turn's own limit."""
+    sees_passages: bool = True
+    """False: what was retrieved for the message is not sent to it, since it does not answer."""
     purpose: str = ""
     """What colleagues are told about when to hand over to it, one sentence."""
 

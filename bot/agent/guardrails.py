@@ -156,8 +156,8 @@ _COMMON_ENDINGS = """
 """
 _ENDINGS = frozenset(_COMMON_ENDINGS.split())
 """Under these a bare name may become a link; a name with a path may under any."""
-_JOINTS = ("](", "![")
-"""What makes a link or an image; it is never put together from pieces."""
+_JOINTS = ("](", "![", "<#", "<@", "<!")
+"""What makes a link, an image or a mention; it is never put together from pieces."""
 _ENTITIES_KEPT = frozenset({"amp", "lt", "gt", "quot", "apos", "nbsp", "#39", "#x27", "#34"})
 _SCHEME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
 _END_OF_URL = ".,;:?'\"*_~"

@@ -31,17 +31,26 @@ def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
     From the latest customer message on everything stays, so a turn that is large all by itself can exceed the
     size. Calls are never separated from their results.
     """
-    whole = repair(messages)
-    if _size(whole) > characters:
+    whole = _without_old_extras(repair(messages))
+    if size_of(whole) > characters:
         _shrink_results(whole, 0, _latest_round(whole), limit=OLD_RESULT_LIMIT, characters=characters)
-    if _size(whole) > characters:
+    if size_of(whole) > characters:
         whole = _without_oldest(whole, characters)
-    if _size(whole) > characters:
+    if size_of(whole) > characters:
         latest = _latest_round(whole)
-        room = characters - _size(whole[:latest])
+        room = characters - size_of(whole[:latest])
         share = max(OLD_RESULT_LIMIT, room // max(1, len(whole) - latest - 1))
         _shrink_results(whole, latest, len(whole), limit=share, characters=characters)
     return tuple(whole)
+
+
+def _without_old_extras(messages: list[Message]) -> list[Message]:
+    """What a model left for itself serves the turn it was left in: no provider wants it back once a person wrote."""
+    last = max((at for at, message in enumerate(messages) if isinstance(message, CustomerMessage)), default=0)
+    return [
+        replace(message, extra={}) if at < last and isinstance(message, AgentMessage) and message.extra else message
+        for at, message in enumerate(messages)
+    ]
 
 
 def repair(messages: Sequence[Message]) -> list[Message]:
@@ -101,7 +110,7 @@ def _latest_round(messages: Sequence[Message]) -> int:
 
 def _shrink_results(messages: list[Message], start: int, end: int, *, limit: int, characters: int) -> None:
     """Shorten the results between start and end to `limit`, oldest first, until the whole fits."""
-    excess = _size(messages) - characters
+    excess = size_of(messages) - characters
     for position in range(start, end):
         message = messages[position]
         if excess <= 0:
@@ -115,17 +124,18 @@ def _shrink_results(messages: list[Message], start: int, end: int, *, limit: int
 def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
     """Begin at the first message of a person from which on everything fits, at the latest with the last one."""
     starts = [at for at, message in enumerate(messages) if isinstance(message, CustomerMessage | StaffMessage)]
-    size = _size(messages)
+    size = size_of(messages)
     dropped = 0
     for start in starts:
-        size -= _size(messages[dropped:start])
+        size -= size_of(messages[dropped:start])
         dropped = start
         if size <= characters:
             break
     return [_LEFT_OUT, *messages[dropped:]] if dropped else messages
 
 
-def _size(messages: Sequence[Message]) -> int:
+def size_of(messages: Sequence[Message]) -> int:
+    """Characters of the conversation, as far as they are words."""
     return sum(map(_characters, messages))
 
 

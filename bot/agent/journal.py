@@ -31,3 +31,20 @@ class _NoJournal:
 
 NO_JOURNAL: Journal = _NoJournal()
 """For turns that need not survive anything."""
+
+
+class _Part:
+    def __init__(self, journal: Journal, name: str) -> None:
+        self._journal = journal
+        self._name = name
+
+    async def recall(self, name: str) -> JsonObject | None:
+        return await self._journal.recall(f"{self._name}/{name}")
+
+    async def record(self, name: str, value: JsonObject) -> None:
+        await self._journal.record(f"{self._name}/{name}", value)
+
+
+def part_of(journal: Journal, name: str) -> Journal:
+    """The steps of one of several runs that make up a turn, kept apart from those of the others."""
+    return _Part(journal, name)

@@ -1,7 +1,7 @@
 """The loop: a model, its tools, and a turn that always ends in something one can say.
 
-In reading order: `run` (the turn and its clock), `_serve` (round after round), `_ask` (one round, noted in the
-journal), `_request` (one round's attempts), `_listen` (one stream), and `_act` (the calls the model asked for).
+In reading order: `run` (the turn and its clock), `_serve` (round after round), `_ask` (one round's reply, noted in
+the journal; replies.py has what it takes to get one), and `_act` (the calls the model asked for; toolcalls.py).
 
 Nothing here raises for what a model or a tool does: it becomes an Outcome. What the journal raises goes through,
 since without it a turn cannot go on.
@@ -9,19 +9,20 @@ since without it a turn cannot go on.
 
 import asyncio
 import logging
-import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import asdict, dataclass, field, replace
-from math import inf
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.agent.agent import HANDOVER, Agent, Team
-from bot.agent.events import Emit, HandedOver, ModelRetried, TextDelta
+from bot.agent.endpoints import Models
+from bot.agent.events import Emit, HandedOver
 from bot.agent.history import fit, repair
 from bot.agent.journal import NO_JOURNAL, Journal
-from bot.agent.messages import AgentMessage, JsonObject, Message, SystemNote, ToolCall, ToolResult
-from bot.agent.model import Finished, FinishReason, Model, ModelFailure, ModelRequest, Usage
+from bot.agent.limits import Limits
+from bot.agent.messages import AgentMessage, Message, SystemNote, ToolCall, ToolResult
+from bot.agent.model import ModelFailure, ModelRequest, Usage
+from bot.agent.replies import Asking, Reply, Speech, Spent, get_reply
 from bot.agent.toolcalls import Ledger, Round, run_calls
 from bot.agent.tools import Context, InvalidArguments, Tool
 
@@ -32,38 +33,6 @@ _ANSWER_NOW = SystemNote(
 )
 _CUT_SHORT = "Not run: the reply reached its length limit, so this call may be incomplete. Ask for less at once."
 _NO_MORE_HANDOVERS = "Not done: this was handed over often enough. Answer the customer yourself."
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one turn may cost. Each limit ends in an answer or in a reason, never in an exception."""
-
-    rounds: int = 8
-    """Replies of the model; the last one is asked for without tools, so that there is an answer."""
-    calls: int = 16
-    """Tool calls; further ones are refused in words and the answer is forced."""
-    handovers: int = 4
-    """Changes of agent; further ones are refused in words."""
-    turn_seconds: float = 120.0
-    """The whole turn, tools and retries included."""
-    first_token_seconds: float = 20.0
-    """From a request to the first sign of life in its stream."""
-    idle_seconds: float = 15.0
-    """Between two signs of life; keep-alive comments are none. Kept to within a tenth."""
-    tool_concurrency: int = 8
-    """Calls of one round that run at the same time."""
-    output_tokens: int = 4_000
-    """What the provider may write in one reply."""
-    output_characters: int = 24_000
-    """Where a reply is cut off, whatever the provider makes of output_tokens."""
-    window_characters: int = 24_000
-    """Conversation sent with a request; see history.fit for what goes first."""
-    retries: int = 2
-    """Further attempts in one turn at requests that failed before anything was shown."""
-    retry_seconds: float = 0.5
-    """The pause before the first retry; doubled each time, less up to half of it by chance."""
-    retry_after_seconds: float = 20.0
-    """The longest pause a provider may ask for; when it wants more, the turn has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +48,14 @@ class Outcome:
     messages: tuple[Message, ...]
     """What the turn added to the conversation, in order, every call with its result."""
     usage: Usage
+    """All attempts together, those that failed too."""
     reason: str = ""
-    """failed: why, one stable word (a FailureKind). answered: "shortened" if a length limit cut the
-    text; why the answer was forced: "rounds", "calls", "repeats"; else empty."""
+    """failed: why, one stable word (a FailureKind). answered: "shortened" if a length limit cut the text; why the
+    answer was forced: "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens", "cost"; else empty."""
     forced: bool = False
     """True: a limit or a repeated call had the last round made without tools."""
+    models: tuple[str, ...] = ()
+    """The models that wrote, in the order they first did."""
 
 
 async def run(
@@ -91,8 +63,7 @@ async def run(
     agent: str,
     history: Sequence[Message],
     *,
-    model: Model,
-    model_name: str,
+    models: Models,
     context: Context,
     passages: str,
     emit: Emit,
@@ -107,16 +78,16 @@ async def run(
     turn = _Turn(
         team=team,
         history=history,
-        model=model,
-        model_name=model_name,
+        models=models,
         context=context,
         passages=passages,
         emit=emit,
         limits=limits,
         journal=journal,
-        ledger=Ledger(limits.calls),
+        ledger=Ledger(limits.calls, limits.calls_per_tool),
         agent=team[agent if agent in team else team.entry],
         deadline=asyncio.get_running_loop().time() + limits.turn_seconds,
+        speech=Speech(emit),
     )
     try:
         async with asyncio.timeout_at(turn.deadline) as clock:
@@ -134,15 +105,15 @@ async def run(
 async def _serve(turn: "_Turn") -> Outcome:
     """Round after round until one asks for no more tools."""
     while True:
-        turn.rounds += 1
-        spent = "rounds" if turn.rounds >= turn.limits.rounds else turn.ledger.exhausted
-        if spent:
-            logger.info("turn is made to answer: %s used up", spent, extra={"turn": turn.context.turn})
-        reply = await _ask(turn, forced=bool(spent))
+        turn.rounds[turn.agent.name] += 1
+        used_up = turn.used_up()
+        if used_up:
+            logger.info("turn is made to answer: %s used up", used_up, extra={"turn": turn.context.turn})
+        reply = await _ask(turn, forced=bool(used_up))
         turn.keep(reply)
         if not reply.calls:
-            reason = "shortened" if reply.finish == "length" else spent
-            return turn.outcome("answered", text=reply.text, reason=reason, forced=bool(spent))
+            reason = "shortened" if reply.finish == "length" else used_up
+            return turn.outcome("answered", text=reply.text, reason=reason, forced=bool(used_up))
         offered = turn.offered()
         results = await _act(turn, reply, offered)
         turn.messages += results
@@ -150,90 +121,21 @@ async def _serve(turn: "_Turn") -> Outcome:
             return turn.outcome("escalated", text=reply.text)
 
 
-async def _ask(turn: "_Turn", *, forced: bool) -> "_Reply":
+async def _ask(turn: "_Turn", *, forced: bool) -> Reply:
     """One round's reply: the one in the journal, shown again, or a new one."""
-    step = f"round-{turn.rounds}"
+    step = f"round-{turn.rounds.total()}"
     if noted := await turn.journal.recall(step):
-        reply = _Reply.from_json(noted)
-        turn.usage += reply.usage
-        turn.show(reply.text)
+        reply = Reply.from_json(noted)
+        turn.spent.usage += reply.usage
+        turn.speech.show(reply.text)
         return reply
-    reply = await _request(turn, forced=forced)
+    reply = await get_reply(turn.asking(forced=forced))
+    reply = replace(reply, calls=turn.with_own_ids(reply.calls))
     await turn.journal.record(step, reply.to_json())
     return reply
 
 
-async def _request(turn: "_Turn", *, forced: bool) -> "_Reply":
-    """Attempts at one round. Only a reply of which nothing was shown yet is asked for again."""
-    window = turn.limits.window_characters
-    while True:
-        try:
-            return await _listen(turn, turn.request(window, forced=forced))
-        except ModelFailure as failure:
-            if turn.shown:
-                raise
-            if failure.kind == "context_length" and window == turn.limits.window_characters:
-                window //= 2
-                continue
-            pause = _pause(turn, failure)
-            if pause is None:
-                raise
-            turn.retries += 1
-            turn.emit(ModelRetried(failure.kind, turn.retries + 1, pause))
-            await asyncio.sleep(pause)
-
-
-async def _listen(turn: "_Turn", request: ModelRequest) -> "_Reply":
-    """One stream under its deadlines; a failure unless it ends in something to say or to do."""
-    try:
-        async with asyncio.timeout(turn.limits.first_token_seconds) as patience:
-            reply = await _hear(turn, request, patience)
-    except TimeoutError:
-        if not patience.expired():
-            raise
-        raise ModelFailure("deadline", "no sign of life in the stream") from None
-    if reply.finish in ("filtered", "refused"):
-        raise ModelFailure(reply.finish)
-    calls = turn.with_own_ids(reply.calls) if request.may_call else ()
-    if not calls and not reply.text:
-        raise ModelFailure("blank", retryable=True)
-    return replace(reply, calls=calls)
-
-
-async def _hear(turn: "_Turn", request: ModelRequest, patience: asyncio.Timeout) -> "_Reply":
-    """Everything the stream brings, its text shown as it comes, the deadline moved at each sign of life."""
-    now, idle, heard = asyncio.get_running_loop().time, turn.limits.idle_seconds, -inf
-    calls: list[ToolCall] = []
-    usage = Usage()
-    async with aclosing(turn.model.stream(request)) as events:
-        async for event in events:
-            if now() - heard > idle / 10:  # moving a deadline costs more than reading the clock
-                heard = now()
-                patience.reschedule(heard + idle)
-            match event:
-                case TextDelta(text):
-                    turn.show(text)
-                case ToolCall():
-                    calls.append(event)
-                case Usage():
-                    usage = event
-                    turn.usage += event
-                case Finished(reason):
-                    return _Reply(turn.shown, tuple(calls), reason, usage)
-    raise ModelFailure("cut", "the stream ended without a finish", retryable=True)
-
-
-def _pause(turn: "_Turn", failure: ModelFailure) -> float | None:
-    """Seconds until the next attempt; None if there shall be none."""
-    limits = turn.limits
-    asked = failure.retry_after or 0.0
-    if not failure.retryable or turn.retries >= limits.retries or asked > limits.retry_after_seconds:
-        return None
-    pause = asked + limits.retry_seconds * 2**turn.retries * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
-    return pause if asyncio.get_running_loop().time() + pause < turn.deadline else None
-
-
-async def _act(turn: "_Turn", reply: "_Reply", offered: Mapping[str, Tool]) -> list[ToolResult]:
+async def _act(turn: "_Turn", reply: Reply, offered: Mapping[str, Tool]) -> list[ToolResult]:
     """A result for each call, in order. The first sound handover changes who is in charge."""
     if reply.finish == "length":
         return [ToolResult(call.id, call.name, _CUT_SHORT, ok=False) for call in reply.calls]
@@ -264,33 +166,13 @@ def _hand_over(turn: "_Turn", call: ToolCall, tool: Tool, source: Agent) -> Tool
     return ToolResult(call.id, call.name, f"Done: {turn.agent.name} is in charge from here on.")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
-    """What one round of the model came to."""
-
-    text: str
-    calls: tuple[ToolCall, ...]
-    finish: FinishReason
-    usage: Usage
-
-    def to_json(self) -> JsonObject:
-        calls = [call.to_json() for call in self.calls]
-        return {"text": self.text, "calls": calls, "finish": self.finish, "usage": asdict(self.usage)}
-
-    @classmethod
-    def from_json(cls, value: JsonObject) -> "_Reply":
-        calls = tuple(map(ToolCall.from_json, value["calls"]))
-        return cls(value["text"], calls, value["finish"], Usage(**value["usage"]))
-
-
 @dataclass(slots=True)
 class _Turn:
     """The state of one run."""
 
     team: Team
     history: Sequence[Message]
-    model: Model
-    model_name: str
+    models: Models
     context: Context
     passages: str
     emit: Emit
@@ -301,28 +183,51 @@ class _Turn:
     """Who is in charge now."""
     deadline: float
     """When the turn ends at the latest, on the event loop's clock."""
+    speech: Speech
+    spent: Spent = field(default_factory=Spent)
     messages: list[Message] = field(default_factory=list)
     """What the turn has added so far."""
-    usage: Usage = field(default_factory=Usage)
-    rounds: int = 0
-    """Replies asked for, the current one included."""
-    retries: int = 0
+    rounds: Counter[str] = field(default_factory=Counter)
+    """Replies asked for, the current one included, by agent."""
     handovers: int = 0
-    shown: str = ""
-    """Text of the current round that the customer has seen."""
-    spoke: bool = False
-    """True: an earlier round showed text."""
+    wrote: dict[str, None] = field(default_factory=dict)
+    """The models that wrote, in order."""
 
     def offered(self) -> Mapping[str, Tool]:
         """What the agent in charge may call, by name."""
         return self.team.offered(self.agent)
 
-    def request(self, window: int, *, forced: bool) -> ModelRequest:
-        """The current round as the model shall see it."""
+    def used_up(self) -> str:
+        """Which limit makes the current round the last, in one stable word; empty while none does."""
+        limits, usage = self.limits, self.spent.usage
+        own = self.agent.rounds or limits.rounds
+        closing = min(limits.closing_seconds, limits.turn_seconds / 4)
+        if self.rounds.total() >= limits.rounds or self.rounds[self.agent.name] >= own:
+            return "rounds"
+        if usage.input_tokens + usage.output_tokens >= limits.tokens:
+            return "tokens"
+        if limits.cost is not None and usage.cost >= limits.cost:
+            return "cost"
+        if asyncio.get_running_loop().time() >= self.deadline - closing:
+            return "seconds"
+        return self.ledger.exhausted
+
+    def asking(self, *, forced: bool) -> Asking:
+        """The current round, to be asked for."""
+
+        def build(model: str, window: int) -> ModelRequest:
+            return self._request(model, window, forced=forced)
+
+        endpoints = self.models.of(self.agent.tier)
+        window = self.limits.window_characters
+        return Asking(build, endpoints, self.limits, self.speech, self.spent, self.deadline, window)
+
+    def _request(self, model: str, window: int, *, forced: bool) -> ModelRequest:
         messages = fit([*self.history, *self.messages], characters=window)
+        passages = self.passages if self.agent.sees_passages else ""
         return ModelRequest(
-            model=self.agent.model or self.model_name,
-            system=tuple(text for text in (self.agent.instructions, self.passages) if text),
+            model=model,
+            system=tuple(text for text in (self.agent.instructions, passages) if text),
             messages=(*messages, _ANSWER_NOW) if forced else messages,
             tools=tuple(self.offered().values()),
             may_call=not forced,
@@ -331,28 +236,18 @@ class _Turn:
             output_characters=self.limits.output_characters,
         )
 
-    def show(self, text: str) -> None:
-        """Emit text, set apart from that of an earlier round; white space at a round's start is none."""
-        if not self.shown:
-            text = text.lstrip()
-            if text and self.spoke:
-                self.emit(TextDelta("\n\n"))
-        if text:
-            self.shown += text
-            self.emit(TextDelta(text))
-
-    def keep(self, reply: _Reply) -> None:
+    def keep(self, reply: Reply) -> None:
         """The round is complete: its reply belongs to the conversation."""
-        self.messages.append(AgentMessage(reply.text, reply.calls, self.agent.name))
-        self.spoke = self.spoke or bool(self.shown)
-        self.shown = ""
+        self.messages.append(AgentMessage(reply.text, reply.calls, self.agent.name, reply.model, reply.extra))
+        self.wrote.setdefault(reply.model)
+        self.speech.end_round()
 
     def with_own_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """The calls under ids of which none is empty or was used in this turn before."""
         used = {call.id for message in self.messages if isinstance(message, AgentMessage) for call in message.calls}
         own: list[ToolCall] = []
         for place, call in enumerate(calls):
-            fresh = call if call.id and call.id not in used else replace(call, id=f"call_{self.rounds}_{place}")
+            fresh = call if call.id and call.id not in used else replace(call, id=f"call_{self.rounds.total()}_{place}")
             used.add(fresh.id)
             own.append(fresh)
         return tuple(own)
@@ -365,9 +260,11 @@ class _Turn:
         reason: str = "",
         forced: bool = False,
     ) -> Outcome:
-        return Outcome(ended, self.agent.name, text, tuple(self.messages), self.usage, reason, forced)
+        messages, usage = tuple(self.messages), self.spent.usage
+        return Outcome(ended, self.agent.name, text, messages, usage, reason, forced, tuple(self.wrote))
 
     def failed(self, reason: str) -> Outcome:
         """The end without an answer. What the customer has seen stays in the conversation."""
-        self.messages = repair([*self.messages, AgentMessage(self.shown, agent=self.agent.name)])
-        return self.outcome("failed", text=self.shown, reason=reason)
+        text = self.speech.shown
+        self.messages = repair([*self.messages, AgentMessage(text, agent=self.agent.name)])
+        return self.outcome("failed", text=text, reason=reason)

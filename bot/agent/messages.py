@@ -69,6 +69,10 @@ class AgentMessage:
     calls: tuple[ToolCall, ...] = ()
     agent: str = ""
     """The name of the agent that spoke."""
+    model: str = ""
+    """The model that wrote it. What it left in `extra`, here and in the calls, is for this model alone."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of the provider for the whole message that must be sent back verbatim, as reasoning only it can read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +100,10 @@ def to_json(message: Message) -> JsonObject:
             return {"type": "staff", "text": text, "speaker": speaker}
         case SystemNote(text):
             return {"type": "note", "text": text}
-        case AgentMessage(text, calls, agent):
-            return {
-                "type": "agent",
-                "text": text,
-                "calls": [call.to_json() for call in calls],
-                "agent": agent,
-            }
+        case AgentMessage(text, calls, agent, model, extra):
+            asked = [call.to_json() for call in calls]
+            shape = {"type": "agent", "text": text, "calls": asked, "agent": agent, "model": model}
+            return {**shape, "extra": dict(extra)} if extra else shape
         case ToolResult(call_id, name, content, ok, private):
             shape = {"type": "result", "call_id": call_id, "name": name, "content": content}
             return {**shape, "ok": ok, "private": private}
@@ -119,7 +120,8 @@ def from_json(value: JsonObject) -> Message:
             return SystemNote(value["text"])
         case "agent":
             calls = tuple(ToolCall.from_json(call) for call in value["calls"])
-            return AgentMessage(value["text"], calls, value["agent"])
+            model, extra = value.get("model", ""), value.get("extra", {})
+            return AgentMessage(value["text"], calls, value["agent"], model, extra)
         case "result":
             return ToolResult(
                 value["call_id"], value["name"], value["content"], ok=value["ok"], private=value["private"]

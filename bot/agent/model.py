@@ -3,9 +3,9 @@
 The loop knows only this page. An adapter (chat_completions.py) speaks a provider's protocol behind it.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from bot.agent.events import TextDelta
 from bot.agent.messages import Message, ToolCall
@@ -35,18 +35,24 @@ FinishReason = Literal["stop", "calls", "length", "filtered", "refused"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them."""
+    """Tokens as the provider counted them, and what they cost."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     """Part of the input that was read from the provider's cache."""
+    cost: float = 0.0
+    """US dollars by the price table; 0 where the model has no price. Adapters leave it to the loop."""
+    estimated: bool = False
+    """True: the provider counted nothing for at least one request, and characters were counted instead."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input_tokens + other.input_tokens,
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
+            self.cost + other.cost,
+            self.estimated or other.estimated,
         )
 
 
@@ -73,13 +79,20 @@ class Thinking:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyExtra:
+    """Fields of the provider for the whole reply, to be kept as AgentMessage.extra. Comes at most once."""
+
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The reply is complete, in the provider's own word. Comes last."""
 
     reason: FinishReason
 
 
-ModelEvent = TextDelta | Thinking | ToolCall | Usage | Finished
+ModelEvent = TextDelta | Thinking | ToolCall | ReplyExtra | Usage | Finished
 """ToolCall: its arguments arrived whole, or the stream finished and there will be no more of them."""
 
 

@@ -1,7 +1,8 @@
 """The calls of one round: together, bounded, timed, and answered in the order they were asked.
 
-In reading order: `run_calls`, `_run`, `_attempt`. Whatever goes wrong becomes a result in words that the model
-can act on; what exactly went wrong is for the log.
+In reading order: `run_calls`, `_run_all`, `_run`, `_attempt`. Look-ups run at the same time, calls that change
+something one by one in their order. Whatever goes wrong becomes a result in words that the model can act on; what
+exactly went wrong is for the log.
 """
 
 import asyncio
@@ -28,6 +29,13 @@ STALE_ROUND_LIMIT = 2
 _NO_ANSWER = ToolOutput(
     {"error": "timeout", "message": "No answer in time. Say which part is missing; do not guess it."}, ok=False
 )
+_UNKNOWN = ToolOutput(
+    {
+        "error": "unknown_outcome",
+        "message": "No word on whether this took effect. Do not call it again, and do not say that it worked.",
+    },
+    ok=False,
+)
 _FAILED = ToolOutput(
     {"error": "unavailable", "message": "This failed on our side. Say which part is missing; do not guess it."},
     ok=False,
@@ -44,18 +52,34 @@ class Ledger:
 
     limit: int
     """Calls the turn may make."""
+    limit_per_tool: int
+    """Calls of one tool."""
     asked: Counter[str] = field(default_factory=Counter)
     answers: dict[str, "_Answer"] = field(default_factory=dict)
+    by_tool: Counter[str] = field(default_factory=Counter)
     stale_rounds: int = 0
 
     @property
     def exhausted(self) -> str:
-        """Why no further call makes sense: "calls", "repeats", or "" while it does."""
+        """Why no further call makes sense: "calls", "tool_calls", "repeats", or "" while it does."""
         if self.asked.total() >= self.limit:
             return "calls"
+        if max(self.by_tool.values(), default=0) > self.limit_per_tool:
+            return "tool_calls"
         if self.stale_rounds >= STALE_ROUND_LIMIT or max(self.asked.values(), default=0) >= SAME_CALL_LIMIT:
             return "repeats"
         return ""
+
+    def allow(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
+        """Those of the calls that are within the limits. One beyond its tool's limit is counted with the tool, so
+        that the turn comes to its end."""
+        allowed: list[ToolCall] = []
+        for call in calls:
+            self.by_tool[call.name] += 1
+            within = self.by_tool[call.name] <= self.limit_per_tool
+            if within and self.asked.total() + len(allowed) < self.limit:
+                allowed.append(call)
+        return allowed
 
     def enter(self, calls: Sequence[ToolCall]) -> dict[str, ToolCall]:
         """Count a round's calls, at least one; those that have to be run come back by their signature.
@@ -103,19 +127,45 @@ class Round:
     journal: Journal
     together: asyncio.Semaphore
     """How many calls may run at the same time."""
+    of_tool: dict[str, asyncio.Semaphore] = field(default_factory=dict)
+    """The same for each tool by itself; filled as tools are called."""
+
+    def writes(self, call: ToolCall) -> bool:
+        """Whether the call changes something."""
+        tool = self.tools.get(call.name)
+        return tool is not None and tool.writes
+
+    def place_for(self, tool: Tool) -> asyncio.Semaphore:
+        """What a call of the tool waits for before it waits for a place among all."""
+        return self.of_tool.setdefault(tool.name, asyncio.Semaphore(tool.concurrency))
 
 
 async def run_calls(calls: Sequence[ToolCall], ledger: Ledger, *, shared: Round) -> list[ToolResult]:
     """One result for each call, in the order of the calls. Raises only what the journal raises."""
-    allowed = calls[: max(0, ledger.limit - ledger.asked.total())]
+    allowed = ledger.allow(calls)
     to_run = ledger.enter(allowed) if allowed else {}
+    ledger.answers |= await _run_all(to_run, shared)
+    return [_answer(call, ledger, to_run) if call in allowed else _refused(call) for call in calls]
+
+
+async def _run_all(calls: Mapping[str, ToolCall], shared: Round) -> dict[str, "_Answer"]:
+    """The answers by signature: look-ups together, and beside them whatever writes, one after the other."""
+    answers: dict[str, _Answer] = {}
+
+    async def run_in_order(signatures: Sequence[str]) -> None:
+        for signature in signatures:
+            answers[signature] = await _run(calls[signature], shared)
+
+    writes = [signature for signature, call in calls.items() if shared.writes(call)]
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {signature: group.create_task(_run(call, shared)) for signature, call in to_run.items()}
+            group.create_task(run_in_order(writes))
+            for signature in calls:
+                if signature not in writes:
+                    group.create_task(run_in_order((signature,)))
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    ledger.answers |= {signature: task.result() for signature, task in tasks.items()}
-    return [_answer(call, ledger, to_run) for call in allowed] + [_refused(call) for call in calls[len(allowed) :]]
+    return answers
 
 
 async def _run(call: ToolCall, shared: Round) -> _Answer:
@@ -128,7 +178,7 @@ async def _run(call: ToolCall, shared: Round) -> _Answer:
         arguments = tool.read(call.arguments)
     except InvalidArguments as problem:
         return _Answer(_result(call, problem.output), settled=True)
-    async with shared.together:
+    async with shared.place_for(tool), shared.together:
         ok = private = False
         broke = True
         shared.emit(ToolStarted(call.id, call.name, tool.title))
@@ -155,10 +205,12 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         return _Answer(_result(call, told), settled=True, broke=True)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
-        return _Answer(_result(call, _NO_ANSWER), settled=False, broke=True)
+        told = _UNKNOWN if tool.writes else _NO_ANSWER
+        return _Answer(_result(call, told), settled=tool.writes, broke=True)
     except Exception:
         logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
-        return _Answer(_result(call, _FAILED), settled=False, broke=True)
+        told = _UNKNOWN if tool.writes else _FAILED
+        return _Answer(_result(call, told), settled=tool.writes, broke=True)
 
 
 def _result(call: ToolCall, output: ToolOutput, *, private: bool = False) -> ToolResult:

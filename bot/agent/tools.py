@@ -97,6 +97,11 @@ class Tool:
     """True: results hold one customer's data."""
     terminal: bool = False
     """True: a successful call ends the turn, and a person goes on."""
+    writes: bool = False
+    """True: a call changes something. Such calls run one by one in the order they were asked, and none is repeated
+    because its answer did not come."""
+    concurrency: int = 4
+    """Calls of this tool that one turn runs at the same time."""
 
     def read(self, arguments: str) -> BaseModel:
         """The arguments, whole and of the declared types. Raises InvalidArguments; nothing is guessed or mended."""
@@ -115,7 +120,13 @@ class Tool:
 
 
 def tool(
-    *, title: str, timeout: float = 10.0, private: bool = False, terminal: bool = False
+    *,
+    title: str,
+    timeout: float = 10.0,
+    private: bool = False,
+    terminal: bool = False,
+    writes: bool = False,
+    concurrency: int = 4,
 ) -> Callable[[ToolFunction], Tool]:
     """Make a Tool of `async def name(context: Context, argument: Annotated[type, Field(...)], ...)`.
 
@@ -135,6 +146,8 @@ def tool(
             timeout=timeout,
             private=private,
             terminal=terminal,
+            writes=writes,
+            concurrency=concurrency,
         )
 
     return build

@@ -15,7 +15,7 @@ Reason = Literal["asked_for_person", "upset", "no_answer", "billing", "security"
 def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
     """`escalate_to_human`; it ends the turn."""
 
-    @tool(title="Calling a person", terminal=True)
+    @tool(title="Calling a person", terminal=True, writes=True)
     async def escalate_to_human(
         context: Context,
         reason: Annotated[Reason, Field(description="Why a person is needed.")],

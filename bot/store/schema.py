@@ -7,6 +7,9 @@ turn      one answer to one inbox row: its transcript, its ending, its cost. A p
 journal   the finished steps of a turn that is still running, so that a restart repeats none of them
 kase      a case: a person takes over (the table is `case_`, since CASE is a word of SQL)
 outbox    every post that must not be lost, with a deterministic key
+spending  what each use of a model cost: a turn, a summary, drafts for staff
+summary   what an episode's older turns came to; made once for a turn and never again
+draft     answers proposed to staff for a case
 feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
 audit     who did what; append-only
 
@@ -15,6 +18,7 @@ Times are seconds since 1970 (float, UTC).
 
 from sqlalchemy import (
     JSON,
+    Boolean,
     Column,
     Float,
     ForeignKey,
@@ -161,6 +165,46 @@ outbox = Table(
     Column("sent_at", Float),
     Index("ix_outbox_state", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),
+)
+
+spending = Table(
+    "spending",
+    metadata,
+    Column("key", String(200), primary_key=True),
+    Column("at", Float, nullable=False),
+    Column("purpose", String(16), nullable=False),
+    Column("team", String(32), nullable=False),
+    Column("thread", String(128), nullable=False),
+    Column("customer", String(32), nullable=False),
+    Column("models", String(255), nullable=False),
+    Column("input_tokens", Integer, nullable=False),
+    Column("cached_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
+    Column("cost", Float, nullable=False),
+    Column("estimated", Boolean, nullable=False),
+    Index("ix_spending_customer", "customer", "at"),
+    Index("ix_spending_at", "at"),
+    Index("ix_spending_thread", "thread"),
+)
+
+summary = Table(
+    "summary",
+    metadata,
+    Column("thread", String(128), primary_key=True),
+    Column("episode", Integer, primary_key=True, autoincrement=False),
+    Column("through", String(32), primary_key=True),
+    Column("text", Text, nullable=False),
+    Column("made_at", Float, nullable=False),
+)
+
+draft = Table(
+    "draft",
+    metadata,
+    Column("case_id", Integer, ForeignKey("case_.id"), primary_key=True, autoincrement=False),
+    Column("asked", Integer, primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("made_at", Float, nullable=False),
 )
 
 feedback = Table(

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Endpoint, Models
 from bot.agent.events import Emit, Event, TextDelta
 from bot.agent.journal import NO_JOURNAL, Journal
-from bot.agent.loop import Limits, Outcome, run
+from bot.agent.limits import Limits
+from bot.agent.loop import Outcome, run
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult
 from bot.agent.model import Model
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
@@ -118,8 +120,9 @@ class Desk:
 
     async def run(
         self,
-        model: Model,
+        model: Model | None = None,
         *,
+        models: Models | None = None,
         history: Sequence[Message] = (QUESTION,),
         limits: Limits = QUICK,
         journal: Journal = NO_JOURNAL,
@@ -133,8 +136,7 @@ class Desk:
             team or self.team(),
             agent,
             history,
-            model=model,
-            model_name="model-1",
+            models=models or _models(model),
             context=replace(CONTEXT, turn=turn),
             passages=passages,
             emit=self.emit,
@@ -143,6 +145,11 @@ class Desk:
         )
         assert_paired(outcome.messages)
         return outcome
+
+
+def _models(model: Model | None) -> Models:
+    assert model is not None, "a desk needs a model, or models"
+    return Models(strong=(Endpoint("model-1", model),), cheap=(Endpoint("cheap", model),))
 
 
 def results(outcome: Outcome) -> list[ToolResult]:

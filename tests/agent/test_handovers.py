@@ -14,9 +14,9 @@ from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 def team(counter: Counter) -> Team:
     """A triage agent, and orders which can hand back."""
     lookup, shipping, _ = desk_tools(counter)
-    triage = Agent("triage", "You sort.", (shipping,), hands_over_to=("orders", "returns"), model="cheap")
+    triage = Agent("triage", "You sort.", (shipping,), hands_over_to=("orders", "returns"), tier="cheap")
     orders = Agent("orders", "You know orders.", (lookup,), hands_over_to=("triage",), purpose="Orders and parcels.")
-    returns = Agent("returns", "You know returns.", temperature=None, model="strong")
+    returns = Agent("returns", "You know returns.", temperature=None)
     return Team((triage, orders, returns), entry="triage")
 
 

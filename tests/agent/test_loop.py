@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from bot.agent.events import TextDelta, ToolFinished, ToolStarted
-from bot.agent.loop import Limits
+from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote
 from bot.agent.model import Finished, ModelFailure, Usage
 from bot.agent.tools import RESULT_LIMIT
@@ -21,7 +21,7 @@ async def test_an_answer_without_tools_is_one_round_and_streams_as_it_comes() ->
     outcome = await desk.run(model)
     assert (outcome.ended, outcome.text, outcome.agent, outcome.forced) == ("answered", "Hello.", "desk", False)
     assert desk.events == [TextDelta("Hel"), TextDelta("lo.")]
-    assert outcome.messages == (AgentMessage("Hello.", agent="desk"),)
+    assert outcome.messages == (AgentMessage("Hello.", agent="desk", model="model-1"),)
 
 
 async def test_the_instructions_come_first_and_the_passages_as_a_second_system_message() -> None:

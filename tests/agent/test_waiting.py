@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from bot.agent.events import Emit, Event, ModelRetried, TextDelta
-from bot.agent.loop import Limits
-from bot.agent.messages import AgentMessage
+from bot.agent.limits import Limits
+from bot.agent.messages import AgentMessage, SystemNote
 from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Thinking
 from tests.agent.desk import QUICK, Desk, results
-from tests.doubles.scripted_model import ScriptedModel, Silence, call, calls, says
+from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 
 BUSY = ModelFailure("model_unreachable", "503", retryable=True)
 
@@ -65,17 +65,53 @@ async def test_a_cut_before_anything_was_shown_is_repaired_in_silence() -> None:
     assert (outcome.text, desk.shown) == ("Whole.", "Whole.")
 
 
-async def test_a_cut_after_text_was_shown_is_never_repeated() -> None:
+CUT = ModelFailure("cut", retryable=True)
+
+
+async def test_a_reply_that_broke_off_after_text_was_shown_goes_on_where_it_stopped() -> None:
     desk = Desk()
-    model = ScriptedModel([TextDelta("Your order "), ModelFailure("cut", retryable=True)], says("never"))
+    model = ScriptedModel([TextDelta("Your order ORD-1"), CUT], says("0482 is on its ", "way."))
     outcome = await desk.run(model)
-    assert (outcome.ended, outcome.reason, outcome.text) == ("failed", "cut", "Your order ")
-    assert outcome.messages == (AgentMessage("Your order ", agent="desk"),)
-    assert len(model.requests) == 1
+    assert (outcome.ended, outcome.text) == ("answered", "Your order ORD-10482 is on its way.")
+    assert desk.shown == outcome.text
+    assert outcome.messages == (AgentMessage(outcome.text, agent="desk", model="model-1"),)
+    partial, note = model.requests[1].messages[-2:]
+    assert partial == AgentMessage("Your order ORD-1")
+    assert isinstance(note, SystemNote)
+
+
+async def test_words_that_a_continuation_repeats_are_shown_once() -> None:
+    desk = Desk()
+    begun: list[Step] = [TextDelta("Your order ORD-10482 is on"), CUT]
+    await desk.run(ScriptedModel(begun, says("ORD-10482 ", "is on its way.")))
+    assert desk.shown == "Your order ORD-10482 is on its way."
+
+
+async def test_a_continuation_that_asks_for_tools_goes_on_with_the_turn() -> None:
+    desk = Desk()
+    look = calls(call("lookup_order", {"order_id": "ORD-1"}), text="it up.")
+    outcome = await desk.run(ScriptedModel([TextDelta("I look "), CUT], look, says("It is shipped.")))
+    assert desk.shown == "I look it up.\n\nIt is shipped."
+    assert len(results(outcome)) == 1
+
+
+async def test_a_reply_that_breaks_off_again_and_again_is_given_up_and_nothing_is_repeated() -> None:
+    desk = Desk()
+    more = "is on its way, " * 20
+    model = ScriptedModel([TextDelta("Your order "), CUT], [TextDelta(more), CUT], says("never"))
+    outcome = await desk.run(model)
+    assert (outcome.ended, outcome.reason, outcome.text) == ("failed", "cut", f"Your order {more}")
+    assert outcome.messages == (AgentMessage(f"Your order {more}", agent="desk"),)
+    assert len(model.requests) == 2
+
+
+async def test_a_continuation_that_says_nothing_does_not_pass_a_broken_answer_off_as_whole() -> None:
+    outcome = await Desk().run(ScriptedModel([TextDelta("Your order "), CUT], says("")))
+    assert (outcome.ended, outcome.reason) == ("failed", "blank")
 
 
 async def test_a_stream_without_a_finish_is_a_cut() -> None:
-    outcome = await Desk().run(ScriptedModel([TextDelta("Your order ")]))
+    outcome = await Desk().run(ScriptedModel([TextDelta("Your order ")]), limits=replace(QUICK, continuations=0))
     assert (outcome.ended, outcome.reason) == ("failed", "cut")
 
 
@@ -98,8 +134,17 @@ async def test_a_model_that_says_nothing_at_all_is_given_up_at_the_first_token_l
 
 
 async def test_a_model_that_falls_silent_is_given_up_at_the_idle_limit() -> None:
-    outcome = await Desk().run(ScriptedModel([TextDelta("Your"), Silence()]), limits=replace(QUICK, idle_seconds=0.02))
+    model = ScriptedModel([TextDelta("Your"), Silence()])
+    outcome = await Desk().run(model, limits=replace(QUICK, idle_seconds=0.02))
     assert (outcome.ended, outcome.reason, outcome.text) == ("failed", "deadline", "Your")
+    assert len(model.requests) == 3
+
+
+async def test_a_model_that_never_comes_to_an_end_is_given_up_at_the_rounds_limit() -> None:
+    model = Endless()
+    limits = replace(QUICK, round_seconds=0.02, idle_seconds=0.01, continuations=0)
+    outcome = await Desk().run(model, limits=limits)
+    assert (outcome.ended, outcome.reason, model.closed) == ("failed", "deadline", True)
 
 
 class Ponderer:

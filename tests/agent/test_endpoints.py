@@ -1,0 +1,154 @@
+"""Where the loop asks: fallbacks, breakers, retry budgets, prices."""
+
+import pytest
+
+from bot.agent.endpoints import OPEN_SECONDS, RETRY_RESERVE, TRIP_AFTER, Breaker, Endpoint, Models, Price
+from bot.agent.events import ModelRetried, TextDelta
+from bot.agent.messages import AgentMessage
+from bot.agent.model import FailureKind, Finished, ModelFailure, Usage
+from tests.agent.desk import QUICK, Desk
+from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
+
+BUSY = ModelFailure("model_unreachable", "503", retryable=True)
+
+
+class Clock:
+    """Seconds that pass when they are told to."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def two(first: ScriptedModel, second: ScriptedModel) -> Models:
+    """An endpoint and its fallback."""
+    return Models(strong=(Endpoint("model-1", first), Endpoint("model-2", second)))
+
+
+@pytest.mark.parametrize("kind", ["insufficient_quota", "unauthorized", "deadline", "refused_request"])
+async def test_what_another_try_cannot_mend_goes_to_the_fallback_at_once(kind: FailureKind) -> None:
+    desk, first, second = Desk(), ScriptedModel([ModelFailure(kind)]), ScriptedModel(says("Hello."))
+    outcome = await desk.run(models=two(first, second))
+    assert (outcome.text, outcome.models, len(first.requests)) == ("Hello.", ("model-2",), 1)
+    assert second.requests[0].model == "model-2"
+    assert desk.happened(ModelRetried) == [ModelRetried(kind, 2, 0.0)]
+
+
+async def test_a_passing_failure_is_tried_here_first_and_then_elsewhere() -> None:
+    first, second = ScriptedModel([BUSY]), ScriptedModel(says("Hello."))
+    outcome = await Desk().run(models=two(first, second))
+    assert (outcome.text, len(first.requests), len(second.requests)) == ("Hello.", 3, 1)
+
+
+async def test_a_wait_that_is_too_long_is_spent_at_the_fallback() -> None:
+    first = ScriptedModel([ModelFailure("rate_limited", retryable=True, retry_after=600)])
+    outcome = await Desk().run(models=two(first, ScriptedModel(says("Hello."))))
+    assert (outcome.text, len(first.requests)) == ("Hello.", 1)
+
+
+@pytest.mark.parametrize("kind", ["filtered", "refused"])
+async def test_no_fallback_is_asked_to_overrule_a_refusal(kind: FailureKind) -> None:
+    second = ScriptedModel(says("Hello."))
+    outcome = await Desk().run(models=two(ScriptedModel([ModelFailure(kind)]), second))
+    assert (outcome.ended, outcome.reason, second.requests) == ("failed", kind, [])
+
+
+async def test_the_fallback_goes_on_with_what_the_first_had_begun() -> None:
+    desk = Desk()
+    gone = ModelFailure("unauthorized")
+    first = ScriptedModel([TextDelta("It is "), ModelFailure("cut", retryable=True)], [gone])
+    second = ScriptedModel(says("shipped."))
+    outcome = await desk.run(models=two(first, second))
+    assert (desk.shown, outcome.text) == ("It is shipped.", "It is shipped.")
+    assert second.requests[0].messages[-2] == AgentMessage("It is ")
+
+
+async def test_an_endpoint_that_keeps_failing_is_left_alone_by_all_turns() -> None:
+    first, second = ScriptedModel([BUSY]), ScriptedModel(says("Hello."))
+    models = two(first, second)
+    for _ in range(4):
+        assert (await Desk().run(models=models)).text == "Hello."
+    assert len(first.requests) == TRIP_AFTER
+    assert len(second.requests) == 4
+
+
+async def test_without_a_fallback_an_open_breaker_fails_at_once() -> None:
+    model = ScriptedModel([ModelFailure("unauthorized")])
+    models = Models(strong=(Endpoint("model-1", model),))
+    assert (await Desk().run(models=models)).reason == "unauthorized"
+    assert (await Desk().run(models=models)).reason == "model_unreachable"
+    assert len(model.requests) == 1
+
+
+async def test_the_cheap_tier_has_endpoints_of_its_own_and_else_the_strong_ones() -> None:
+    strong, cheap = Endpoint("s", ScriptedModel()), Endpoint("c", ScriptedModel())
+    assert Models((strong,), (cheap,)).of("cheap") == (cheap,)
+    assert Models((strong,)).of("cheap") == (strong,)
+    assert Models((strong,), (cheap,)).of("strong") == (strong,)
+
+
+def test_after_its_rest_a_breaker_lets_one_request_find_out() -> None:
+    clock = Clock()
+    breaker = Breaker(now=clock)
+    for _ in range(TRIP_AFTER):
+        assert breaker.allows()
+        breaker.failed("model_unreachable")
+    assert not breaker.allows()
+    clock.now = OPEN_SECONDS
+    assert (breaker.allows(), breaker.allows()) == (True, False)
+    breaker.succeeded()
+    assert (breaker.allows(), breaker.allows()) == (True, True)
+
+
+@pytest.mark.parametrize("kind", ["refused_request", "context_length", "filtered", "refused", "blank"])
+def test_failures_that_are_no_sign_of_illness_do_not_trip(kind: FailureKind) -> None:
+    breaker = Breaker()
+    for _ in range(3 * TRIP_AFTER):
+        breaker.failed(kind)
+    assert breaker.allows()
+
+
+def test_retries_are_a_share_of_the_requests() -> None:
+    breaker = Breaker()
+    assert sum(breaker.allows_retry() for _ in range(100)) == RETRY_RESERVE
+    for _ in range(8):
+        breaker.allows()
+    assert sum(breaker.allows_retry() for _ in range(100)) == 2
+
+
+def test_cached_tokens_cost_their_own_price() -> None:
+    price = Price(input=2.0, cached=0.5, output=8.0)
+    assert price.of(Usage(1_000_000, 500_000, 400_000)) == pytest.approx(1.2 + 0.2 + 4.0)
+
+
+async def test_a_turn_knows_what_it_cost_and_who_wrote() -> None:
+    first: list[Step] = [call("lookup_order", {"order_id": "ORD-1"}), Usage(1_000, 200), Finished("calls")]
+    second: list[Step] = [TextDelta("Done."), Usage(2_000, 300, 1_000), Finished("stop")]
+    endpoint = Endpoint("model-1", ScriptedModel(first, second), Price(1.0, 0.1, 4.0))
+    outcome = await Desk().run(models=Models((endpoint,)))
+    assert outcome.usage.cost == pytest.approx((1_000 + 800 + 1_000 + 100 + 1_200) / 1e6)
+    assert (outcome.models, outcome.usage.estimated) == (("model-1",), False)
+
+
+async def test_tokens_that_nobody_counted_are_estimated_and_marked() -> None:
+    model = ScriptedModel([TextDelta("x" * 400), Finished("stop")])
+    usage = (await Desk().run(model)).usage
+    assert usage.estimated
+    assert usage.output_tokens == 101
+    assert usage.input_tokens > 5
+
+
+async def test_a_request_that_broke_off_is_paid_for_too() -> None:
+    begun: list[Step] = [TextDelta("x" * 400), ModelFailure("cut", retryable=True)]
+    model = ScriptedModel(begun, says("and so on, to the very end of it"))
+    endpoint = Endpoint("model-1", model, Price(0.0, 0.0, 1e6))
+    outcome = await Desk().run(models=Models((endpoint,)), limits=QUICK)
+    assert outcome.usage.output_tokens > 101
+    assert outcome.usage.cost == outcome.usage.output_tokens
+
+
+async def test_calls_are_part_of_what_is_estimated() -> None:
+    look = calls(call("lookup_order", {"order_id": "ORD-1"}))
+    outcome = await Desk().run(ScriptedModel(look, says("Done.")))
+    assert outcome.usage.output_tokens >= 8

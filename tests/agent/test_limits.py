@@ -1,0 +1,128 @@
+"""Every limit of a turn ends in an answer, and says which it was."""
+
+import asyncio
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Endpoint, Models, Price
+from bot.agent.limits import Limits
+from bot.agent.model import Finished, Usage
+from bot.agent.tools import Context, Tool, tool
+from tests.agent.desk import QUICK, Desk, desk_tools, results
+from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
+
+LOOK: list[Step] = [call("lookup_order", {"order_id": "ORD-1"}), Usage(900, 100), Finished("calls")]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (replace(QUICK, rounds=2), "rounds"),
+        (replace(QUICK, calls=1), "calls"),
+        (replace(QUICK, tokens=1_000), "tokens"),
+        (replace(QUICK, cost=0.001), "cost"),
+        (QUICK, ""),
+    ],
+)
+async def test_a_limit_forces_the_answer(limits: Limits, reason: str) -> None:
+    model = ScriptedModel(LOOK, says("This is what I know."))
+    models = Models((Endpoint("model-1", model, Price(1.0, 1.0, 1.0)),))
+    outcome = await Desk().run(models=models, limits=limits)
+    assert (outcome.ended, outcome.text, outcome.reason) == ("answered", "This is what I know.", reason)
+    assert [request.may_call for request in model.requests] == [True, not reason]
+
+
+async def test_when_the_turn_draws_to_its_end_the_answer_is_forced() -> None:
+    desk = Desk()
+    slow = calls(call("check_shipping", {"tracking_number": "wait"}))
+    outcome = await desk.run(ScriptedModel(slow, says("Not in time.")), limits=replace(QUICK, turn_seconds=0.06))
+    assert (outcome.ended, outcome.text, outcome.reason) == ("answered", "Not in time.", "seconds")
+
+
+async def test_one_tool_cannot_use_up_the_turn_and_the_others_still_run() -> None:
+    desk = Desk()
+    asked = [call("lookup_order", {"order_id": f"ORD-{at}"}, id=f"c{at}") for at in range(3)]
+    parcel = call("check_shipping", {"tracking_number": "1Z9"}, id="c9")
+    outcome = await desk.run(
+        ScriptedModel(calls(*asked, parcel), says("Enough.")), limits=replace(QUICK, calls_per_tool=2)
+    )
+    assert sorted(desk.counter.seen) == ["1Z9", "ORD-0", "ORD-1"]
+    assert [result.ok for result in results(outcome)] == [True, True, False, True]
+    assert orjson.loads(results(outcome)[2].content)["error"] == "too_many_calls"
+    assert (outcome.forced, outcome.reason) == (True, "tool_calls")
+
+
+async def test_an_agents_own_limit_of_rounds_holds_for_it_alone() -> None:
+    desk = Desk()
+    lookup, shipping, _ = desk_tools(desk.counter)
+    triage = Agent("triage", "You sort.", hands_over_to=("orders",))
+    orders = Agent("orders", "You know orders.", (lookup, shipping), rounds=2)
+    model = ScriptedModel(calls(call("hand_over_to_orders", id="c0")), LOOK, says("Forced."))
+    outcome = await desk.run(model, team=Team((triage, orders), entry="triage"))
+    assert [request.may_call for request in model.requests] == [True, True, False]
+    assert outcome.reason == "rounds"
+
+
+class Register:
+    """Changes something, and knows what happened in which order."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+        self.running = 0
+        self.most = 0
+
+
+def writing_tools(register: Register) -> tuple[Tool, ...]:
+    """A tool that writes, and may fail to say whether it did."""
+
+    @tool(title="Noting", timeout=0.05, writes=True)
+    async def note(context: Context, what: str) -> str:
+        """Write something down."""
+        register.running += 1
+        register.most = max(register.most, register.running)
+        try:
+            if what == "wait":
+                await asyncio.Event().wait()
+            for _ in range(3):
+                await asyncio.sleep(0)
+            register.log.append(what)
+            if what == "raise":
+                raise RuntimeError("after the fact")
+        finally:
+            register.running -= 1
+        return f"noted for {context.customer.name}"
+
+    return (note,)
+
+
+def scribe(register: Register) -> Team:
+    """An agent that only writes."""
+    return Team((Agent("scribe", "You write.", writing_tools(register)),), entry="scribe")
+
+
+async def test_what_writes_runs_one_by_one_in_the_order_it_was_asked() -> None:
+    register = Register()
+    asked = [call("note", {"what": what}, id=what) for what in ("c", "a", "b")]
+    await Desk().run(ScriptedModel(calls(*asked), says("Done.")), team=scribe(register))
+    assert (register.log, register.most) == (["c", "a", "b"], 1)
+
+
+@pytest.mark.parametrize("what", ["wait", "raise"])
+async def test_a_write_whose_end_is_unknown_is_not_made_again(what: str) -> None:
+    register = Register()
+    again = [calls(call("note", {"what": what}, id=f"c{at}")) for at in range(2)]
+    outcome = await Desk().run(ScriptedModel(*again, says("I do not know.")), team=scribe(register))
+    assert register.log in ([], ["raise"])
+    first, second = results(outcome)
+    assert orjson.loads(first.content)["error"] == "unknown_outcome"
+    assert second.content.endswith(first.content)
+
+
+async def test_one_tool_takes_no_more_at_once_than_it_was_declared_to() -> None:
+    desk = Desk()
+    asked = [call("lookup_order", {"order_id": f"ORD-{at}"}, id=f"c{at}") for at in range(7)]
+    await desk.run(ScriptedModel(calls(*asked), says("Done.")))
+    assert desk.counter.most == 4
