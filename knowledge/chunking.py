@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from knowledge.documents import Document
-from knowledge.markdown import Block, blocks, headings
+from knowledge.markdown import Block, Heading, blocks, headings
 
-VERSION = 1
+VERSION = 2
 """Part of the fingerprint: raise it whenever the same document would be cut differently."""
 
 LIMIT = 500
@@ -91,6 +91,8 @@ class _Section:
     path: tuple[str, ...]
     """The headings above this section and its own."""
     blocks: tuple[Block, ...]
+    anchor: str = ""
+    """Of its own heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ class _Draft:
     end: int
     tokens: int
     lead: str = ""
+    anchor: str = ""
     whole: bool = False
     """Whole sections only: such may be joined with their neighbours."""
 
@@ -123,22 +126,19 @@ def _sections(document: Document) -> list[_Section]:
         found = tuple(blocks(text, 0, len(text), markdown=False))
         return [_Section((), found)] if found else []
     sections: list[_Section] = []
-    path: list[tuple[int, str]] = []
+    path: list[Heading] = []
     opened = body = 0
-    for start, end, level, words in (*_marks(text), (len(text), len(text), 0, "")):
-        found = tuple(blocks(text, body, start, markdown=True))
+    for heading in (*headings(text), Heading(len(text), len(text), 0, "", "")):
+        found = tuple(blocks(text, body, heading.start, markdown=True))
         # A heading with nothing below it, not even a deeper heading, says what it says by itself.
-        if not found and path and level <= path[-1][0]:
+        if not found and path and heading.level <= path[-1].level:
             found = (Block("text", opened, body),)
         if found:
-            sections.append(_Section(tuple(name for _, name in path), found))
-        path = [*(step for step in path if step[0] < level), (level, words)]
-        opened, body = start, end
+            steps = tuple(step.words for step in path)
+            sections.append(_Section(steps, found, path[-1].anchor if path else ""))
+        path = [*(step for step in path if step.level < heading.level), heading]
+        opened, body = heading.start, heading.end
     return sections
-
-
-def _marks(text: str) -> Iterator[tuple[int, int, int, str]]:
-    return ((heading.start, heading.end, heading.level, heading.words) for heading in headings(text))
 
 
 class _Cutter:
@@ -162,7 +162,7 @@ class _Cutter:
             if drafts and self._takes(drafts[-1], part, aim=aim, room=room):
                 drafts[-1] = replace(drafts[-1], end=part.end, tokens=drafts[-1].tokens + GAP + part.tokens)
             else:
-                drafts.append(_Draft((section.path,), part.start, part.end, part.tokens, part.lead))
+                drafts.append(_Draft((section.path,), part.start, part.end, part.tokens, part.lead, section.anchor))
         if len(drafts) == 1:
             return [replace(drafts[0], whole=True)]
         return drafts
@@ -180,13 +180,12 @@ class _Cutter:
 
     def finish(self, draft: _Draft) -> Chunk:
         """The chunk that a draft has become."""
-        path = draft.paths[0]
         return Chunk(
             heading=self._path(draft.paths),
             text=draft.lead + self._text[draft.start : draft.end],
             start=draft.start,
             end=draft.end,
-            anchor=_anchor(path[-1]) if path else "",
+            anchor=draft.anchor,
             lead=draft.lead,
         )
 
@@ -261,7 +260,7 @@ class _Cutter:
         tokens = self._count(self._text[before.start : after.end])
         if tokens + self._count(self._path(paths)) + GAP > JOINED:
             return None
-        return _Draft(paths, before.start, after.end, tokens, whole=True)
+        return replace(before, paths=paths, end=after.end, tokens=tokens)
 
     def _path(self, paths: tuple[tuple[str, ...], ...]) -> str:
         """`Title > Section > Part`; joined sections share one path, their own names side by side at its end."""
@@ -286,7 +285,3 @@ class _Cutter:
 def _related(before: tuple[str, ...], after: tuple[str, ...]) -> bool:
     """Siblings under one heading, or a section and its first child."""
     return before[:-1] == after[:-1] or before == after[:-1]
-
-
-def _anchor(heading: str) -> str:
-    return re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", heading.lower()).strip())

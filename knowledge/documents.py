@@ -7,7 +7,7 @@ are its two halves.
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import Literal
@@ -58,13 +58,25 @@ def read_page(text: str, *, path: str, markup: Markup) -> Document:
     known = page_fields(fields)
     return Document(
         id=path,
-        title=known["title"] or (heading[1][:TITLE_LIMIT] if heading else _title_of(path)),
+        title=known["title"] or (heading[1][:TITLE_LIMIT] if heading else title_of(path)),
         text=body,
         markup=markup,
         url=known["url"],
         category=known["category"] or _folder_of(path),
         last_updated=known["last_updated"],
         language=known["language"],
+    )
+
+
+def describe(page: Document, fields: Mapping[str, str]) -> Document:
+    """The page with what its file says of it, where the page itself says nothing."""
+    known = page_fields(fields)
+    return replace(
+        page,
+        title=known["title"] or page.title,
+        category=known["category"] or page.category,
+        last_updated=page.last_updated or known["last_updated"],
+        language=page.language or known["language"],
     )
 
 
@@ -159,7 +171,8 @@ def _iso_date(value: str) -> str:
         return ""
 
 
-def _title_of(path: str) -> str:
+def title_of(path: str) -> str:
+    """A title for a page that has none: its file's name in words."""
     words = re.sub(r"[-_\s]+", " ", PurePosixPath(path).stem).strip()
     return (words[:1].upper() + words[1:])[:TITLE_LIMIT] or path
 

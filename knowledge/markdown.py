@@ -16,6 +16,7 @@ FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_ID = re.compile(r"\{#([^\s{}]{1,200})\}\s*$")
 _NOT_A_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])")
 
 Kind = Literal["text", "table", "code"]
@@ -30,6 +31,8 @@ class Heading:
     level: int
     words: str
     """Without emphasis, links and other marks."""
+    anchor: str
+    """The link fragment that leads there: the id it was given as `{#id}`, else its words as most sites make them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +115,18 @@ def _heading(line: str, position: int, paragraph: list[tuple[int, str]]) -> Head
     """The heading that this line is, or that it makes of a one-line paragraph above it."""
     bare = line.rstrip("\n")
     if (atx := _ATX.match(bare)) and (words := _words(atx[2] or "")):
-        return Heading(position, position + len(line), len(atx[1]), words)
+        return Heading(position, position + len(line), len(atx[1]), words, _anchor(atx[2], words))
     if len(paragraph) != 1 or not (rule := _SETEXT.match(bare)):
         return None
     start, above = paragraph[0]
     if len(above) > LINE_LIMIT or _NOT_A_PARAGRAPH.match(above) or not (words := _words(above)):
         return None
-    return Heading(start, position + len(line), 1 if rule[1][0] == "=" else 2, words)
+    return Heading(start, position + len(line), 1 if rule[1][0] == "=" else 2, words, _anchor(above, words))
+
+
+def _anchor(heading: str, words: str) -> str:
+    given = _ID.search(heading)
+    return given[1] if given else re.sub(r"\s+", "-", re.sub(r"[^\w\s-]", "", words.lower()).strip())
 
 
 def _words(heading: str) -> str:

@@ -1,9 +1,10 @@
-"""A FAQ as a table: one row a question with its answer."""
+"""A FAQ as a table, or as one JSON object a line: each row a question with its answer."""
 
 import csv
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 
 from knowledge.documents import Document, clean, page_fields
 from knowledge.sources.files import Quarantined, Unfit
@@ -26,21 +27,50 @@ def read_faq(text: str, *, path: str) -> Iterator[Document | Quarantined]:
     csv.field_size_limit(FIELD_LIMIT)
     rows = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text))
     columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
-    question = next((columns[name] for name in QUESTION_COLUMNS if name in columns), None)
-    answer = next((columns[name] for name in ANSWER_COLUMNS if name in columns), None)
-    if question is None or answer is None:
+    if not _pick(columns, QUESTION_COLUMNS) or not _pick(columns, ANSWER_COLUMNS):
         raise Unfit("no columns named question and answer")
+    found = ({column: row[name] or "" for column, name in columns.items()} for row in _rows(rows))
+    yield from _entries(path, enumerate(found, start=2), unit="row")
+
+
+def read_faq_lines(text: str, *, path: str) -> Iterator[Document | Quarantined]:
+    """The same for one JSON object a line, with the columns' names as keys. A line that is none is left out."""
+    yield from _entries(path, _objects(text), unit="line")
+
+
+def _objects(text: str) -> Iterator[tuple[int, dict[str, str] | None]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line) if len(line) <= FIELD_LIMIT else None
+        except (ValueError, RecursionError):
+            value = None
+        if not isinstance(value, dict):
+            yield number, None
+            continue
+        plain = {name: str(each) for name, each in value.items() if isinstance(each, str | int | float)}
+        yield number, {name.strip().lower(): each for name, each in plain.items()}
+
+
+def _entries(
+    path: str, rows: Iterable[tuple[int, Mapping[str, str] | None]], *, unit: str
+) -> Iterator[Document | Quarantined]:
     known: set[str] = set()
-    for number, row in enumerate(_rows(rows), start=2):
-        fields = {column: row[name] or "" for column, name in columns.items()}
-        entry = _entry(path, fields, row.get(question), row.get(answer))
+    for number, fields in rows:
+        entry = "not a JSON object" if fields is None else _entry(path, fields)
         if isinstance(entry, str):
-            yield Quarantined(f"{path} row {number}", entry)
+            yield Quarantined(f"{path} {unit} {number}", entry)
         elif entry.id in known:
-            yield Quarantined(f"{path} row {number}", "the same id or question as an earlier row")
+            yield Quarantined(f"{path} {unit} {number}", f"the same id or question as an earlier {unit}")
         else:
             known.add(entry.id)
             yield entry
+
+
+def _pick(fields: Mapping[str, str], names: Iterable[str]) -> str:
+    """The first of these fields that there is; its name in a heading, its value in a row."""
+    return next((fields[name] for name in names if fields.get(name, "").strip()), "")
 
 
 def _rows(rows: "csv.DictReader[str]") -> Iterator[dict[str, str]]:
@@ -50,13 +80,13 @@ def _rows(rows: "csv.DictReader[str]") -> Iterator[dict[str, str]]:
         raise Unfit(f"not a readable table (line {rows.line_num}: {error})") from error
 
 
-def _entry(path: str, fields: Mapping[str, str], question: str | None, answer: str | None) -> Document | str:
-    title = " ".join(clean(question or "").split())
-    text = clean(answer or "").strip()
+def _entry(path: str, fields: Mapping[str, str]) -> Document | str:
+    title = " ".join(clean(_pick(fields, QUESTION_COLUMNS)).split())
+    text = clean(_pick(fields, ANSWER_COLUMNS)).strip()
     if not title or not text:
         return "no question" if not title else "no answer"
     known = page_fields({name: clean(value).strip() for name, value in fields.items()})
-    key = next((fields[name].strip() for name in ID_COLUMNS if fields.get(name, "").strip()), "")
+    key = _pick(fields, ID_COLUMNS).strip()
     return Document(
         id=f"{path}#{key or hashlib.blake2b(title.encode(), digest_size=6).hexdigest()}",
         title=title,

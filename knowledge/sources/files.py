@@ -14,11 +14,33 @@ from knowledge.errors import SourceUnreadable
 
 PAGE_BYTES = 5_000_000
 TABLE_BYTES = 50_000_000
+OFFICE_BYTES = 30_000_000
 DEPTH = 32
 FILES = 200_000
 
-SUFFIXES = {".md": PAGE_BYTES, ".markdown": PAGE_BYTES, ".txt": PAGE_BYTES, ".csv": TABLE_BYTES}
+SUFFIXES = {
+    ".md": PAGE_BYTES,
+    ".markdown": PAGE_BYTES,
+    ".txt": PAGE_BYTES,
+    ".html": PAGE_BYTES,
+    ".htm": PAGE_BYTES,
+    ".csv": TABLE_BYTES,
+    ".tsv": TABLE_BYTES,
+    ".jsonl": TABLE_BYTES,
+    ".docx": OFFICE_BYTES,
+    ".pdf": OFFICE_BYTES,
+    ".ipynb": OFFICE_BYTES,
+}
 """What is read, and how large it may be. Other files are not looked at: a help folder holds pictures too."""
+
+
+_WEB_ENCODINGS = frozenset(
+    {
+        *(f"iso-8859-{part}" for part in (1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15)),
+        *(f"windows-{page}" for page in (1250, 1251, 1252, 1253, 1254, 1255, 1256, 1257, 1258)),
+        *("koi8-r", "shift_jis", "euc-jp", "iso-2022-jp", "euc-kr", "gb2312", "gbk", "gb18030", "big5"),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +114,28 @@ def read_bytes(file: SourceFile) -> bytes:
     return content
 
 
-def decode(content: bytes) -> str:
-    """UTF-8, or UTF-16 with its byte order mark. Raises Unfit for anything else."""
+def decode(content: bytes, *, declared: str = "") -> str:
+    """UTF-8, UTF-16 with its byte order mark, or the encoding that a page declares. Raises Unfit for anything else."""
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError as error:
-        raise Unfit(f"not UTF-8 text (byte {error.start:,})") from error
+        text = _decoded_as(declared, content)
+        if not text:
+            raise Unfit(f"not UTF-8 text (byte {error.start:,})") from error
     if "\x00" in text:
         raise Unfit("binary, not text")
     if not text.strip():
         raise Unfit("empty")
     return text
+
+
+def _decoded_as(encoding: str, content: bytes) -> str:
+    """The text in an encoding that is one of the web's; empty when it is not."""
+    try:
+        return content.decode(encoding) if encoding in _WEB_ENCODINGS else ""
+    except UnicodeDecodeError:
+        return ""
 
 
 def _walk(folder: Path, root: Path, depth: int) -> Iterator[SourceFile | Quarantined]:

@@ -1,22 +1,45 @@
 """One file in, its documents out: the kind is told by the name."""
 
+import re
 from collections.abc import Iterator
 
 from knowledge.documents import Document, read_page
-from knowledge.sources.faq import read_faq
+from knowledge.sources.docx import read_docx
+from knowledge.sources.faq import read_faq, read_faq_lines
 from knowledge.sources.files import Quarantined, SourceFile, Unfit, decode
+from knowledge.sources.html import read_html
+from knowledge.sources.notebook import read_notebook
+from knowledge.sources.pdf import read_pdf
+
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})""", re.IGNORECASE)
 
 
 def read_documents(file: SourceFile, content: bytes) -> Iterator[Document | Quarantined]:
     """The documents of a file; what cannot be used comes as Quarantined, and nothing is raised."""
+    path = file.path
     try:
-        text = decode(content)
         match file.full.suffix.lower():
-            case ".csv":
-                yield from read_faq(text, path=file.path)
+            case ".csv" | ".tsv":
+                yield from read_faq(decode(content), path=path)
+            case ".jsonl":
+                yield from read_faq_lines(decode(content), path=path)
+            case ".html" | ".htm":
+                yield read_html(decode_html(content), path=path)
+            case ".docx":
+                yield read_docx(content, path=path)
+            case ".pdf":
+                yield read_pdf(content, path=path)
+            case ".ipynb":
+                yield read_notebook(decode(content), path=path)
             case ".txt":
-                yield read_page(text, path=file.path, markup="plain")
+                yield read_page(decode(content), path=path, markup="plain")
             case _:
-                yield read_page(text, path=file.path, markup="markdown")
+                yield read_page(decode(content), path=path, markup="markdown")
     except Unfit as unfit:
-        yield Quarantined(file.path, str(unfit))
+        yield Quarantined(path, str(unfit))
+
+
+def decode_html(content: bytes) -> str:
+    """A page's text; what is no UTF-8 is read in the encoding that the page declares near its top. Raises Unfit."""
+    declared = _CHARSET.search(content, 0, 2_048)
+    return decode(content, declared=declared[1].decode("ascii", "ignore").lower() if declared else "")

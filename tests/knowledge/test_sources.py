@@ -77,9 +77,9 @@ def test_a_file_swapped_for_a_pipe_or_a_link_after_the_listing_is_not_read(tmp_p
         read_bytes(file)
 
 
-@pytest.mark.parametrize("name", ["missing", "page.docx"])
+@pytest.mark.parametrize("name", ["missing", "page.odt"])
 def test_a_source_that_is_missing_or_of_no_known_kind_is_an_error_of_its_own(tmp_path: Path, name: str) -> None:
-    (tmp_path / "page.docx").write_text("x")
+    (tmp_path / "page.odt").write_text("x")
 
     with pytest.raises(SourceUnreadable, match=name):
         list_files(tmp_path / name)

@@ -1,0 +1,144 @@
+"""A Word document: headings, paragraphs, lists and tables as Markdown.
+
+A document is a zip file of XML. Whatever it claims, no more is unpacked than a limit, and entities are refused.
+"""
+
+import io
+import re
+import zipfile
+from collections.abc import Iterator, Mapping
+from xml.etree import ElementTree as ET
+
+from knowledge.documents import Document, clean, describe, read_page
+from knowledge.sources.files import Unfit
+
+PART_BYTES = 50_000_000
+"""One part of the archive, unpacked."""
+
+_WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_CORE = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}"
+_DUBLIN = "{http://purl.org/dc/elements/1.1/}"
+_TERMS = "{http://purl.org/dc/terms/}"
+_HEADING = re.compile(r"heading ?([1-6])", re.IGNORECASE)
+
+
+def read_docx(content: bytes, *, path: str) -> Document:
+    """A Word document: headings, paragraphs, lists, tables; no comments, no deleted or hidden text. Raises Unfit."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            body = _xml(archive, "word/document.xml")
+            styles = _heading_styles(_xml(archive, "word/styles.xml", needed=False))
+            core = _xml(archive, "docProps/core.xml", needed=False)
+    except (zipfile.BadZipFile, ET.ParseError, NotImplementedError, RuntimeError, EOFError, OSError) as error:
+        raise Unfit(f"not a readable Word document ({type(error).__name__})") from error
+    root = body.find(f"{_WORD}body") if body is not None else None
+    blocks = list(_word_blocks(root, styles)) if root is not None else []
+    text = clean("\n\n".join(blocks)).strip()
+    if not text:
+        raise Unfit("no text")
+    return describe(read_page(f"{text}\n", path=path, markup="markdown"), _core_fields(core))
+
+
+def _xml(archive: zipfile.ZipFile, name: str, *, needed: bool = True) -> ET.Element | None:
+    """A part of the archive. No more than PART_BYTES are unpacked, and entities are not looked at."""
+    if name not in archive.namelist():
+        if needed:
+            raise Unfit(f"not a Word document: it has no {name}")
+        return None
+    with archive.open(name) as part:
+        content = part.read(PART_BYTES + 1)
+    if len(content) > PART_BYTES:
+        raise Unfit(f"unpacks to more than {PART_BYTES // 1_000_000} MB")
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
+        raise Unfit("declares entities of its own")
+    return ET.fromstring(content)  # noqa: S314 - entities are refused above
+
+
+def _heading_styles(styles: ET.Element | None) -> dict[str, int]:
+    """Style id -> level, by the styles' English names, which Word keeps in every language."""
+    found: dict[str, int] = {}
+    for style in styles.iter(f"{_WORD}style") if styles is not None else ():
+        name = style.find(f"{_WORD}name")
+        words = name.get(f"{_WORD}val", "") if name is not None else ""
+        if match := _HEADING.fullmatch(words):
+            found[style.get(f"{_WORD}styleId", "")] = int(match[1])
+        elif words.lower() == "title":
+            found[style.get(f"{_WORD}styleId", "")] = 1
+    return found
+
+
+def _word_blocks(body: ET.Element, styles: Mapping[str, int]) -> Iterator[str]:
+    items: list[str] = []
+    for element in body:
+        block, is_item = _word_block(element, styles)
+        if items and not is_item:
+            yield "\n".join(items)
+            items.clear()
+        if is_item and block:
+            items.append(block)
+        elif block:
+            yield block
+    if items:
+        yield "\n".join(items)
+
+
+def _word_block(element: ET.Element, styles: Mapping[str, int]) -> tuple[str, bool]:
+    """A paragraph, list item or table as Markdown, and whether it is an item of a list."""
+    if element.tag == f"{_WORD}tbl":
+        return _word_table(element), False
+    if element.tag == f"{_WORD}sdt":
+        return "\n\n".join(_word_blocks(inner, styles) if (inner := element.find(f"{_WORD}sdtContent")) else ()), False
+    if element.tag != f"{_WORD}p":
+        return "", False
+    words = _word_text(element)
+    style = element.find(f"{_WORD}pPr/{_WORD}pStyle")
+    level = styles.get(style.get(f"{_WORD}val", ""), 0) if style is not None else 0
+    if words and level:
+        return f"{'#' * level} {' '.join(words.split())}", False
+    if words and element.find(f"{_WORD}pPr/{_WORD}numPr") is not None:
+        return f"- {words}", True
+    return words, False
+
+
+def _word_text(paragraph: ET.Element) -> str:
+    parts: list[str] = []
+    for run in paragraph.iter(f"{_WORD}r"):
+        hidden = run.find(f"{_WORD}rPr/{_WORD}vanish")
+        if hidden is not None and hidden.get(f"{_WORD}val", "true") not in ("0", "false"):
+            continue
+        for piece in run:
+            match piece.tag.removeprefix(_WORD):
+                case "t":
+                    parts.append(piece.text or "")
+                case "tab":
+                    parts.append("\t")
+                case "br" | "cr":
+                    parts.append("\n")
+                case "noBreakHyphen":
+                    parts.append("-")
+    return "".join(parts).strip()
+
+
+def _word_table(table: ET.Element) -> str:
+    rows = [
+        [
+            " ".join(" ".join(map(_word_text, cell.iter(f"{_WORD}p"))).split()).replace("|", "/")
+            for cell in row.findall(f"{_WORD}tc")
+        ]
+        for row in table.findall(f"{_WORD}tr")
+    ]
+    rows = [row for row in rows if any(row)]
+    if not rows:
+        return ""
+    width = max(map(len, rows))
+    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
+    return "\n".join([lines[0], f"|{' --- |' * width}", *lines[1:]])
+
+
+def _core_fields(core: ET.Element | None) -> dict[str, str]:
+    if core is None:
+        return {}
+    named = {"title": f"{_DUBLIN}title", "language": f"{_DUBLIN}language", "date": f"{_TERMS}modified"}
+    named["category"] = f"{_CORE}category"
+    found = {field: core.findtext(tag) or "" for field, tag in named.items()}
+    return {field: clean(value).strip() for field, value in found.items()}

@@ -1,0 +1,257 @@
+"""Formats other than Markdown: what of a page, a document or a table becomes text, and what does not."""
+
+import io
+import json
+import time
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pypdf import PdfWriter
+
+from knowledge.chunking import chunk
+from knowledge.documents import Document
+from knowledge.sources import docx, pdf
+from knowledge.sources.deadline import deadline
+from knowledge.sources.files import Quarantined, SourceFile
+from knowledge.sources.reader import read_documents
+
+PAGE = """<!DOCTYPE html>
+<html lang="de-DE"><head><title>Versand | Shop</title>
+<link rel="canonical" href="https://help.example.com/versand">
+<meta property="article:modified_time" content="2026-02-03T10:00:00Z"></head>
+<body><nav>Startseite</nav><main><h1>Versand</h1>
+<p>Wir liefern <b>schnell</b>, mit <code>DHL</code>.<br>Auch samstags.</p>
+<h2 id="kosten">Kosten</h2>
+<ul><li>Bis 50&nbsp;EUR: 5 EUR</li><li>Danach frei<ul><li>nur im Inland</li></ul></li></ul>
+<table><tr><th>Land</th><th>Tage</th></tr><tr><td>AT</td><td>3 | 4</td></tr></table>
+<pre>nummer = 1
+  zwei</pre>
+<details><summary>Wie lange?</summary>Drei Tage.</details>
+</main><footer>Impressum</footer></body></html>"""
+
+
+def read(name: str, content: bytes) -> list[Document | Quarantined]:
+    return list(read_documents(SourceFile(name, Path(name), len(content), 0), content))
+
+
+def document(name: str, content: bytes) -> Document:
+    (found,) = read(name, content)
+    assert isinstance(found, Document), found
+    return found
+
+
+def reason(name: str, content: bytes) -> str:
+    (found,) = read(name, content)
+    assert isinstance(found, Quarantined), found
+    return found.reason
+
+
+def test_a_web_page_becomes_the_markdown_of_what_its_visitors_read() -> None:
+    page = document("versand.html", PAGE.encode())
+    assert page.text == (
+        "# Versand\n\nWir liefern schnell, mit `DHL`.\nAuch samstags.\n\n## Kosten {#kosten}\n\n"
+        "- Bis 50 EUR: 5 EUR\n- Danach frei\n  - nur im Inland\n\n"
+        "| Land | Tage |\n| --- | --- |\n| AT | 3 / 4 |\n\n```\nnummer = 1\n  zwei\n```\n\n"
+        "### Wie lange?\n\nDrei Tage.\n"
+    )
+    assert (page.title, page.url, page.language) == ("Versand", "https://help.example.com/versand", "de-de")
+    assert page.last_updated == "2026-02-03"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        "<p hidden>SECRET</p>",
+        "<p style='color:red; DISPLAY : none'>SECRET</p>",
+        "<span style='visibility:hidden'>SECRET</span>",
+        "<p style='font-size:0'>SECRET</p>",
+        "<p style='opacity:0'>SECRET</p>",
+        "<div style='position:absolute;left:-9999px'>SECRET</div>",
+        "<div class='x sr-only'>SECRET</div>",
+        "<div aria-hidden='true'>SECRET</div>",
+        "<template>SECRET</template><script>SECRET</script><style>SECRET</style><noscript>SECRET</noscript>",
+        "<!-- SECRET -->",
+        "<h2>Costs<span style='display:none'>SECRET</span></h2>",
+        "<table><tr><td>a<i hidden>SECRET</i></td></tr></table>",
+        "<pre>x<b hidden>SECRET</b></pre>",
+        "<input value='SECRET'><svg><text>SECRET</text></svg><img alt='' title='SECRET'>",
+    ],
+)
+def test_text_that_no_visitor_sees_is_left_out(hidden: str) -> None:
+    page = document("page.html", f"<body><p>Visible.</p>{hidden}</body>".encode())
+    assert "SECRET" not in page.text
+    assert "Visible." in page.text
+
+
+def test_a_page_whose_body_is_one_form_or_a_layout_of_tables_is_read_all_the_same() -> None:
+    form = document("a.html", b"<body><form><h1>Help</h1><p>Words.</p><input value=x></form></body>")
+    assert form.text == "# Help\n\nWords.\n"
+    layout = "<table><tr><td><h1>Help</h1><table><tr><th>a</th><td>b</td></tr></table></td></tr></table>"
+    assert document("a.html", layout.encode()).text == "# Help\n\n| a | b |\n| --- | --- |\n"
+
+
+def test_a_pages_own_ids_are_what_a_link_to_a_section_uses() -> None:
+    chunks = chunk(document("versand.html", PAGE.replace("Kosten</h2>", f"Kosten</h2>{'<p>Wort. </p>' * 80}").encode()))
+    assert "kosten" in {each.anchor for each in chunks}
+    text = f"# Shipping\n\n## Costs {{#fees-2026}}\n\n{'One more word. ' * 60}\n\n## Days\n\n{'And another. ' * 60}\n"
+    assert [each.anchor for each in chunk(document("a.md", text.encode()))] == ["fees-2026", "days"]
+
+
+def test_a_page_in_an_older_encoding_is_read_as_it_declares() -> None:
+    page = '<html><head><meta charset="windows-1252"></head><body><p>Größe: 5 €</p></body></html>'
+    assert "Größe: 5 €" in document("a.html", page.encode("windows-1252")).text
+    assert reason("a.html", page.replace("windows-1252", "zlib").encode("windows-1252")).startswith("not UTF-8 text")
+
+
+def test_pages_that_are_made_to_hang_a_parser_are_refused_at_once() -> None:
+    begun = time.monotonic()
+    assert reason("a.html", b"<div>" * 200_000) == "elements nested deeper than 150"
+    assert reason("a.html", b"<nav>only a menu</nav>") == "no text that a visitor can see"
+    assert "x" in document("a.html", b"<p>" * 50_000 + b"x").text
+    assert time.monotonic() - begun < 20
+
+
+@given(st.text(alphabet="<>/abhpiultdr ='\"\n-!&;1", max_size=300))
+def test_any_markup_is_read_or_refused_and_never_raises(text: str) -> None:
+    assert len(read("a.html", text.encode())) == 1
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+STYLES = f"""<w:styles {W}><w:style w:styleId="berschrift1"><w:name w:val="heading 1"/></w:style></w:styles>"""
+CORE = """<cp:coreProperties xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"
+ xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/"><dc:title>Warranty</dc:title>
+<dcterms:modified>2026-01-05T08:00:00Z</dcterms:modified></cp:coreProperties>"""
+BODY = """<w:p><w:pPr><w:pStyle w:val="berschrift1"/></w:pPr><w:r><w:t>How long</w:t></w:r></w:p>
+<w:p><w:r><w:t xml:space="preserve">Two </w:t></w:r><w:r><w:t>years.</w:t></w:r></w:p>
+<w:p><w:r><w:rPr><w:vanish/></w:rPr><w:t>SECRET</w:t></w:r><w:del><w:r><w:delText>GONE</w:delText></w:r></w:del></w:p>
+<w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>frame</w:t></w:r></w:p><w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>chain</w:t></w:r></w:p>
+<w:tbl><w:tr><w:tc><w:p><w:r><w:t>Part</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>Years</w:t></w:r></w:p></w:tc></w:tr>
+<w:tr><w:tc><w:p><w:r><w:t>frame</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>5</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"""
+
+
+def word(body: str = BODY, *, head: str = "", **parts: str) -> bytes:
+    """A Word document of these parts."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", f"{head}<w:document {W}><w:body>{body}</w:body></w:document>")
+        archive.writestr("word/styles.xml", parts.get("styles", STYLES))
+        archive.writestr("docProps/core.xml", parts.get("core", CORE))
+    return file.getvalue()
+
+
+def test_a_word_document_keeps_headings_lists_and_tables_and_loses_what_is_hidden_or_deleted() -> None:
+    found = document("warranty.docx", word())
+    assert found.text == (
+        "# How long\n\nTwo years.\n\n- frame\n- chain\n\n| Part | Years |\n| --- | --- |\n| frame | 5 |\n"
+    )
+    assert (found.title, found.last_updated) == ("Warranty", "2026-01-05")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        (b"PK\x03\x04 no", "not a readable Word document (BadZipFile)"),
+        (word(body=""), "no text"),
+        (word(body="<w:p>"), "not a readable Word document (ParseError)"),
+        (word(head='<!DOCTYPE x [<!ENTITY a "b">]>'), "declares entities of its own"),
+    ],
+)
+def test_a_broken_or_hostile_word_document_says_why(content: bytes, expected: str) -> None:
+    assert reason("a.docx", content) == expected
+
+
+def test_a_word_document_that_unpacks_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(docx, "PART_BYTES", 100_000)
+    assert reason("a.docx", word(body="x" * 1_000_000)) == "unpacks to more than 0 MB"
+
+
+def pdf_of(*lines: str) -> bytes:
+    """A PDF of one page with these lines in its text layer."""
+    shown = " ".join(f"({line}) Tj 0 -14 Td" for line in lines)
+    stream = f"BT /F1 12 Tf 72 720 Td {shown} ET".encode("latin-1")
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R "
+        b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /Title (Care guide) /ModDate (D:20260304120000Z) >>",
+    ]
+    out, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, start=1):
+        places.append(len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    count = len(objects) + 1
+    return out + (
+        b"xref\n0 %d\n0000000000 65535 f \n%strailer\n<< /Size %d /Root 1 0 R /Info 5 0 R >>\nstartxref\n%d\n%%%%EOF"
+        % (count, table, count, len(out))
+    )
+
+
+def test_a_pdf_gives_its_text_with_divided_words_made_whole() -> None:
+    found = document("care.pdf", pdf_of("Clean the chain every 300 kilo-", "metres with warm water."))
+    assert "every 300 kilometres with warm water." in found.text
+    assert (found.title, found.last_updated) == ("Care guide", "2026-03-04")
+
+
+def test_scans_and_locked_and_broken_pdfs_say_why() -> None:
+    assert reason("a.pdf", pdf_of()) == "no text layer: a scan?"
+    assert reason("a.pdf", b"%PDF-1.4 nothing").startswith("not a readable PDF")
+    locked, file = PdfWriter(), io.BytesIO()
+    locked.add_blank_page(100, 100)
+    locked.encrypt("pass", algorithm="RC4-128")
+    locked.write(file)
+    assert reason("a.pdf", file.getvalue()) == "protected by a password"
+
+
+def test_a_pdf_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pdf, "SECONDS", 0.05)
+    monkeypatch.setattr(pdf, "_refuse", _never_ends)
+    assert reason("a.pdf", pdf_of("x")) == "took longer than 0 s to read"
+
+
+def _never_ends(reader: object) -> None:
+    del reader
+    while True:
+        pass
+
+
+def test_a_deadline_that_was_kept_leaves_nothing_behind() -> None:
+    with deadline(60):
+        pass
+    with pytest.raises(TimeoutError), deadline(0.01):
+        _never_ends(None)
+
+
+def test_a_notebook_gives_its_text_and_code_and_not_what_the_code_printed() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Export\n", "\n", "Use the button."]},
+        {"cell_type": "code", "source": "export()", "outputs": [{"text": "SECRET"}]},
+        {"cell_type": "markdown", "source": ""},
+    ]
+    found = document("export.ipynb", json.dumps({"cells": cells}).encode())
+    assert found.text == "# Export\n\nUse the button.\n\n```\nexport()\n```"
+    assert found.title == "Export"
+    assert reason("a.ipynb", b'{"cells": [{"source": 5}]}') == "not a readable notebook (TypeError)"
+    assert reason("a.ipynb", b"[]") == "no text"
+
+
+def test_a_faq_of_one_object_a_line_is_read_like_a_table() -> None:
+    entry = '{"id": 7, "Question": "How long?", "answer": "Two days.", "category": "shipping"}'
+    lines = f'{entry}\n\nnot json\n{{"question": "A?"}}'
+    first, *left_out = read("faq.jsonl", lines.encode())
+    assert isinstance(first, Document)
+    assert (first.id, first.title, first.text, first.category) == ("faq.jsonl#7", "How long?", "Two days.", "shipping")
+    assert left_out == [
+        Quarantined("faq.jsonl line 3", "not a JSON object"),
+        Quarantined("faq.jsonl line 4", "no answer"),
+    ]
+
+
+def test_a_faq_may_be_divided_by_tabs() -> None:
+    found = document("faq.tsv", b"question\tanswer\nHow long?\tTwo days, or three.\n")
+    assert (found.title, found.text) == ("How long?", "Two days, or three.")
