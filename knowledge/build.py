@@ -1,14 +1,14 @@
 """The builder: a process of its own that turns a source into the next generation.
 
-`python -m knowledge.build --root KB --source FOLDER_OR_CSV` prints one JSON object a line: progress, and at the
-end `done` with the report, `refused`, or `failed`. In reading order: `main`, `build`, `make_plan`, `_write`.
+`python -m knowledge.build --root KB --source FOLDER_OR_FILE` prints one JSON object a line: progress, and at the
+end `done` with the report, `refused`, or `failed`. In reading order: `main`, `build`, `_write`; plan.py finds out
+what there is to do.
 
 It never touches what is served. Whatever happens to it, CURRENT names a whole generation (see `generations`).
 """
 
 import argparse
 import asyncio
-import hashlib
 import importlib
 import json
 import os
@@ -16,39 +16,32 @@ import shutil
 import signal
 import sqlite3
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from knowledge import catalog, chunking
+from knowledge import catalog
 from knowledge.calibration import Floors, calibrate
-from knowledge.catalog import Catalog, KnownFile, Reader
-from knowledge.chunking import Chunk, Count
-from knowledge.documents import Document
+from knowledge.catalog import Catalog, Reader
+from knowledge.config import Audience, Source, read_config
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.table import TableEmbedder
 from knowledge.embedding.windows import windows
 from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError
-from knowledge.generations import CHROMA, DATABASE, Generation, Generations, Manifest, Source, now
+from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generations, Manifest, now
 from knowledge.index import fingerprint_of
+from knowledge.plan import Known, Plan, Tell, Wish, make_plan
 from knowledge.report import Phase, Progress, Report
-from knowledge.sources.files import Quarantined, SourceFile, Unfit, list_files, read_bytes
-from knowledge.sources.reader import read_documents
 from knowledge.vectors import VectorIndex, copy_index, create
 
-VANISHING = 0.3
-"""A source of which more than this share would vanish is taken for one that is not really there."""
-SETTLED_NS = 2_000_000_000
-"""A file changed this shortly before it was read may change again under the same time stamp: its bytes decide."""
-SURE = chunking.LIMIT // 5
-"""Up to so many estimated tokens a chunk cannot be above the limit: an estimated token is five letters at most."""
 EMBED_BATCH = 256
 FOLLOW = 0.3
 """Above this share of changed chunks the vector index is made anew rather than copied and changed."""
@@ -62,48 +55,7 @@ TOLD_EVERY = 0.2
 """Seconds between two lines of progress."""
 
 DONE, FAILED, REFUSED, STOPPED = 0, 1, 2, 143
-
-Tell = Callable[[Progress], None]
-
-
-@dataclass(slots=True)
-class Plan:
-    """What has to be done to bring the base up to its source."""
-
-    source: str
-    files: list[tuple[str, KnownFile]] = field(default_factory=list)
-    """Files that were read."""
-    documents: list[tuple[str, Document, list[Chunk]]] = field(default_factory=list)
-    """What is to be written: documents, each with its file and its chunks."""
-    gone: list[str] = field(default_factory=list)
-    """Documents that the base has and the source has not."""
-    gone_files: list[str] = field(default_factory=list)
-    """Files to be forgotten: no longer there, or not fit to be remembered."""
-    quarantined: list[Quarantined] = field(default_factory=list)
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
-
-    @property
-    def total(self) -> int:
-        """Documents in the base afterwards."""
-        return self.added + self.changed + self.unchanged
-
-    @property
-    def is_idle(self) -> bool:
-        """Nothing to do."""
-        return not (self.documents or self.gone)
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What the generation to start from holds."""
-
-    documents: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
-    """File and digest of every document, by its name."""
-    files: Mapping[str, KnownFile] = field(default_factory=dict)
-    reusable: bool = False
-    """Whether its rows and vectors can be taken over. Otherwise it only serves to tell what has changed."""
+WHATEVER_IS_THERE = Wish()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +80,7 @@ class _Job:
             chunks=generation.manifest.chunks,
             embedded=embedded,
             floor=generation.manifest.floor,
-            source=plan.source,
+            sources=generation.manifest.sources,
         )
 
 
@@ -153,9 +105,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 async def build(
-    generations: Generations, source: Path, embedder: Embedder, *, force: bool = False, tell: Tell
+    generations: Generations,
+    sources: Sequence[Source],
+    embedder: Embedder,
+    *,
+    wish: Wish = WHATEVER_IS_THERE,
+    tell: Tell,
 ) -> Report:
-    """Make the next generation from `source`, on top of the current one as far as that is of use.
+    """Make the next generation from `sources`, on top of the current one as far as that is of use.
 
     Without changes there is no next generation. Raises BuildRefused when it would do harm, SourceUnreadable,
     EmbedderFailed, IndexBroken or OSError when it cannot be done; what is served is untouched then.
@@ -165,12 +122,12 @@ async def build(
         current = generations.current()
         reusable = current is not None and current.manifest.fingerprint == fingerprint_of(embedder)
         try:
-            return await _build_on(job, source, current, reusable=reusable, force=force)
+            return await _build_on(job, sources, current, reusable=reusable, wish=wish)
         except (IndexBroken, sqlite3.DatabaseError):
             if not reusable:
                 raise
             # The generation to start from is damaged; the source is not.
-            return await _build_on(job, source, current, reusable=False, force=force)
+            return await _build_on(job, sources, current, reusable=False, wish=wish)
 
 
 async def repair(generations: Generations, embedder: Embedder, *, tell: Tell) -> Report:
@@ -179,102 +136,27 @@ async def repair(generations: Generations, embedder: Embedder, *, tell: Tell) ->
         current = generations.current()
         if current is None or current.manifest.fingerprint != fingerprint_of(embedder):
             raise BuildRefused("nothing", "There is no generation whose vectors could be used again.")
-        plan = Plan(current.manifest.sources[0].path, unchanged=current.manifest.documents)
+        plan = Plan(sources=list(current.manifest.sources), unchanged=current.manifest.documents)
         return await _write(_Job(generations, embedder, tell), plan, current, keep=current.number, anew=True)
 
 
-def make_plan(source: Path, known: Known, *, count: Count, tell: Tell) -> Plan:
-    """Compare a source with what is known of it, reading only files that may have changed. Raises SourceUnreadable."""
-    listing = list_files(source)
-    plan = Plan(str(source.resolve()), quarantined=list(listing.quarantined))
-    by_file: dict[str, list[str]] = {}
-    for name, (path, _) in known.documents.items():
-        by_file.setdefault(path, []).append(name)
-    present: set[str] = set()
-    for number, file in enumerate(listing.files):
-        tell(Progress("read", number, len(listing.files)))
-        names = _read(plan, file, known, count)
-        if names is None:
-            names = by_file.get(file.path, [])
-            plan.unchanged += len(names)
-        present.update(names)
-    plan.gone = [name for name in known.documents if name not in present]
-    plan.gone_files += known.files.keys() - {file.path for file in listing.files}
-    return plan
-
-
-def _read(plan: Plan, file: SourceFile, known: Known, count: Count) -> list[str] | None:
-    """Read a file into the plan and name its documents; None when it holds what it held before."""
-    before = known.files.get(file.path) if known.reusable else None
-    if before and (before.size, before.mtime_ns) == (file.size, file.mtime_ns) and _settled(before):
-        return None
-    read_ns = time.time_ns()
-    try:
-        content = read_bytes(file)
-    except Unfit as unfit:
-        plan.quarantined.append(Quarantined(file.path, str(unfit)))
-        plan.gone_files.append(file.path)
-        return []
-    digest = hashlib.blake2b(content, digest_size=16).digest()
-    if before and before.digest == digest:
-        return None
-    names: list[str] = []
-    left_out = len(plan.quarantined)
-    for found in read_documents(file, content):
-        if isinstance(found, Quarantined):
-            plan.quarantined.append(found)
-        elif _take(plan, file.path, found, known, count):
-            names.append(found.id)
-    if len(plan.quarantined) == left_out:
-        plan.files.append((file.path, KnownFile(file.size, file.mtime_ns, read_ns, digest)))
-    else:
-        # Not remembered, so that it is read and complained of each time until it is mended.
-        plan.gone_files.append(file.path)
-    return names
-
-
-def _settled(file: KnownFile) -> bool:
-    return file.mtime_ns < file.read_ns - SETTLED_NS
-
-
-def _take(plan: Plan, path: str, document: Document, known: Known, count: Count) -> bool:
-    """Put a document into the plan, if there is anything to do about it. False when it says nothing."""
-    _, digest = known.documents.get(document.id, ("", b""))
-    same = digest == catalog.digest_of(document)
-    if same and known.reusable:
-        plan.unchanged += 1
-        return True
-    chunks = _cut(document, count)
-    if not chunks:
-        plan.quarantined.append(Quarantined(document.id, "no text"))
-        return False
-    plan.documents.append((path, document, chunks))
-    if same:
-        plan.unchanged += 1
-    elif digest:
-        plan.changed += 1
-    else:
-        plan.added += 1
-    return True
-
-
-def _cut(document: Document, count: Count) -> list[Chunk]:
-    """Cut by estimate, which is quick, and again by the real tokenizer where the estimate was not enough."""
-    chunks = chunking.chunk(document)
-    large = (chunk.full_text for chunk in chunks if chunking.count_tokens(chunk.full_text) > SURE)
-    if any(count(text) > chunking.LIMIT for text in large):
-        return chunking.chunk(document, count=count)
-    return chunks
-
-
-async def _build_on(job: _Job, source: Path, current: Generation | None, *, reusable: bool, force: bool) -> Report:
+async def _build_on(
+    job: _Job, sources: Sequence[Source], current: Generation | None, *, reusable: bool, wish: Wish
+) -> Report:
     job.tell(Progress("scan"))
-    plan = make_plan(source, _known(current, reusable=reusable), count=job.embedder.count_tokens, tell=job.tell)
+    with tempfile.TemporaryDirectory(prefix=SPOOL, dir=job.generations.root) as spool:
+        plan = await make_plan(
+            sources,
+            _known(current, reusable=reusable),
+            wish=wish,
+            count=job.embedder.count_tokens,
+            spool=Path(spool),
+            tell=job.tell,
+        )
     if not plan.total:
-        raise BuildRefused("empty", f"{source} holds no document that could be used.{_first_reason(plan)}")
-    if current and not force:
-        _refuse_vanishing(plan, current)
-    if current and reusable and plan.is_idle:
+        places = ", ".join(source.where for source in sources)
+        raise BuildRefused("empty", f"{places} holds no document that could be used.{_first_reason(plan)}")
+    if current and reusable and plan.is_idle and tuple(plan.sources) == current.manifest.sources:
         return job.report(current, plan, embedded=0)
     return await _write(job, plan, current if reusable else None, keep=current.number if current else None)
 
@@ -282,26 +164,15 @@ async def _build_on(job: _Job, source: Path, current: Generation | None, *, reus
 def _known(current: Generation | None, *, reusable: bool) -> Known:
     if current is None:
         return Known()
+    sources = {source.name: source for source in current.manifest.sources}
     try:
         with closing(Reader(current.database)) as reader:
-            return Known(reader.documents_by_name(), reader.files(), reusable)
+            return Known(reader.documents_by_name(), reader.files(), sources, reusable)
     except (IndexBroken, sqlite3.Error):
         if reusable:
             raise
         # Nothing of it was going to be used but the comparison.
         return Known()
-
-
-def _refuse_vanishing(plan: Plan, current: Generation) -> None:
-    before = current.manifest.documents
-    # Another source is a decision of the operator, not an accident of a file system.
-    if plan.source != current.manifest.sources[0].path or len(plan.gone) <= VANISHING * before:
-        return
-    raise BuildRefused(
-        "vanishing",
-        f"{len(plan.gone):,} of {before:,} documents would vanish from {plan.source}. The old ones are kept; "
-        f"use --force if this is meant.{_first_reason(plan)}",
-    )
 
 
 def _first_reason(plan: Plan) -> str:
@@ -346,7 +217,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             embedder=job.embedder.name,
             documents=documents,
             chunks=chunks,
-            sources=(Source(plan.source, documents),),
+            sources=tuple(plan.sources),
             built_at=now(),
             floor=floors.fused,
             words_floor=floors.words,
@@ -450,7 +321,8 @@ async def _run(options: argparse.Namespace) -> Report:
     tell = _Teller()
     if options.repair:
         return await repair(generations, embedder, tell=tell)
-    return await build(generations, options.source, embedder, force=options.force, tell=tell)
+    sources = read_config(options.source).of(options.audience)
+    return await build(generations, sources, embedder, wish=Wish(options.force, options.only), tell=tell)
 
 
 def _embedder(options: argparse.Namespace) -> Embedder:
@@ -468,8 +340,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m knowledge.build", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--root", type=Path, required=True, help="the folder of the generations")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--source", type=Path, help="a folder of Markdown, text and CSV, or one such file")
+    what.add_argument("--source", type=Path, help="a folder or file of documents, or a YAML file of sources")
     what.add_argument("--repair", action="store_true", help="make the vector index anew from the stored vectors")
+    parser.add_argument("--audience", choices=get_args(Audience), default="public", help="whose sources to read")
+    parser.add_argument(
+        "--only", default="", metavar="NAME", help="read this source alone; the others stay as they are"
+    )
     parser.add_argument("--force", action="store_true", help="even if much of the source would vanish")
     parser.add_argument("--embedder", choices=("table", "openai"), default="table")
     parser.add_argument("--model", default="text-embedding-3-small", help="for --embedder openai")

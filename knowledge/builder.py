@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+from knowledge.config import Audience
 from knowledge.embedding.embedder import Recipe
 from knowledge.errors import BuildFailed, BuildRefused
 from knowledge.report import Phase, Progress, Report
@@ -54,6 +55,8 @@ class _Request:
     """A build that has not begun, and everybody who waits for it."""
 
     arguments: tuple[str, ...]
+    only: str = ""
+    """The one source to be read; empty as soon as two requests want different ones."""
     force: bool = False
     listeners: list[Listen] = field(default_factory=list)
     waiting: list[asyncio.Future[Report]] = field(default_factory=list)
@@ -74,16 +77,19 @@ class Builder:
         """Whether a build is under way."""
         return self._task is not None and not self._task.done()
 
-    async def build(self, source: Path, *, force: bool = False, on_progress: Listen) -> Report:
-        """Build from a source. Of requests that share a build, the last one's source counts.
+    async def build(
+        self, source: Path, *, audience: Audience, only: str = "", force: bool = False, on_progress: Listen
+    ) -> Report:
+        """Build from the sources of one audience behind `source`, or from one of them alone.
 
+        Requests that come while a build runs share a single one after it, which reads all that any of them wants.
         The build goes on when its caller is cancelled. Raises BuildRefused or BuildFailed.
         """
-        return await self._ask("build", _from(source), force=force, listen=on_progress)
+        return await self._ask("build", _from(source, audience), only=only, force=force, listen=on_progress)
 
     async def repair(self) -> Report:
         """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
-        return await self._ask("repair", ("--repair",), force=False, listen=lambda progress: None)
+        return await self._ask("repair", ("--repair",), only="", force=False, listen=lambda progress: None)
 
     async def close(self) -> None:
         """Stop the build under way and give up those that wait."""
@@ -94,9 +100,10 @@ class Builder:
             _give_up(request, BuildFailed("The program ends."))
         self._next.clear()
 
-    async def _ask(self, kind: str, arguments: tuple[str, ...], *, force: bool, listen: Listen) -> Report:
-        request = self._next.setdefault(kind, _Request(arguments))
+    async def _ask(self, kind: str, arguments: tuple[str, ...], *, only: str, force: bool, listen: Listen) -> Report:
+        request = self._next.setdefault(kind, _Request(arguments, only))
         request.arguments = arguments
+        request.only = only if request.only == only else ""
         request.force = request.force or force
         request.listeners.append(listen)
         done: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
@@ -125,7 +132,8 @@ class Builder:
 
     async def _run(self, request: _Request) -> Report:
         force = ("--force",) if request.force else ()
-        process = await self._start((*request.arguments, *force))
+        only = ("--only", request.only) if request.only else ()
+        process = await self._start((*request.arguments, *only, *force))
         try:
             async with asyncio.timeout(BUILD_SECONDS):
                 last, complaint = await _listen(process, request.listeners)
@@ -164,9 +172,9 @@ async def _listen(process: asyncio.subprocess.Process, listeners: Sequence[Liste
         complaint.cancel()
 
 
-def _from(source: Path) -> tuple[str, str]:
+def _from(source: Path, audience: Audience) -> tuple[str, ...]:
     """Absolute, since the child runs in another folder."""
-    return ("--source", str(source.absolute()))
+    return ("--source", str(source.absolute()), "--audience", audience)
 
 
 def _pipe(stream: asyncio.StreamReader | None) -> asyncio.StreamReader:

@@ -22,13 +22,13 @@ from knowledge.chunking import Chunk
 from knowledge.documents import Document
 from knowledge.errors import IndexBroken
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _SCHEMA = (
     """
 CREATE TABLE file (
     path TEXT PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, read_ns INTEGER NOT NULL,
-    digest BLOB NOT NULL
+    digest BLOB NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL
 ) STRICT;
 CREATE TABLE document (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
@@ -56,6 +56,9 @@ class KnownFile:
     mtime_ns: int
     read_ns: int
     digest: bytes
+    etag: str = ""
+    modified: str = ""
+    """What a server said of it, to be asked with the next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +123,8 @@ class Catalog:
     def put_file(self, path: str, file: KnownFile) -> None:
         """Note a file as read."""
         self._database.execute(
-            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?)",
-            (path, file.size, file.mtime_ns, file.read_ns, file.digest),
+            "INSERT OR REPLACE INTO file VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (path, *astuple(file)),
         )
 
     def drop_file(self, path: str) -> None:
@@ -251,7 +254,7 @@ class Reader:
 
     def files(self) -> dict[str, KnownFile]:
         """Every file by its path."""
-        rows = self._database.execute("SELECT path, size, mtime_ns, read_ns, digest FROM file")
+        rows = self._database.execute("SELECT path, size, mtime_ns, read_ns, digest, etag, modified FROM file")
         return {path: KnownFile(*rest) for path, *rest in rows}
 
     def documents_by_name(self) -> dict[str, tuple[str, bytes]]:

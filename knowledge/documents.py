@@ -62,7 +62,7 @@ def read_page(text: str, *, path: str, markup: Markup) -> Document:
         text=body,
         markup=markup,
         url=known["url"],
-        category=known["category"] or _folder_of(path),
+        category=known["category"] or folder_of(path),
         last_updated=known["last_updated"],
         language=known["language"],
     )
@@ -177,6 +177,7 @@ def title_of(path: str) -> str:
     return (words[:1].upper() + words[1:])[:TITLE_LIMIT] or path
 
 
-def _folder_of(path: str) -> str:
+def folder_of(path: str) -> str:
+    """A category for a page that names none: its folder in words."""
     parent = PurePosixPath(path).parent.name
     return re.sub(r"[-_]+", " ", parent)[:100]

@@ -1,6 +1,7 @@
 """What can go wrong with a knowledge base.
 
 KnowledgeError
+├── SourcesFaulty      the file that lists the sources does not say what it should
 ├── SourceUnreadable   a source as a whole cannot be read; nothing of it may be deleted
 ├── BuildRefused       the builder will not replace what is served (busy, empty, too much would vanish)
 ├── BuildFailed        the builder stopped halfway; what is served is untouched
@@ -13,6 +14,14 @@ Messages are sentences for an operator. Searching raises none of these: see `Kno
 
 class KnowledgeError(Exception):
     """The root of everything this library raises on purpose."""
+
+
+class SourcesFaulty(KnowledgeError):
+    """The YAML file of the sources; `faults` has a sentence for each."""
+
+    def __init__(self, faults: list[str]) -> None:
+        super().__init__(" ".join(faults))
+        self.faults = faults
 
 
 class SourceUnreadable(KnowledgeError):

@@ -23,7 +23,9 @@ LOCK = "LOCK"
 MANIFEST = "MANIFEST.json"
 DATABASE = "kb.sqlite"
 CHROMA = "chroma"
-MANIFEST_SCHEMA = 1
+SPOOL = "fetched-"
+"""What the folders begin with into which pages of sites are fetched."""
+MANIFEST_SCHEMA = 2
 
 _NAME = re.compile(r"gen-(\d{6,})")
 
@@ -33,7 +35,12 @@ class Source:
     """What a generation was read from."""
 
     path: str
+    """A folder, a file, or the address of a site."""
     documents: int
+    name: str = ""
+    """As the file of the sources names it; empty for a base's only source."""
+    stale: str = ""
+    """Why it could not be read this time, so that its documents are those of an earlier one; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +152,7 @@ class Generations:
 
     def begin(self, number: int) -> Path:
         """An empty folder for a generation in the making. What earlier builds left unfinished is removed."""
-        for leftover in self._root.glob("gen-*.tmp"):
+        for leftover in (*self._root.glob("gen-*.tmp"), *self._root.glob(f"{SPOOL}*")):
             shutil.rmtree(leftover)
         folder = self._root / f"gen-{number:06}.tmp"
         folder.mkdir()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge.builder import Builder, Listen
+from knowledge.config import Audience
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError
@@ -82,7 +83,7 @@ class Status:
 
 @asynccontextmanager
 async def open_knowledge_base(
-    root: Path, embedder: Embedder, *, follow_seconds: float = FOLLOW_SECONDS
+    root: Path, embedder: Embedder, *, audience: Audience = "public", follow_seconds: float = FOLLOW_SECONDS
 ) -> AsyncIterator["KnowledgeBase"]:
     """Open the base in `root`, which may be empty or not exist yet.
 
@@ -90,7 +91,7 @@ async def open_knowledge_base(
     `status` tells. Generations that another process builds are picked up every `follow_seconds`. Leaving the
     context stops a refresh that is under way.
     """
-    base = KnowledgeBase(Generations(root), embedder)
+    base = KnowledgeBase(Generations(root), embedder, audience=audience)
     await base.reload()
     follower = asyncio.create_task(base.follow(follow_seconds), name="kb-follow")
     try:
@@ -104,8 +105,9 @@ async def open_knowledge_base(
 class KnowledgeBase:
     """Made by `open_knowledge_base`. For any number of tasks of one event loop."""
 
-    def __init__(self, generations: Generations, embedder: Embedder) -> None:
+    def __init__(self, generations: Generations, embedder: Embedder, *, audience: Audience = "public") -> None:
         """Nothing is opened yet."""
+        self._audience = audience
         self._generations = generations
         self._embedder = embedder
         self._fingerprint = fingerprint_of(embedder)
@@ -170,13 +172,19 @@ class KnowledgeBase:
             previous=before.number if before else None,
         )
 
-    async def refresh(self, source: Path, *, force: bool = False, on_progress: Listen | None = None) -> Report:
-        """Bring the base up to its source in a child process, then serve the result.
+    async def refresh(
+        self, source: Path, *, only: str = "", force: bool = False, on_progress: Listen | None = None
+    ) -> Report:
+        """Bring the base up to its sources in a child process, then serve the result.
 
-        While one build runs, all further requests share a single one after it. `force` lets a build pass that
-        would remove much of the base. Raises BuildRefused or BuildFailed; what is served is untouched then.
+        `source` is a folder, a file, or a YAML file of sources, of which those of the base's audience are read; with
+        `only`, the one of that name. While one build runs, all further requests share a single one after it. `force`
+        lets a build pass that would remove much of the base. Raises BuildRefused or BuildFailed; what is served is
+        untouched then.
         """
-        report = await self._builder.build(source, force=force, on_progress=on_progress or _ignore)
+        report = await self._builder.build(
+            source, audience=self._audience, only=only, force=force, on_progress=on_progress or _ignore
+        )
         await self.reload()
         return report
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from knowledge.generations import Source
 from knowledge.sources.files import Quarantined
 
 Phase = Literal["scan", "read", "embed", "index", "calibrate", "verify"]
@@ -35,12 +36,18 @@ class Report:
     embedded: int
     """Chunks that wanted a vector: what an embedder that bills is paid for."""
     floor: float
-    source: str
+    sources: tuple[Source, ...]
+    """As they are now; those that could not be read say why."""
 
     @property
     def is_new(self) -> bool:
         """Whether the build made a generation. False: nothing had changed."""
         return bool(self.added or self.changed or self.removed or self.embedded)
+
+    @property
+    def stale(self) -> tuple[Source, ...]:
+        """Sources whose documents are those of an earlier build."""
+        return tuple(source for source in self.sources if source.stale)
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -50,4 +57,5 @@ class Report:
     def from_json(cls, values: Mapping[str, Any]) -> "Report":
         """The report from plain values."""
         quarantined = tuple(Quarantined(**item) for item in values["quarantined"])
-        return cls(**{**values, "quarantined": quarantined})
+        sources = tuple(Source(**item) for item in values["sources"])
+        return cls(**{**values, "quarantined": quarantined, "sources": sources})

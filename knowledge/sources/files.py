@@ -52,6 +52,11 @@ class SourceFile:
     full: Path
     size: int
     mtime_ns: int
+    url: str = ""
+    """Where it was fetched; empty for a file of a folder."""
+    etag: str = ""
+    modified: str = ""
+    """What its server wants to be told when it is asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,8 @@ class Listing:
 
     files: tuple[SourceFile, ...]
     quarantined: tuple[Quarantined, ...]
+    kept: tuple[str, ...] = ()
+    """Paths that hold what they held before: not fetched again, or not to be had just now."""
 
 
 class Unfit(Exception):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.build import build
+from knowledge.config import Source, read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import MANIFEST, Generations
 from knowledge.report import Progress
@@ -23,7 +24,7 @@ def built_once(tmp_path_factory: pytest.TempPathFactory, embedder: TableEmbedder
     """A folder with `library`, the documents, and `kb`, one generation made of them."""
     folder = tmp_path_factory.mktemp("built")
     library = write_library(folder / "library")
-    asyncio.run(build(Generations(folder / "kb"), library, embedder, tell=ignore))
+    asyncio.run(build(Generations(folder / "kb"), sources_of(library), embedder, tell=ignore))
     return folder
 
 
@@ -40,6 +41,11 @@ def kb(built_once: Path, library: Path, tmp_path: Path) -> Path:
     manifest = folder / "gen-000001" / MANIFEST
     manifest.write_text(manifest.read_text().replace(str(built_once / "library"), str(library)))
     return folder
+
+
+def sources_of(place: Path) -> tuple[Source, ...]:
+    """What a base of this folder or file is made of."""
+    return read_config(place).of("public")
 
 
 def ignore(_progress: Progress) -> None:

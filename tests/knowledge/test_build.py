@@ -16,9 +16,10 @@ from knowledge.embedding.embedder import Recipe, Vectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
+from knowledge.plan import Wish
 from knowledge.report import Progress, Report
 from knowledge.vectors import VectorIndex
-from tests.knowledge.conftest import ignore
+from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 
 
@@ -50,7 +51,7 @@ class CountingEmbedder:
 
 
 async def rebuild(kb: Path, library: Path, embedder: TableEmbedder, *, force: bool = False) -> Report:
-    return await build(Generations(kb), library, embedder, force=force, tell=ignore)
+    return await build(Generations(kb), sources_of(library), embedder, wish=Wish(force), tell=ignore)
 
 
 def rows(kb: Path, query: str) -> list[tuple[object, ...]]:
@@ -106,7 +107,7 @@ async def test_a_changed_page_keeps_the_chunks_that_did_not_change(
     counting = CountingEmbedder(embedder)
     counting.name = embedder.name
 
-    report = await build(Generations(kb), library, counting, tell=ignore)
+    report = await build(Generations(kb), sources_of(library), counting, tell=ignore)
 
     after = set(rows(kb, "SELECT key, id FROM chunk"))
     assert (report.changed, report.added, report.removed, report.embedded) == (1, 0, 0, len(after - before))
@@ -232,7 +233,7 @@ async def test_another_source_replaces_the_old_one(kb: Path, library: Path, embe
 async def test_another_embedder_builds_everything_anew(kb: Path, library: Path, embedder: TableEmbedder) -> None:
     other = CountingEmbedder(embedder, window_words=0)
 
-    report = await build(Generations(kb), library, other, tell=ignore)
+    report = await build(Generations(kb), sources_of(library), other, tell=ignore)
 
     assert (report.generation, report.embedded, report.unchanged) == (2, report.chunks, len(PAGES) + 3)
     assert rows(kb, "SELECT DISTINCT length(windows) FROM chunk") == [(0,)]
@@ -245,7 +246,7 @@ async def test_an_embedder_that_fails_halfway_leaves_the_old_generation_and_no_r
     failing.fail_after = 0
 
     with pytest.raises(EmbedderFailed):
-        await build(Generations(kb), library, failing, tell=ignore)
+        await build(Generations(kb), sources_of(library), failing, tell=ignore)
 
     assert Generations(kb).named() == 1
     assert names(kb) == {"gen-000001"}
@@ -301,7 +302,7 @@ async def test_no_chunk_is_too_large_in_a_language_that_the_estimate_underrates(
 async def test_progress_names_every_phase(tmp_path: Path, library: Path, embedder: TableEmbedder) -> None:
     heard: list[Progress] = []
 
-    await build(Generations(tmp_path / "kb"), library, embedder, tell=heard.append)
+    await build(Generations(tmp_path / "kb"), sources_of(library), embedder, tell=heard.append)
 
     assert list(dict.fromkeys(progress.phase for progress in heard)) == [
         "scan",

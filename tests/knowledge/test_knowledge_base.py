@@ -17,7 +17,7 @@ from knowledge.index import Index
 from knowledge.knowledge_base import Findings, open_knowledge_base
 from knowledge.report import Progress, Report
 from knowledge.vectors import VectorIndex
-from tests.knowledge.conftest import ignore
+from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 
 
@@ -45,7 +45,7 @@ class BrokenEmbedder:
 async def rebuild(kb: Path, library: Path, embedder: TableEmbedder) -> None:
     """What another process would do: the next generation, without this one's knowledge base taking part."""
     (library / "hours.txt").write_text("We never sleep, not even on Sundays.\n")
-    await build(Generations(kb), library, embedder, tell=ignore)
+    await build(Generations(kb), sources_of(library), embedder, tell=ignore)
 
 
 @pytest.mark.parametrize(

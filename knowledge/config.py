@@ -1,0 +1,182 @@
+"""Which documents make up a base: one folder or file, or a YAML file that lists several sources.
+
+    sources:
+      - name: help                    # letters, digits, hyphens; begins the documents' names
+        folder: pages                 # or file:, relative to this YAML file
+        url: https://help.example.com/ # where the pages can be read, by their path; optional
+      - name: site
+        sitemap: https://help.example.com/sitemap.xml    # or pages: a list of addresses
+        hosts: [help.example.com]     # nothing is fetched from anywhere else
+      - name: runbook
+        folder: internal
+        audience: internal            # staff only; customers' questions never reach it
+
+`read_config` reads either form. Every fault is reported at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from knowledge.errors import SourcesFaulty
+
+Audience = Literal["public", "internal"]
+
+SITE_PAGES = 2_000
+"""Pages fetched from a site when nothing else is said."""
+FILE_BYTES = 200_000
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class Source(BaseModel):
+    """One source as the file describes it; `place` or addresses, never both."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")] = ""
+    """Empty for the one source of a base that no YAML file describes."""
+    folder: Path | None = None
+    file: Path | None = None
+    sitemap: str | None = None
+    """The address of a sitemap, or of an index of sitemaps."""
+    pages: tuple[str, ...] = ()
+    """Addresses of pages, in place of a sitemap."""
+    hosts: frozenset[str] = frozenset()
+    """Hosts that may be asked. Required with addresses."""
+    most: Annotated[int, Field(ge=1, le=100_000)] = SITE_PAGES
+    """Pages fetched at the most."""
+    audience: Audience = "public"
+    url: str = ""
+    """Where a folder's pages can be read: this, and the file's path without its suffix."""
+    category: Annotated[str, Field(max_length=100)] = ""
+    """For documents that name none."""
+    language: Annotated[str, Field(pattern=r"^([a-z]{2,3}(-[a-z0-9]{2,8})*)?$")] = ""
+    """The same, as `en` or `pt-br`."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = [self.folder, self.file, self.sitemap, self.pages]
+        if sum(map(bool, given)) != 1:
+            raise ValueError("needs exactly one of folder, file, sitemap, pages")
+        for address in self.addresses:
+            self._check_address(address)
+        if self.url and urlsplit(self.url).scheme not in ("http", "https"):
+            raise ValueError("url must begin with https://")
+        return self
+
+    def _check_address(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
+            raise ValueError(f"{address} must begin with https://")
+        if parts.hostname not in self.hosts:
+            raise ValueError(f"{parts.hostname} is not among the hosts")
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """What is fetched first."""
+        return (self.sitemap,) if self.sitemap else self.pages
+
+    @property
+    def place(self) -> Path:
+        """The folder or file of a source that is not fetched."""
+        place = self.folder or self.file
+        if place is None:
+            raise ValueError(f"{self.name} is not on disk")
+        return place
+
+    @property
+    def prefix(self) -> str:
+        """What the names of its documents begin with."""
+        return f"{self.name}/" if self.name else ""
+
+    @property
+    def where(self) -> str:
+        """What an operator calls it: its path or its address."""
+        return self.addresses[0] if self.addresses else str(self.place)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    sources: Annotated[tuple[Source, ...], Field(max_length=50)]
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if not self.sources:
+            raise ValueError("sources: lists none")
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All sources."""
+
+    sources: tuple[Source, ...]
+
+    def of(self, audience: Audience) -> tuple[Source, ...]:
+        """The sources of one audience."""
+        return tuple(source for source in self.sources if source.audience == audience)
+
+
+def read_config(path: Path) -> Config:
+    """The sources behind `path`: those of a YAML file, or the folder or file itself.
+
+    Raises SourcesFaulty with a sentence for every fault of the YAML file. Whether folders exist is seen when they
+    are read.
+    """
+    if path.suffix.lower() not in (".yml", ".yaml"):
+        return Config((Source(folder=path.resolve()),))
+    described = _load(path)
+    try:
+        config = _File.model_validate(described)
+    except ValidationError as error:
+        raise SourcesFaulty([_sentence(path, fault, described) for fault in error.errors()]) from None
+    faults = [*_name_faults(path, config.sources)]
+    if faults:
+        raise SourcesFaulty(faults)
+    home = path.resolve().parent
+    return Config(tuple(_resolved(source, home) for source in config.sources))
+
+
+def _load(path: Path) -> Any:
+    try:
+        if path.stat().st_size > FILE_BYTES:
+            raise SourcesFaulty([f"{path} is larger than {FILE_BYTES // 1_000} kB."])
+        return yaml.safe_load(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SourcesFaulty([f"{path} cannot be read: {error}"]) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        place = getattr(error, "problem_mark", None)
+        raise SourcesFaulty([f"{path} is not YAML{f' (line {place.line + 1})' if place else ''}."]) from None
+
+
+def _name_faults(path: Path, sources: Sequence[Source]) -> list[str]:
+    names = [source.name for source in sources]
+    twice = sorted({name for name in names if name and names.count(name) > 1})
+    unnamed = [f"{path}: source {number} has no name." for number, name in enumerate(names, start=1) if not name]
+    return [*unnamed, *(f"{path}: two sources are named {name}." for name in twice)]
+
+
+def _resolved(source: Source, home: Path) -> Source:
+    return source.model_copy(
+        update={
+            "folder": (home / source.folder).resolve() if source.folder else None,
+            "file": (home / source.file).resolve() if source.file else None,
+        }
+    )
+
+
+def _sentence(path: Path, fault: Mapping[str, Any], described: Any) -> str:
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    match fault["loc"]:
+        case ("sources", int(number), *rest):
+            source = described["sources"][number]
+            name = source.get("name") if isinstance(source, dict) else None
+            return ": ".join(map(str, [path, f"source {name or number + 1}", *rest, message]))
+        case where:
+            return ": ".join(map(str, [path, *where, message]))

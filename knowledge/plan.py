@@ -1,0 +1,282 @@
+"""What a build has to do: every source compared with what the base holds of it, reading only what may have changed.
+
+In reading order: `make_plan`, `_plan_source` (one source, which may be away), `_read` (one file), `_take` (one
+document). A source that cannot be read, or of which much would vanish, keeps the documents it had.
+"""
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urljoin
+
+from knowledge import catalog, chunking
+from knowledge.catalog import KnownFile
+from knowledge.chunking import Chunk, Count
+from knowledge.config import Source
+from knowledge.documents import Document, folder_of
+from knowledge.errors import BuildRefused, SourceUnreadable
+from knowledge.generations import Source as Held
+from knowledge.report import Progress
+from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes
+from knowledge.sources.reader import read_documents
+from knowledge.sources.site import fetch_site
+
+VANISHING = 0.3
+"""A source of which more than this share would vanish is taken for one that is not really there."""
+SETTLED_NS = 2_000_000_000
+"""A file changed this shortly before it was read may change again under the same time stamp: its bytes decide."""
+SURE = chunking.LIMIT // 5
+"""Up to so many estimated tokens a chunk cannot be above the limit: an estimated token is five letters at most."""
+
+Tell = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the generation to start from holds."""
+
+    documents: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
+    """File and digest of every document, by its name."""
+    files: Mapping[str, KnownFile] = field(default_factory=dict)
+    sources: Mapping[str, Held] = field(default_factory=dict)
+    """By name."""
+    reusable: bool = False
+    """Whether its rows and vectors can be taken over. Otherwise it only serves to tell what has changed."""
+
+    def of(self, source: Source) -> dict[str, str]:
+        """The documents of a source, each with its file."""
+        return {name: file for name, (file, _) in self.documents.items() if file.startswith(source.prefix)}
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked of a build besides its sources."""
+
+    force: bool = False
+    """Even if much would vanish."""
+    only: str = ""
+    """The one source to be read; the others keep what they have. Empty: all."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What has to be done to bring the base up to its sources."""
+
+    sources: list[Held] = field(default_factory=list)
+    files: list[tuple[str, KnownFile]] = field(default_factory=list)
+    """Files that were read."""
+    documents: list[tuple[str, Document, list[Chunk]]] = field(default_factory=list)
+    """What is to be written: documents, each with its file and its chunks."""
+    gone: list[str] = field(default_factory=list)
+    """Documents that the base has and the sources have not."""
+    gone_files: list[str] = field(default_factory=list)
+    """Files to be forgotten: no longer there, or not fit to be remembered."""
+    quarantined: list[Quarantined] = field(default_factory=list)
+    present: set[str] = field(default_factory=set)
+    """Names of all documents that the base shall hold."""
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    @property
+    def total(self) -> int:
+        """Documents in the base afterwards."""
+        return self.added + self.changed + self.unchanged
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing to do."""
+        return not (self.documents or self.gone)
+
+    def join(self, other: "Plan") -> None:
+        """Take over what another source needs."""
+        self.sources += other.sources
+        self.files += other.files
+        self.documents += other.documents
+        self.gone_files += other.gone_files
+        self.quarantined += other.quarantined
+        self.present |= other.present
+        self.added += other.added
+        self.changed += other.changed
+        self.unchanged += other.unchanged
+
+
+async def make_plan(
+    sources: Sequence[Source], known: Known, *, wish: Wish, count: Count, spool: Path, tell: Tell
+) -> Plan:
+    """Compare all sources with the base. Pages of sites are fetched into the folder `spool`.
+
+    Raises SourceUnreadable, or BuildRefused("vanishing"), for a source without which there is nothing to serve.
+    """
+    plan = Plan()
+    for number, source in enumerate(sources):
+        reader = _Reader(source, known, count, spool / str(number), tell, is_only=len(sources) == 1)
+        plan.join(await reader.plan(wish))
+    plan.gone = [name for name in known.documents if name not in plan.present]
+    read = {path for path, _ in plan.files}
+    homes = {known.documents[name][0] for name in plan.present if name in known.documents}
+    plan.gone_files += [path for path in known.files if path not in read and path not in homes]
+    return plan
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads one source."""
+
+    source: Source
+    known: Known
+    count: Count
+    spool: Path
+    tell: Tell
+    is_only: bool
+
+    async def plan(self, wish: Wish) -> Plan:
+        """What this source needs; what it had is kept where it cannot be read, or is not to be."""
+        held = self.known.of(self.source)
+        may_keep = bool(held) and self.known.reusable
+        if wish.only and wish.only != self.source.name and may_keep:
+            before = self.known.sources.get(self.source.name)
+            return self._keep(held, stale=before.stale if before else "")
+        try:
+            plan = self._read_all(await self._list())
+        except SourceUnreadable as unreadable:
+            if self.is_only or not may_keep:
+                raise
+            return self._keep(held, stale=str(unreadable))
+        if (reason := self._vanishing(plan, held)) and not wish.force:
+            if self.is_only or not may_keep:
+                raise BuildRefused("vanishing", f"{reason} The old ones are kept; use --force if this is meant.")
+            return self._keep(held, stale=f"{reason} Use --force if this is meant.")
+        return plan
+
+    async def _list(self) -> Listing:
+        if not self.source.addresses:
+            listing = list_files(self.source.place)
+            prefix = self.source.prefix
+            return Listing(
+                tuple(replace(file, path=prefix + file.path) for file in listing.files),
+                tuple(Quarantined(prefix + each.name, each.reason) for each in listing.quarantined),
+            )
+        self.spool.mkdir(parents=True)
+        return await fetch_site(self.source, self.known.files if self.known.reusable else {}, self.spool)
+
+    def _read_all(self, listing: Listing) -> Plan:
+        plan = Plan(quarantined=list(listing.quarantined))
+        by_file: dict[str, list[str]] = {}
+        for name, file in self.known.of(self.source).items():
+            by_file.setdefault(file, []).append(name)
+        unread = list(listing.kept)
+        for number, entry in enumerate(listing.files):
+            self.tell(Progress("read", number, len(listing.files)))
+            if not self._read(plan, entry):
+                unread.append(entry.path)
+        for path in unread:
+            names = by_file.get(path, [])
+            plan.present.update(names)
+            plan.unchanged += len(names)
+        plan.sources = [Held(self.source.where, len(plan.present), self.source.name)]
+        return plan
+
+    def _read(self, plan: Plan, file: SourceFile) -> bool:
+        """Read a file into the plan; False when it holds what it held before."""
+        before = self.known.files.get(file.path) if self.known.reusable else None
+        if before and (before.size, before.mtime_ns) == (file.size, file.mtime_ns) and _settled(before):
+            return False
+        read_ns = time.time_ns()
+        try:
+            content = read_bytes(file)
+        except Unfit as unfit:
+            plan.quarantined.append(Quarantined(file.path, str(unfit)))
+            plan.gone_files.append(file.path)
+            return True
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+        if before and before.digest == digest:
+            return False
+        left_out = len(plan.quarantined)
+        for found in read_documents(file, content):
+            if isinstance(found, Quarantined):
+                plan.quarantined.append(found)
+            else:
+                self._take(plan, file, self._described(found, file))
+        if len(plan.quarantined) == left_out:
+            known = KnownFile(file.size, file.mtime_ns, read_ns, digest, file.etag, file.modified)
+            plan.files.append((file.path, known))
+        else:
+            # Not remembered, so that it is read and complained of each time until it is mended.
+            plan.gone_files.append(file.path)
+        return True
+
+    def _take(self, plan: Plan, file: SourceFile, document: Document) -> None:
+        """Put a document into the plan, if there is anything to do about it and it says something."""
+        _, digest = self.known.documents.get(document.id, ("", b""))
+        same = digest == catalog.digest_of(document)
+        if same and self.known.reusable:
+            plan.present.add(document.id)
+            plan.unchanged += 1
+            return
+        chunks = _cut(document, self.count)
+        if not chunks:
+            plan.quarantined.append(Quarantined(document.id, "no text"))
+            return
+        plan.present.add(document.id)
+        plan.documents.append((file.path, document, chunks))
+        if same:
+            plan.unchanged += 1
+        elif digest:
+            plan.changed += 1
+        else:
+            plan.added += 1
+
+    def _described(self, document: Document, file: SourceFile) -> Document:
+        """The document with what its source says where it says nothing itself."""
+        source = self.source
+        named = document.category if document.category != folder_of(file.path) else ""
+        return replace(
+            document,
+            url=document.url or file.url or _address(source, file),
+            category=named or source.category or document.category,
+            language=document.language or source.language,
+        )
+
+    def _keep(self, held: Mapping[str, str], *, stale: str) -> Plan:
+        """All that the base holds of this source, as it is."""
+        described = Held(self.source.where, len(held), self.source.name, stale)
+        return Plan(sources=[described], present=set(held), unchanged=len(held))
+
+    def _vanishing(self, plan: Plan, held: Mapping[str, str]) -> str:
+        """Why the source is taken for one that is not really there; empty when it is."""
+        before = self.known.sources.get(self.source.name)
+        gone = held.keys() - plan.present
+        # Another place is a decision of the operator, not an accident of a file system.
+        if before is None or before.path != self.source.where or len(gone) <= VANISHING * len(held):
+            return ""
+        first = f" {len(plan.quarantined):,} left out, the first being {_told(plan)}." if plan.quarantined else ""
+        return f"{len(gone):,} of {len(held):,} documents would vanish from {self.source.where}.{first}"
+
+
+def _told(plan: Plan) -> str:
+    return f"{plan.quarantined[0].name}: {plan.quarantined[0].reason}"
+
+
+def _settled(file: KnownFile) -> bool:
+    return file.mtime_ns < file.read_ns - SETTLED_NS
+
+
+def _cut(document: Document, count: Count) -> list[Chunk]:
+    """Cut by estimate, which is quick, and again by the real tokenizer where the estimate was not enough."""
+    chunks = chunking.chunk(document)
+    large = (chunk.full_text for chunk in chunks if chunking.count_tokens(chunk.full_text) > SURE)
+    if any(count(text) > chunking.LIMIT for text in large):
+        return chunking.chunk(document, count=count)
+    return chunks
+
+
+def _address(source: Source, file: SourceFile) -> str:
+    """Where a folder's page can be read, when the source says where its pages are."""
+    if not source.url:
+        return ""
+    path = PurePosixPath(file.path.removeprefix(source.prefix))
+    name = path.with_suffix("") if path.stem != "index" else path.parent
+    return urljoin(source.url if source.url.endswith("/") else f"{source.url}/", quote(str(name)))
