@@ -31,7 +31,7 @@ CREATE TABLE file (
     digest BLOB NOT NULL, etag TEXT NOT NULL, modified TEXT NOT NULL
 ) STRICT;
 CREATE TABLE document (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL,
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, file TEXT NOT NULL, origin TEXT NOT NULL,
     digest BLOB NOT NULL, title TEXT NOT NULL, url TEXT NOT NULL, category TEXT NOT NULL,
     last_updated TEXT NOT NULL, language TEXT NOT NULL
 ) STRICT;
@@ -95,7 +95,9 @@ class Entry:
     id: int
     vector: NDArray[np.float32]
     source: str
+    origin: str
     category: str
+    language: str
     last_updated: str
 
 
@@ -205,13 +207,14 @@ class Catalog:
 
     def _put_document_row(self, file: str, document: Document) -> int:
         (row,) = self._database.execute(
-            "INSERT INTO document(name, file, digest, title, url, category, last_updated, language) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET file = excluded.file, "
+            "INSERT INTO document(name, file, origin, digest, title, url, category, last_updated, language) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET file = excluded.file, "
             "digest = excluded.digest, title = excluded.title, url = excluded.url, category = excluded.category, "
             "last_updated = excluded.last_updated, language = excluded.language RETURNING id",
             (
                 document.id,
                 file,
+                document.origin,
                 digest_of(document),
                 document.title,
                 document.url,
@@ -327,19 +330,20 @@ def digest_of(document: Document) -> bytes:
 
 
 _ENTRY = (
-    "SELECT chunk.id, vector, name, category, last_updated FROM chunk JOIN document ON document.id = chunk.document"
+    "SELECT chunk.id, vector, name, origin, category, language, last_updated "
+    "FROM chunk JOIN document ON document.id = chunk.document"
 )
 
 
-def _entry(row: tuple[int, bytes, str, str, str]) -> Entry:
-    id_, vector, source, category, last_updated = row
-    return Entry(id_, np.frombuffer(vector, np.float16).astype(np.float32), source, category, last_updated)
+def _entry(row: tuple[int, bytes, str, str, str, str, str]) -> Entry:
+    id_, vector, *described = row
+    return Entry(id_, np.frombuffer(vector, np.float16).astype(np.float32), *described)
 
 
 def _keys(document: Document, chunks: Sequence[Chunk]) -> list[str]:
     """A name for each chunk that stays while its words and its document's description stay."""
     home = _hash(document.id).hex()[:12]
-    described = (document.url, document.category, document.last_updated)
+    described = (document.url, document.origin, document.category, document.language, document.last_updated)
     seen: Counter[bytes] = Counter()
     keys: list[str] = []
     for chunk in chunks:

@@ -47,6 +47,8 @@ class Document:
     """ISO date, or empty when the document does not say."""
     language: str = ""
     """BCP 47 in lower case, or empty."""
+    origin: str = ""
+    """The name of its source; empty in a base of one source."""
 
 
 def read_page(text: str, *, path: str, markup: Markup) -> Document:

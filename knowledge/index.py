@@ -19,6 +19,7 @@ from knowledge import catalog, chunking, keywords
 from knowledge.catalog import Reader
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import IndexBroken
+from knowledge.filters import EVERYTHING, Filter
 from knowledge.fuse import cosine, fuse
 from knowledge.generations import Generation, Hold
 from knowledge.keywords import Found
@@ -73,17 +74,17 @@ class Index:
             self.close()
             raise
 
-    def words(self, query: str) -> Found:
+    def words(self, query: str, *, only: Filter = EVERYTHING) -> Found:
         """The best chunks by words. Raises IndexBroken."""
         with self._reading() as reader:
-            return reader.keywords.find(query, limit=CANDIDATES)
+            return reader.keywords.find(query, limit=CANDIDATES, only=only)
 
-    def nearest(self, vector: Vectors) -> dict[int, float]:
+    def nearest(self, vector: Vectors, *, only: Filter = EVERYTHING) -> dict[int, float]:
         """The best chunks by vectors. Raises IndexBroken."""
         with self._using():
             if self._vectors is None:
                 raise IndexBroken(self.fault or "The vector index is closed.")
-            return self._vectors.nearest(vector, limit=min(CANDIDATES, self.manifest.chunks))
+            return self._vectors.nearest(vector, limit=min(CANDIDATES, self.manifest.chunks), only=only)
 
     def evidence(self, lookups: Sequence[LookUp], *, limit: int, words: int) -> tuple[tuple[Hit, ...], float]:
         """The passages to read, and the best chunk's score. Raises IndexBroken."""

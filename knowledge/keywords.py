@@ -14,6 +14,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from knowledge.filters import EVERYTHING, Filter
 from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
 
 VERSION = 1
@@ -38,6 +39,7 @@ CREATE VIRTUAL TABLE temp.question USING fts5(word, tokenize="porter unicode61 r
 CREATE VIRTUAL TABLE temp.stem USING fts5vocab('temp', 'question', 'instance');
 """
 
+_CHUNKS_OF = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document"
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -79,7 +81,7 @@ class Keywords:
         self._database = database
         self._chunks = chunks
 
-    def find(self, query: str, *, limit: int) -> Found:
+    def find(self, query: str, *, limit: int, only: Filter = EVERYTHING) -> Found:
         """The best chunks for a query's words; nothing when it has none."""
         terms = self._terms(query)
         weight = sum(term.idf for term in terms)
@@ -87,9 +89,12 @@ class Keywords:
         if not known or weight <= 0:
             return NOTHING
         expression = " OR ".join(f'"{term.word}"' for term in self._affordable(known))
+        condition, values = only.for_sql()
+        within = f"AND rowid IN ({_CHUNKS_OF} WHERE {condition})" if condition else ""
+        ranked = "SELECT rowid, -bm25(words, ?, 1.0, 1.0) FROM words WHERE words MATCH ?"
         rows = self._database.execute(
-            "SELECT rowid, -bm25(words, ?, 1.0, 1.0) FROM words WHERE words MATCH ? ORDER BY 2 DESC LIMIT ?",
-            (HEADING_WEIGHT, expression, limit),
+            f"{ranked} {within} ORDER BY 2 DESC LIMIT ?",
+            (HEADING_WEIGHT, expression, *values, limit),
         )
         return Found(
             {row: score / weight for row, score in rows},

@@ -18,6 +18,7 @@ from knowledge.config import Audience
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError
+from knowledge.filters import EVERYTHING, Filter
 from knowledge.generations import Generation, Generations, Source
 from knowledge.index import Index, LookUp, fingerprint_of
 from knowledge.passages import Hit
@@ -124,7 +125,7 @@ class KnowledgeBase:
         self._repairs: set[asyncio.Task[None]] = set()
         self._repairs_left = REPAIRS
 
-    async def search(self, query: str, *, limit: int = 6, words: int = 400) -> Findings:
+    async def search(self, query: str, *, limit: int = 6, words: int = 400, only: Filter = EVERYTHING) -> Findings:
         """The passages that answer a query: at most `limit`, of together at most `words` words.
 
         Never raises, whatever is broken: what cannot be asked is left out, and `degraded` says so.
@@ -136,7 +137,7 @@ class KnowledgeBase:
         try:
             with self._in_use(index):
                 async with asyncio.timeout(SEARCH_SECONDS):
-                    return await self._search(index, query, limit=limit, words=words)
+                    return await self._search(index, query, limit=limit, words=words, only=only)
         except TimeoutError:
             logger.warning("search took too long", extra={"generation": index.manifest.number})
         except Exception:
@@ -227,9 +228,9 @@ class KnowledgeBase:
         for threads in (self._word_threads, self._vector_threads, self._disk_threads):
             threads.close()
 
-    async def _search(self, index: Index, query: str, *, limit: int, words: int) -> Findings:
+    async def _search(self, index: Index, query: str, *, limit: int, words: int, only: Filter) -> Findings:
         async with asyncio.TaskGroup() as tasks:
-            asked = [tasks.create_task(self._look_up(index, facet)) for facet in facets(query)]
+            asked = [tasks.create_task(self._look_up(index, facet, only)) for facet in facets(query)]
         lookups = [task.result() for task in asked]
         hits, confidence = await self._word_threads.run(index.evidence, lookups, limit=limit, words=words)
         by_words = any(lookup.vector is None for lookup in lookups)
@@ -237,13 +238,13 @@ class KnowledgeBase:
         degraded = any(lookup.near is None for lookup in lookups)
         return Findings(hits, confidence, bool(hits) and confidence >= floor, degraded)
 
-    async def _look_up(self, index: Index, question: str) -> LookUp:
+    async def _look_up(self, index: Index, question: str, only: Filter) -> LookUp:
         async with asyncio.TaskGroup() as tasks:
-            found = tasks.create_task(self._word_threads.run(index.words, question))
-            vector, near = await self._near(index, question)
+            found = tasks.create_task(self._word_threads.run(index.words, question, only=only))
+            vector, near = await self._near(index, question, only)
         return LookUp(found.result(), vector, near)
 
-    async def _near(self, index: Index, query: str) -> tuple[Vectors | None, dict[int, float] | None]:
+    async def _near(self, index: Index, query: str, only: Filter) -> tuple[Vectors | None, dict[int, float] | None]:
         """The query's vector and the chunks near it; None for what cannot be had."""
         if not index.is_comparable:
             return None, None
@@ -253,7 +254,7 @@ class KnowledgeBase:
                 vector = await self._embedder.embed_query(without_identifiers(query))
                 if index.fault or (self._vector_fault and self._vector_threads.are_all_taken):
                     return vector, None
-                cosines = await self._vector_threads.run(index.nearest, vector)
+                cosines = await self._vector_threads.run(index.nearest, vector, only=only)
         except TimeoutError:
             self._vector_fault = "The vectors took too long to answer."
         except EmbedderFailed as error:

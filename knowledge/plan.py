@@ -238,6 +238,7 @@ class _Reader:
             url=document.url or file.url or _address(source, file),
             category=named or source.category or document.category,
             language=document.language or source.language,
+            origin=source.name,
         )
 
     def _keep(self, held: Mapping[str, str], *, stale: str) -> Plan:

@@ -24,6 +24,7 @@ import pydantic_settings
 from knowledge.catalog import Entry, copy
 from knowledge.embedding.embedder import Vectors
 from knowledge.errors import IndexBroken
+from knowledge.filters import EVERYTHING, Filter, primary
 
 COLLECTION = "kb-chunks"
 BATCH = 500
@@ -64,10 +65,12 @@ class VectorIndex:
         with _told("count"):
             return int(self._collection.count())
 
-    def nearest(self, vector: Vectors, *, limit: int) -> dict[int, float]:
+    def nearest(self, vector: Vectors, *, limit: int, only: Filter = EVERYTHING) -> dict[int, float]:
         """The nearest chunks with their cosines."""
         with _told("query"):
-            answer = self._collection.query(query_embeddings=[vector], n_results=limit, include=["distances"])
+            answer = self._collection.query(
+                query_embeddings=[vector], n_results=limit, where=only.for_chroma(), include=["distances"]
+            )
             # Rounding leaves distances a little below zero.
             return {
                 int(id_): 1.0 - max(float(distance), 0.0)
@@ -119,7 +122,13 @@ def copy_index(source: Path, target: Path) -> None:
 
 
 def _metadata(entry: Entry) -> dict[str, str]:
-    described = {"source": entry.source, "category": entry.category, "last_updated": entry.last_updated}
+    described = {
+        "source": entry.source,
+        "origin": entry.origin,
+        "category": entry.category,
+        "language": primary(entry.language),
+        "last_updated": entry.last_updated,
+    }
     return {name: value for name, value in described.items() if value}
 
 

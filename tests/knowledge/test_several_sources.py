@@ -9,6 +9,7 @@ from knowledge.build import build
 from knowledge.config import Audience, read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
+from knowledge.filters import Filter
 from knowledge.generations import Generations
 from knowledge.knowledge_base import open_knowledge_base
 from knowledge.plan import Wish
@@ -112,3 +113,20 @@ async def test_before_anything_was_built_every_source_has_to_be_there(config: Pa
     shutil.rmtree(config.parent / "shop")
     with pytest.raises(SourceUnreadable, match="shop"):
         await refresh(config, embedder)
+
+
+async def test_a_search_can_be_narrowed_to_a_source_a_category_or_a_language(
+    config: Path, embedder: TableEmbedder
+) -> None:
+    await refresh(config, embedder)
+    async with open_knowledge_base(config.parent / "public", embedder) as base:
+
+        async def sources(only: Filter) -> set[str]:
+            found = await base.search("What do they say about matter number 2?", limit=20, words=4_000, only=only)
+            return {hit.source.partition("/")[0] for hit in found.hits}
+
+        assert await sources(Filter()) == {"help", "shop"}
+        assert await sources(Filter(source="shop")) == {"shop"}
+        assert await sources(Filter(category="general")) == {"help"}
+        assert await sources(Filter(language="en-gb")) == {"help"}
+        assert await sources(Filter(source="shop", language="en")) == set()

@@ -1,0 +1,41 @@
+"""Narrowing a search to a part of the base."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a passage's document must be; an empty field asks for nothing."""
+
+    source: str = ""
+    """The name of a source."""
+    category: str = ""
+    """Exactly, as the documents write it."""
+    language: str = ""
+    """The language proper: `pt` finds pages in `pt-br` too."""
+
+    @property
+    def wanted(self) -> dict[str, str]:
+        """The fields that are asked for, under the names that chunks carry in both indexes."""
+        asked = {"origin": self.source, "category": self.category, "language": primary(self.language)}
+        return {name: value for name, value in asked.items() if value}
+
+    def for_chroma(self) -> dict[str, Any] | None:
+        """As a `where` of Chroma; None for everything."""
+        conditions: list[dict[str, Any]] = [{name: value} for name, value in self.wanted.items()]
+        return {"$and": conditions} if len(conditions) > 1 else next(iter(conditions), None)
+
+    def for_sql(self) -> tuple[str, tuple[str, ...]]:
+        """As a condition on the columns of `document`, and its values."""
+        columns = {"origin": "origin = ?", "category": "category = ?", "language": "(language || '-') LIKE ? || '-%'"}
+        wanted = self.wanted
+        return " AND ".join(columns[name] for name in wanted), tuple(wanted.values())
+
+
+EVERYTHING = Filter()
+
+
+def primary(language: str) -> str:
+    """The language without its region: `pt` of `pt-br`."""
+    return language.lower().partition("-")[0]
