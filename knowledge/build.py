@@ -35,12 +35,12 @@ from knowledge.config import Audience, Source, read_config
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.table import TableEmbedder
 from knowledge.embedding.windows import windows
-from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError
+from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError, VectorsAway
 from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generations, Manifest, now
 from knowledge.index import fingerprint_of
 from knowledge.plan import Known, Plan, Tell, Wish, make_plan
 from knowledge.report import Phase, Progress, Report
-from knowledge.vectors import VectorIndex, copy_index, create
+from knowledge.vectors import Home, Shelf, VectorIndex, clear, copy_index, create
 
 EMBED_BATCH = 256
 FOLLOW = 0.3
@@ -65,6 +65,8 @@ class _Job:
     generations: Generations
     embedder: Embedder
     tell: Tell
+    chroma_url: str = ""
+    """The Chroma server for the vectors; empty: each generation has them in its folder."""
     started: float = field(default_factory=time.monotonic)
 
     def report(self, generation: Generation, plan: Plan, *, embedded: int) -> Report:
@@ -110,6 +112,7 @@ async def build(
     embedder: Embedder,
     *,
     wish: Wish = WHATEVER_IS_THERE,
+    chroma_url: str = "",
     tell: Tell,
 ) -> Report:
     """Make the next generation from `sources`, on top of the current one as far as that is of use.
@@ -118,7 +121,7 @@ async def build(
     EmbedderFailed, IndexBroken or OSError when it cannot be done; what is served is untouched then.
     """
     with generations.building():
-        job = _Job(generations, embedder, tell)
+        job = _Job(generations, embedder, tell, chroma_url)
         current = generations.current()
         reusable = current is not None and current.manifest.fingerprint == fingerprint_of(embedder)
         try:
@@ -130,14 +133,15 @@ async def build(
             return await _build_on(job, sources, current, reusable=False, wish=wish)
 
 
-async def repair(generations: Generations, embedder: Embedder, *, tell: Tell) -> Report:
+async def repair(generations: Generations, embedder: Embedder, *, chroma_url: str = "", tell: Tell) -> Report:
     """Make the current generation's vector index anew from the stored vectors. Nothing is embedded."""
     with generations.building():
         current = generations.current()
         if current is None or current.manifest.fingerprint != fingerprint_of(embedder):
             raise BuildRefused("nothing", "There is no generation whose vectors could be used again.")
         plan = Plan(sources=list(current.manifest.sources), unchanged=current.manifest.documents)
-        return await _write(_Job(generations, embedder, tell), plan, current, keep=current.number, anew=True)
+        job = _Job(generations, embedder, tell, chroma_url)
+        return await _write(job, plan, current, keep=current.number, anew=True)
 
 
 async def _build_on(
@@ -197,15 +201,11 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             embedded = await _embed(stored, job)
             stored.seal()
             documents, chunks = stored.counts()
-            follows = base is not None and not anew and len(added) + len(removed) <= FOLLOW * chunks
-            if base and follows:
-                copy_index(base.chroma, folder / CHROMA)
-            vectors = (
-                VectorIndex(folder / CHROMA)
-                if follows
-                else create(folder / CHROMA, metadata={"fingerprint": fingerprint_of(job.embedder)})
-            )
-            with closing(vectors):
+            few = not anew and len(added) + len(removed) <= FOLLOW * chunks
+            home = _home(job, folder, number)
+            follows = _follow(base, home) if base and few else False
+            metadata = {"fingerprint": fingerprint_of(job.embedder)}
+            with closing(VectorIndex(home) if follows else create(home, metadata=metadata)) as vectors:
                 _index(vectors, stored, (added, removed) if follows else None, chunks=chunks, tell=job.tell)
                 with closing(Reader(folder / DATABASE)) as reader:
                     floors = await _floors(job, reader, vectors, base)
@@ -222,13 +222,38 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             floor=floors.fused,
             words_floor=floors.words,
             calibrated_chunks=floors.chunks,
+            collection=home.collection if isinstance(home, Shelf) else "",
         )
         generation = job.generations.publish(folder, manifest)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     job.generations.tidy(keep=keep)
+    with suppress(VectorsAway):
+        _clear(job)
     return job.report(generation, plan, embedded=embedded)
+
+
+def _home(job: _Job, folder: Path, number: int) -> Home:
+    """Where the new generation's vectors go; on a server, what earlier builds left there unfinished is removed."""
+    if not job.chroma_url:
+        return folder / CHROMA
+    _clear(job)
+    return Shelf(job.chroma_url, f"{job.generations.base()}-{number:06}")
+
+
+def _clear(job: _Job) -> None:
+    if job.chroma_url:
+        kept = {generation.manifest.collection for generation in job.generations.whole()}
+        clear(job.chroma_url, prefix=f"{job.generations.base()}-", keep=kept)
+
+
+def _follow(base: Generation, home: Home) -> bool:
+    """Begin with a copy of the base's vectors. False when they cannot be copied: a server copies no collection."""
+    if isinstance(home, Shelf) or base.manifest.collection:
+        return False
+    copy_index(base.chroma, home)
+    return True
 
 
 def _store(stored: Catalog, plan: Plan) -> tuple[list[int], list[int]]:
@@ -320,9 +345,10 @@ async def _run(options: argparse.Namespace) -> Report:
     embedder = _embedder(options)
     tell = _Teller()
     if options.repair:
-        return await repair(generations, embedder, tell=tell)
+        return await repair(generations, embedder, chroma_url=options.chroma_url, tell=tell)
     sources = read_config(options.source).of(options.audience)
-    return await build(generations, sources, embedder, wish=Wish(options.force, options.only), tell=tell)
+    wish = Wish(options.force, options.only)
+    return await build(generations, sources, embedder, wish=wish, chroma_url=options.chroma_url, tell=tell)
 
 
 def _embedder(options: argparse.Namespace) -> Embedder:
@@ -347,6 +373,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only", default="", metavar="NAME", help="read this source alone; the others stay as they are"
     )
     parser.add_argument("--force", action="store_true", help="even if much of the source would vanish")
+    parser.add_argument("--chroma-url", default="", help="keep the vectors on this Chroma server")
     parser.add_argument("--embedder", choices=("table", "openai"), default="table")
     parser.add_argument("--model", default="text-embedding-3-small", help="for --embedder openai")
     parser.add_argument("--base-url", help="for --embedder openai; the key is taken from OPENAI_API_KEY")

@@ -65,10 +65,11 @@ class _Request:
 class Builder:
     """Starts builders and waits for them."""
 
-    def __init__(self, root: Path, recipe: Recipe) -> None:
-        """Generations go to `root`; the embedder is made by `recipe`."""
+    def __init__(self, root: Path, recipe: Recipe, *, chroma_url: str = "") -> None:
+        """Generations go to `root`, their vectors to the Chroma server if there is one; the embedder by `recipe`."""
         self._root = root.absolute()
         self._recipe = recipe
+        self._server = ("--chroma-url", chroma_url) if chroma_url else ()
         self._next: dict[str, _Request] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -144,7 +145,8 @@ class Builder:
         return _outcome(last, process.returncode, complaint)
 
     async def _start(self, arguments: Sequence[str]) -> asyncio.subprocess.Process:
-        command = ("-P", "-m", "knowledge.build", "--root", str(self._root), *arguments, *self._recipe.arguments)
+        where = ("--root", str(self._root), *self._server)
+        command = ("-P", "-m", "knowledge.build", *where, *arguments, *self._recipe.arguments)
         environment = {name: value for name, value in os.environ.items() if name in PASSED_ON}
         # The folder above this package, for programs that run from a checkout.
         environment |= {"PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONUTF8": "1", **self._recipe.environment}

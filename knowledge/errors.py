@@ -6,6 +6,7 @@ KnowledgeError
 ├── BuildRefused       the builder will not replace what is served (busy, empty, too much would vanish)
 ├── BuildFailed        the builder stopped halfway; what is served is untouched
 ├── IndexBroken        a generation on disk cannot be opened or does not add up
+│   └── VectorsAway    the server that holds its vectors does not answer; nothing is broken
 └── EmbedderFailed     the embedder gave no usable vectors
 
 Messages are sentences for an operator. Searching raises none of these: see `KnowledgeBase.search`.
@@ -42,6 +43,10 @@ class BuildFailed(KnowledgeError):
 
 class IndexBroken(KnowledgeError):
     """A generation is missing parts, damaged, or made for another embedder."""
+
+
+class VectorsAway(IndexBroken):
+    """The Chroma server is away, or refuses. Making anything anew would not help."""
 
 
 class EmbedderFailed(KnowledgeError):

@@ -26,11 +26,9 @@ class Filter:
         conditions: list[dict[str, Any]] = [{name: value} for name, value in self.wanted.items()]
         return {"$and": conditions} if len(conditions) > 1 else next(iter(conditions), None)
 
-    def for_sql(self) -> tuple[str, tuple[str, ...]]:
-        """As a condition on the columns of `document`, and its values."""
-        columns = {"origin": "origin = ?", "category": "category = ?", "language": "(language || '-') LIKE ? || '-%'"}
-        wanted = self.wanted
-        return " AND ".join(columns[name] for name in wanted), tuple(wanted.values())
+    def __bool__(self) -> bool:
+        """Whether anything is asked for."""
+        return bool(self.wanted)
 
 
 EVERYTHING = Filter()

@@ -9,6 +9,7 @@ import fcntl
 import json
 import os
 import re
+import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,9 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from knowledge.errors import BuildRefused, IndexBroken
+from knowledge.vectors import Home, Shelf
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
+IDENTITY = "BASE"
 MANIFEST = "MANIFEST.json"
 DATABASE = "kb.sqlite"
 CHROMA = "chroma"
@@ -62,6 +65,8 @@ class Manifest:
     """The same for words alone, while the vectors cannot be asked."""
     calibrated_chunks: int
     """Size of the base when the floors were measured."""
+    collection: str = ""
+    """The collection on the Chroma server that holds the vectors; empty when they are in the generation's folder."""
 
     def to_json(self) -> str:
         """The manifest as it stands on disk."""
@@ -99,8 +104,16 @@ class Generation:
 
     @property
     def chroma(self) -> Path:
-        """Its vector index."""
+        """The folder of its vector index, unless a server holds that."""
         return self.folder / CHROMA
+
+    def home(self, chroma_url: str) -> Home:
+        """Where its vectors are. Raises IndexBroken when a server holds them and none is known."""
+        if not self.manifest.collection:
+            return self.chroma
+        if not chroma_url:
+            raise IndexBroken("The vectors are on a Chroma server, and none is set (CHROMA_URL). Build again.")
+        return Shelf(chroma_url, self.manifest.collection)
 
 
 class Generations:
@@ -144,6 +157,15 @@ class Generations:
     def before(self, number: int) -> Generation | None:
         """The newest one older than that."""
         return next((generation for generation in self.whole() if generation.number < number), None)
+
+    def base(self) -> str:
+        """A name for this folder that no other base has: what its collections on a server begin with."""
+        path = self._root / IDENTITY
+        if not path.is_file():
+            fresh = self._root / f"{IDENTITY}.tmp"
+            fresh.write_text(f"frontdesk-{secrets.token_hex(6)}\n")
+            fresh.replace(path)
+        return path.read_text().strip()
 
     def next_number(self) -> int:
         """A number never used in this folder."""

@@ -24,7 +24,7 @@ from knowledge.fuse import cosine, fuse
 from knowledge.generations import Generation, Hold
 from knowledge.keywords import Found
 from knowledge.passages import Hit, collect
-from knowledge.vectors import VectorIndex
+from knowledge.vectors import ServerVectors, Shelf, VectorIndex
 
 CANDIDATES = 50
 """Chunks asked of each of the two searches."""
@@ -50,10 +50,11 @@ class Index:
     answer True, closes it.
     """
 
-    def __init__(self, generation: Generation, *, fingerprint: str) -> None:
+    def __init__(self, generation: Generation, *, fingerprint: str, chroma_url: str = "") -> None:
         """Open a generation. Raises IndexBroken without its texts; without its vectors it answers by words.
 
-        `fingerprint` belongs to the embedder of the queries: vectors of another one are not comparable.
+        `fingerprint` belongs to the embedder of the queries: vectors of another one are not comparable. `chroma_url`
+        is the Chroma server, if there is one; it is asked with the first question.
         """
         self.generation = generation
         self.manifest = generation.manifest
@@ -64,6 +65,9 @@ class Index:
         """Whether making Chroma anew from the stored vectors would mend it."""
         self._readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
         self._vectors: VectorIndex | None = None
+        self.server: ServerVectors | None = None
+        """Who is asked for vectors in place of `nearest`, from the event loop; None when they are in the folder."""
+        self._chroma_url = chroma_url
         self._lock = threading.Lock()
         self._users = 0
         self._retired = False
@@ -79,12 +83,17 @@ class Index:
         with self._reading() as reader:
             return reader.keywords.find(query, limit=CANDIDATES, only=only)
 
+    @property
+    def candidates(self) -> int:
+        """Chunks that either search is asked for."""
+        return min(CANDIDATES, self.manifest.chunks)
+
     def nearest(self, vector: Vectors, *, only: Filter = EVERYTHING) -> dict[int, float]:
         """The best chunks by vectors. Raises IndexBroken."""
         with self._using():
             if self._vectors is None:
                 raise IndexBroken(self.fault or "The vector index is closed.")
-            return self._vectors.nearest(vector, limit=min(CANDIDATES, self.manifest.chunks), only=only)
+            return self._vectors.nearest(vector, limit=self.candidates, only=only)
 
     def evidence(self, lookups: Sequence[LookUp], *, limit: int, words: int) -> tuple[tuple[Hit, ...], float]:
         """The passages to read, and the best chunk's score. Raises IndexBroken."""
@@ -135,7 +144,11 @@ class Index:
             self.fault = "The index was made with another embedder or chunker; build it again."
             return
         try:
-            self._vectors = VectorIndex(self.generation.chroma)
+            home = self.generation.home(self._chroma_url)
+            if isinstance(home, Shelf):
+                self.server = ServerVectors(home)
+                return
+            self._vectors = VectorIndex(home)
             _try_out(reader, self._vectors)
         except IndexBroken as error:
             self.fault, self.repairable = str(error), True

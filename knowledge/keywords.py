@@ -39,7 +39,18 @@ CREATE VIRTUAL TABLE temp.question USING fts5(word, tokenize="porter unicode61 r
 CREATE VIRTUAL TABLE temp.stem USING fts5vocab('temp', 'question', 'instance');
 """
 
-_CHUNKS_OF = "SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document"
+_RANKED = """
+SELECT rowid, -bm25(words, :weight, 1.0, 1.0) FROM words WHERE words MATCH :expression ORDER BY 2 DESC LIMIT :limit
+"""
+_RANKED_WITHIN = """
+SELECT rowid, -bm25(words, :weight, 1.0, 1.0) FROM words WHERE words MATCH :expression AND rowid IN (
+    SELECT chunk.id FROM chunk JOIN document ON document.id = chunk.document
+    WHERE (:origin = '' OR origin = :origin) AND (:category = '' OR category = :category)
+    AND (:language = '' OR language || '-' LIKE :language || '-%')
+) ORDER BY 2 DESC LIMIT :limit
+"""
+_NOTHING_ASKED = {"origin": "", "category": "", "language": ""}
+
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -89,13 +100,11 @@ class Keywords:
         if not known or weight <= 0:
             return NOTHING
         expression = " OR ".join(f'"{term.word}"' for term in self._affordable(known))
-        condition, values = only.for_sql()
-        within = f"AND rowid IN ({_CHUNKS_OF} WHERE {condition})" if condition else ""
-        ranked = "SELECT rowid, -bm25(words, ?, 1.0, 1.0) FROM words WHERE words MATCH ?"
-        rows = self._database.execute(
-            f"{ranked} {within} ORDER BY 2 DESC LIMIT ?",
-            (HEADING_WEIGHT, expression, *values, limit),
-        )
+        asked = {"weight": HEADING_WEIGHT, "expression": expression, "limit": limit}
+        if only:
+            rows = self._database.execute(_RANKED_WITHIN, {**asked, **_NOTHING_ASKED, **only.wanted})
+        else:
+            rows = self._database.execute(_RANKED, asked)
         return Found(
             {row: score / weight for row, score in rows},
             sum(term.idf for term in known) / weight,

@@ -17,7 +17,7 @@ from knowledge.builder import Builder, Listen
 from knowledge.config import Audience
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
-from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError
+from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError, VectorsAway
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.generations import Generation, Generations, Source
 from knowledge.index import Index, LookUp, fingerprint_of
@@ -84,15 +84,20 @@ class Status:
 
 @asynccontextmanager
 async def open_knowledge_base(
-    root: Path, embedder: Embedder, *, audience: Audience = "public", follow_seconds: float = FOLLOW_SECONDS
+    root: Path,
+    embedder: Embedder,
+    *,
+    audience: Audience = "public",
+    chroma_url: str = "",
+    follow_seconds: float = FOLLOW_SECONDS,
 ) -> AsyncIterator["KnowledgeBase"]:
-    """Open the base in `root`, which may be empty or not exist yet.
+    """Open the base in `root`, which may be empty or not exist yet. `chroma_url` is a Chroma server for the vectors.
 
     A damaged base is opened too: from an older generation, or by words alone while the vector index is made anew;
     `status` tells. Generations that another process builds are picked up every `follow_seconds`. Leaving the
     context stops a refresh that is under way.
     """
-    base = KnowledgeBase(Generations(root), embedder, audience=audience)
+    base = KnowledgeBase(Generations(root), embedder, audience=audience, chroma_url=chroma_url)
     await base.reload()
     follower = asyncio.create_task(base.follow(follow_seconds), name="kb-follow")
     try:
@@ -106,9 +111,12 @@ async def open_knowledge_base(
 class KnowledgeBase:
     """Made by `open_knowledge_base`. For any number of tasks of one event loop."""
 
-    def __init__(self, generations: Generations, embedder: Embedder, *, audience: Audience = "public") -> None:
+    def __init__(
+        self, generations: Generations, embedder: Embedder, *, audience: Audience = "public", chroma_url: str = ""
+    ) -> None:
         """Nothing is opened yet."""
         self._audience = audience
+        self._chroma_url = chroma_url
         self._generations = generations
         self._embedder = embedder
         self._fingerprint = fingerprint_of(embedder)
@@ -121,7 +129,7 @@ class KnowledgeBase:
         # Apart, so that a vector index that hangs cannot take the words' threads with it.
         self._vector_threads = Threads("kb-vectors", size=SEARCHES)
         self._disk_threads = Threads("kb-disk", size=2)
-        self._builder = Builder(generations.root, embedder.recipe)
+        self._builder = Builder(generations.root, embedder.recipe, chroma_url=chroma_url)
         self._repairs: set[asyncio.Task[None]] = set()
         self._repairs_left = REPAIRS
 
@@ -222,6 +230,8 @@ class KnowledgeBase:
             repair.cancel()
         await asyncio.gather(*self._repairs, return_exceptions=True)
         await self._builder.close()
+        if self._index and self._index.server:
+            await self._index.server.close()
         if self._index and self._index.retire():
             await self._disk_threads.run(self._index.close)
         self._index = None
@@ -254,10 +264,10 @@ class KnowledgeBase:
                 vector = await self._embedder.embed_query(without_identifiers(query))
                 if index.fault or (self._vector_fault and self._vector_threads.are_all_taken):
                     return vector, None
-                cosines = await self._vector_threads.run(index.nearest, vector, only=only)
+                cosines = await self._cosines(index, vector, only)
         except TimeoutError:
             self._vector_fault = "The vectors took too long to answer."
-        except EmbedderFailed as error:
+        except (EmbedderFailed, VectorsAway) as error:
             self._vector_fault = str(error)
         except IndexBroken as error:
             self._vector_fault = str(error)
@@ -267,6 +277,11 @@ class KnowledgeBase:
             return vector, cosines
         logger.warning("searched by words alone", extra={"fault": self._vector_fault})
         return vector, None
+
+    async def _cosines(self, index: Index, vector: Vectors, only: Filter) -> dict[int, float]:
+        if index.server is not None:
+            return await index.server.nearest(vector, limit=index.candidates, only=only)
+        return await self._vector_threads.run(index.nearest, vector, only=only)
 
     async def _reload(self) -> None:
         self._looked_at = await self._disk_threads.run(self._generations.named)
@@ -296,7 +311,7 @@ class KnowledgeBase:
         others = [other for other in self._generations.whole() if other.number != current.number]
         for generation in (current, *others):
             try:
-                return Index(generation, fingerprint=self._fingerprint)
+                return Index(generation, fingerprint=self._fingerprint, chroma_url=self._chroma_url)
             except IndexBroken as error:
                 logger.error("a generation cannot be used", extra={"fault": str(error)})
         raise IndexBroken("No generation can be used. Build the knowledge base again.")

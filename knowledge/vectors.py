@@ -1,5 +1,8 @@
 """The one door to Chroma: the nearest chunks by cosine, one collection a generation.
 
+VectorIndex     a generation's own folder, or its shelf on a Chroma server, for calls that may block
+ServerVectors   the same shelf asked from an event loop, without a thread
+
 Only the builder's process writes (`create`, `add`, `remove`): Chroma's writes hold the interpreter's lock for
 seconds, and a kill in the middle of its index flush ruins a collection. The serving process opens finished
 generations and asks.
@@ -12,28 +15,48 @@ and a bot's own `.env` can make its import fail.
 import importlib
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import pydantic
 import pydantic_settings
 
 from knowledge.catalog import Entry, copy
 from knowledge.embedding.embedder import Vectors
-from knowledge.errors import IndexBroken
+from knowledge.errors import IndexBroken, VectorsAway
 from knowledge.filters import EVERYTHING, Filter, primary
 
 COLLECTION = "kb-chunks"
 BATCH = 500
 """Chunks a call: more gains nothing, and Chroma refuses more than 5,461."""
 
+RECONNECT_SECONDS = 2.0
+"""Between two attempts at a server: each leaves connections behind."""
+
 _DATABASE = "chroma.sqlite3"
 _CONFIGURATION = {"hnsw": {"space": "cosine", "ef_construction": 100, "max_neighbors": 16, "ef_search": 100}}
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A collection on a Chroma server."""
+
+    url: str
+    """As http://127.0.0.1:8000."""
+    collection: str
+
+
+Home = Path | Shelf
+"""Where a generation's vectors are."""
+
 
 # Chroma keeps one shared client a path in a dictionary that it does not lock.
 _door = threading.Lock()
@@ -42,15 +65,16 @@ _door = threading.Lock()
 class VectorIndex:
     """An opened index. Questions may come from several threads; every fault is IndexBroken."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the index in `folder`."""
-        if not (folder / _DATABASE).is_file():
-            raise IndexBroken(f"{folder} holds no vector index.")
-        with _told("open", folder), _door:
-            self._client = _connect(folder)
+    def __init__(self, home: Home) -> None:
+        """Open the index that is there."""
+        if isinstance(home, Path) and not (home / _DATABASE).is_file():
+            raise IndexBroken(f"{home} holds no vector index.")
+        self._home = home
+        with _told("open", home), _door:
+            self._client = _connect(home)
         try:
-            with _told("open", folder):
-                self._collection = self._client.get_collection(COLLECTION, embedding_function=None)
+            with _told("open", home):
+                self._collection = self._client.get_collection(_name_in(home), embedding_function=None)
         except IndexBroken:
             self.close()
             raise
@@ -58,7 +82,7 @@ class VectorIndex:
     def close(self) -> None:
         """Let go of the files. No question may be under way."""
         with _door:
-            self._client.close()
+            _disconnect(self._client, self._home)
 
     def count(self) -> int:
         """Chunks in the index."""
@@ -68,14 +92,7 @@ class VectorIndex:
     def nearest(self, vector: Vectors, *, limit: int, only: Filter = EVERYTHING) -> dict[int, float]:
         """The nearest chunks with their cosines."""
         with _told("query"):
-            answer = self._collection.query(
-                query_embeddings=[vector], n_results=limit, where=only.for_chroma(), include=["distances"]
-            )
-            # Rounding leaves distances a little below zero.
-            return {
-                int(id_): 1.0 - max(float(distance), 0.0)
-                for id_, distance in zip(answer["ids"][0], answer["distances"][0], strict=True)
-            }
+            return _cosines(self._collection.query(**_query(vector, limit, only)))
 
     def add(self, entries: Iterable[Entry]) -> int:
         """Add chunks, whose ids must be new. Returns how many."""
@@ -97,16 +114,62 @@ class VectorIndex:
                 self._collection.delete(ids=[str(id_) for id_ in batch])
 
 
-def create(folder: Path, *, metadata: Mapping[str, str]) -> VectorIndex:
-    """Make an empty index in a folder that does not exist yet."""
-    folder.mkdir()
-    with _told("create", folder), _door:
-        client = _connect(folder)
+class ServerVectors:
+    """A generation's shelf, for the serving process. Every fault is IndexBroken; of a server that is away, VectorsAway.
+
+    It connects with the first question, and again after RECONNECT_SECONDS when that failed. Nothing here has a
+    deadline: the caller has one, and leaving early ends the request.
+    """
+
+    def __init__(self, shelf: Shelf) -> None:
+        """Nothing is asked yet."""
+        self._shelf = shelf
+        self._client: Any = None
+        self._collection: Any = None
+        self._not_before = 0.0
+
+    async def nearest(self, vector: Vectors, *, limit: int, only: Filter = EVERYTHING) -> dict[int, float]:
+        """The nearest chunks with their cosines."""
+        with _told("query", self._shelf):
+            if self._collection is None:
+                self._collection = await self._connected()
+            return _cosines(await self._collection.query(**_query(vector, limit, only)))
+
+    async def close(self) -> None:
+        """Close the connections, which all shelves of one event loop share."""
+        if self._client is not None:
+            await self._client._server._cleanup()  # Chroma's client (1.5.9) has no way of its own
+
+    async def _connected(self) -> Any:
+        if time.monotonic() < self._not_before:
+            raise VectorsAway(f"The vector index in {self._shelf.url} gave no answer just now.")
+        self._not_before = time.monotonic() + RECONNECT_SECONDS
+        self._client = self._client or await _chroma().AsyncHttpClient(**_address(self._shelf))
+        return await self._client.get_collection(self._shelf.collection, embedding_function=None)
+
+
+def create(home: Home, *, metadata: Mapping[str, str]) -> VectorIndex:
+    """Make an empty index where none is yet: a folder must not exist, a collection neither."""
+    if isinstance(home, Path):
+        home.mkdir()
+    with _told("create", home), _door:
+        client = _connect(home)
         client.create_collection(
-            COLLECTION, embedding_function=None, configuration=_CONFIGURATION, metadata=dict(metadata)
+            _name_in(home), embedding_function=None, configuration=_CONFIGURATION, metadata=dict(metadata)
         )
-        client.close()
-    return VectorIndex(folder)
+        _disconnect(client, home)
+    return VectorIndex(home)
+
+
+def clear(url: str, *, prefix: str, keep: Collection[str]) -> None:
+    """Remove the collections of a server that begin like ours and belong to no generation any more."""
+    server = Shelf(url, prefix)
+    with _told("clear", server), _door:
+        client = _connect(server)
+        for collection in client.list_collections():
+            if collection.name.startswith(prefix) and collection.name not in keep:
+                client.delete_collection(collection.name)
+        _disconnect(client, server)
 
 
 def copy_index(source: Path, target: Path) -> None:
@@ -138,10 +201,44 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
         yield batch
 
 
-def _connect(folder: Path) -> Any:
+def _connect(home: Home) -> Any:
     chroma = _chroma()
-    settings = chroma.config.Settings(anonymized_telemetry=False)
-    return chroma.PersistentClient(path=str(folder), settings=settings)
+    if isinstance(home, Shelf):
+        return chroma.HttpClient(**_address(home))
+    return chroma.PersistentClient(path=str(home), settings=chroma.config.Settings(anonymized_telemetry=False))
+
+
+def _disconnect(client: Any, home: Home) -> None:
+    client.close()
+    if isinstance(home, Shelf):
+        # Chroma's own close (1.5.9) leaves the connections to a server open.
+        client._server._session.close()
+
+
+def _address(shelf: Shelf) -> dict[str, Any]:
+    parts = urlsplit(shelf.url)
+    secure = parts.scheme == "https"
+    settings = _chroma().config.Settings(anonymized_telemetry=False)
+    return {
+        "host": parts.hostname or "",
+        "port": parts.port or (443 if secure else 80),
+        "ssl": secure,
+        "settings": settings,
+    }
+
+
+def _name_in(home: Home) -> str:
+    return home.collection if isinstance(home, Shelf) else COLLECTION
+
+
+def _query(vector: Vectors, limit: int, only: Filter) -> dict[str, Any]:
+    return {"query_embeddings": [vector], "n_results": limit, "where": only.for_chroma(), "include": ["distances"]}
+
+
+def _cosines(answer: Mapping[str, Any]) -> dict[int, float]:
+    # Rounding leaves distances a little below zero.
+    found = zip(answer["ids"][0], answer["distances"][0], strict=True)
+    return {int(id_): 1.0 - max(float(distance), 0.0) for id_, distance in found}
 
 
 def _chroma() -> Any:
@@ -162,7 +259,7 @@ class _Deaf(pydantic_settings.BaseSettings):
 
 
 @contextmanager
-def _told(what: str, folder: Path | None = None) -> Iterator[None]:
+def _told(what: str, home: Home | None = None) -> Iterator[None]:
     """Turn whatever Chroma raises into IndexBroken; its Rust side even panics past Exception."""
     try:
         yield
@@ -171,5 +268,7 @@ def _told(what: str, folder: Path | None = None) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        place = f" in {folder}" if folder else ""
-        raise IndexBroken(f"The vector index{place} fails ({what}): {type(error).__name__}: {error}") from error
+        place = home.url if isinstance(home, Shelf) else home
+        told = f"The vector index{f' in {place}' if place else ''} fails ({what}): {type(error).__name__}: {error}"
+        is_away = isinstance(home, Shelf) and type(error).__name__ != "NotFoundError"
+        raise (VectorsAway if is_away else IndexBroken)(told) from error
