@@ -2,13 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
+KB_PEERS := .venv-kb-peers
+BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser check format lock manifest wheel bench-loop bench-retrieval clean
+.PHONY: help install demo test test-browser check format lock manifest wheel bench-loop bench-loop-peers bench-kb bench-kb-peers \
+	eval-retrieval chaos-kb clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/.runtime: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Frontdesk needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
@@ -48,6 +52,8 @@ format: $(VENV)/.dev  ## format the code and sort the imports
 lock:  ## pin every dependency again (needs uv)
 	$(UV_COMPILE) pyproject.toml --group build --group demo -o requirements.lock
 	$(UV_COMPILE) pyproject.toml --group build --group demo --group dev -c requirements.lock -o requirements-dev.lock
+	$(UV_COMPILE) bench/peers.in -o bench/peers.txt
+	$(UV_COMPILE) bench/kb_peers.in -o bench/kb_peers.txt
 
 manifest: $(VENV)/.runtime  ## write manifest.guests.yml from manifest.yml
 	$(BIN)/python -m tools.guest_manifest
@@ -55,11 +61,36 @@ manifest: $(VENV)/.runtime  ## write manifest.guests.yml from manifest.yml
 wheel: $(VENV)/.dev  ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
-bench-loop: $(VENV)/.dev  ## client CPU of a support turn next to a hand-written floor; last line is JSON
-	@$(BIN)/python -m bench.loop
+bench-loop: $(VENV)/.dev  ## what a turn costs next to a hand-written floor (5 minutes); last line is JSON
+	@$(BIN)/python -m bench.loop $(BENCH_KEPT)
 
-bench-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
-	@$(BIN)/python -m bench.retrieval
+$(PEERS)/.ready: bench/peers.txt
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@echo "Installing the frameworks into $(PEERS) ..."
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/peers.txt
+	@touch $@
+
+bench-loop-peers: $(PEERS)/.ready  ## the same next to five frameworks, in an environment of their own (10 minutes)
+	@$(PEERS)/bin/python -m bench.loop --pairs 3 --slow-pairs 2 $(BENCH_KEPT) \
+		--clients ours agno autogen openai-agents langchain pydantic-ai
+
+eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
+	@$(BIN)/python -m evals.retrieval
+
+bench-kb: $(VENV)/.dev  ## what builds, refreshes and searches of a big base cost (5 minutes); last line is JSON
+	@$(BIN)/python -m bench.kb
+
+$(KB_PEERS)/.ready: bench/kb_peers.txt
+	@test -x $(KB_PEERS)/bin/python || $(PYTHON) -m venv $(KB_PEERS)
+	@echo "Installing LangChain and LlamaIndex into $(KB_PEERS) ..."
+	@$(KB_PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r bench/kb_peers.txt
+	@touch $@
+
+bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain's and LlamaIndex's, in an environment of their own
+	@$(BIN)/python -m bench.kb --sizes --refresh 0 --peers $(KB_PEERS)/bin/python
+
+chaos-kb: $(VENV)/.dev  ## kill the builder and the serving process 50 times; every start serves a whole base
+	$(BIN)/python -m pytest -m chaos
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) dist build
+	rm -rf $(VENV) $(PEERS) $(KB_PEERS) evals/out dist build

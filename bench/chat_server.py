@@ -4,20 +4,37 @@
 
 The request's model says what is played: `a-300` is one answer of 300 pieces, `b-300` a support turn of two calls
 together, one call, and an answer of 300 pieces. Which round it is follows from the tool results in the request, so
-nothing is kept between requests but the times at which they arrived. Times are CLOCK_MONOTONIC, shared with the
-client's process.
+nothing is kept between requests but the times at which they arrived. Every event is made once and written by itself,
+since a client's work depends on how the bytes are cut. Times are CLOCK_MONOTONIC, shared with the client's process.
 """
 
 import asyncio
 import json
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from aiohttp import web
 
-ARRIVALS = web.AppKey("arrivals", list[dict[str, Any]])
+
+@dataclass(slots=True)
+class Play:
+    """How the turns are played just now, and what was seen of them."""
+
+    piece_seconds: float = 0.0
+    """Between two events of a stream."""
+    first_seconds: float = 0.0
+    """From a request to the first event."""
+    arrivals: list[dict[str, Any]] = field(default_factory=list)
+    """Each request: `time`, and how many `results` of tools it brought."""
+
+
+PLAY = web.AppKey("play", Play)
 
 
 def pieces(count: int) -> list[str]:
@@ -25,14 +42,27 @@ def pieces(count: int) -> list[str]:
     return [f" word{number % 97}" for number in range(count)]
 
 
+@contextmanager
+def serving() -> Iterator[str]:
+    """The address of a server in a process of its own."""
+    command = [sys.executable, "-m", "bench.chat_server"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        if process.stdin is None or process.stdout is None:
+            raise RuntimeError("the server's pipes are not there")
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.stdin.close()
+
+
 async def serve() -> None:
     """Serve on a free port until standard input ends."""
     app = web.Application()
-    app[ARRIVALS] = []
-    app.add_routes([web.post("/v1/chat/completions", _answer), web.post("/arrivals", _arrivals)])
+    app[PLAY] = Play()
+    app.add_routes([web.post("/v1/chat/completions", _answer), web.post("/play", _play)])
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
     print(runner.addresses[0][1], flush=True)
     await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
     await runner.cleanup()
@@ -40,23 +70,38 @@ async def serve() -> None:
 
 async def _answer(request: web.Request) -> web.StreamResponse:
     arrived = time.monotonic()
+    play = request.app[PLAY]
     body = json.loads(await request.read())
     results = sum(message["role"] == "tool" for message in body["messages"])
-    request.app[ARRIVALS].append({"time": arrived, "results": results})
+    play.arrivals.append({"time": arrived, "results": results})
     scene, count = body["model"].split("-")
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    for event in _events(results if scene == "b" else 3, int(count)):
-        await response.write(event)
+    await _write(response, _events(results if scene == "b" else 3, int(count)), play)
     await response.write_eof()
     return response
 
 
-async def _arrivals(request: web.Request) -> web.Response:
-    """The arrivals since the last time somebody asked."""
-    arrivals = [*request.app[ARRIVALS]]
-    request.app[ARRIVALS].clear()
-    return web.json_response(arrivals)
+async def _write(response: web.StreamResponse, events: list[bytes], play: Play) -> None:
+    """The events by a clock of their own, so that late ones do not add up."""
+    now = asyncio.get_running_loop().time
+    due = now() + play.first_seconds
+    for event in events:
+        if (wait := due - now()) > 0:
+            await asyncio.sleep(wait)
+        await response.write(event)
+        due += play.piece_seconds
+
+
+async def _play(request: web.Request) -> web.Response:
+    """What was seen since the last time somebody asked; the pace of the query holds from here on."""
+    play = request.app[PLAY]
+    seen = {"arrivals": play.arrivals, "cpu": time.process_time()}
+    pace = {name: float(value) for name, value in request.query.items()}
+    request.app[PLAY].arrivals = []
+    play.piece_seconds = pace.get("piece_seconds", play.piece_seconds)
+    play.first_seconds = pace.get("first_seconds", play.first_seconds)
+    return web.json_response(seen)
 
 
 @cache
@@ -93,7 +138,12 @@ def _chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
 
 
 def _usage() -> bytes:
-    usage = {"prompt_tokens": 120, "completion_tokens": 300, "prompt_tokens_details": {"cached_tokens": 64}}
+    usage = {
+        "prompt_tokens": 120,
+        "completion_tokens": 300,
+        "total_tokens": 420,
+        "prompt_tokens_details": {"cached_tokens": 64},
+    }
     return _event([], usage=usage)
 
 

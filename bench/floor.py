@@ -1,63 +1,28 @@
 """The floor: the same turn with aiohttp and orjson alone, no limits, no checks, no recovery. Run by bench.loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import orjson
 
-from bench.measuring import Turn, look_up, measure
-
-SYSTEM = "You are the support desk. Use the tools. Be brief."
-
-
-async def lookup_order(order_id: str) -> dict[str, str]:
-    """Find an order."""
-    return await look_up({"order_id": order_id, "status": "shipped", "tracking": "1Z999AA10123456784"})
-
-
-async def check_shipping(tracking_number: str) -> dict[str, str]:
-    """Find a parcel."""
-    return await look_up({"tracking_number": tracking_number, "status": "in transit", "eta": "2026-11-24"})
-
-
-TOOLS: Mapping[str, Callable[..., Awaitable[dict[str, str]]]] = {
-    "lookup_order": lookup_order,
-    "check_shipping": check_shipping,
-}
-SCHEMAS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "description": description,
-            "parameters": {
-                "type": "object",
-                "properties": {argument: {"type": "string"}},
-                "required": [argument],
-                "additionalProperties": False,
-            },
-        },
-    }
-    for name, description, argument in (
-        ("lookup_order", "Find one of the customer's orders.", "order_id"),
-        ("check_shipping", "Find where a parcel is.", "tracking_number"),
-    )
-]
+from bench.desk import QUESTION, SCHEMAS, SYSTEM, TOOLS
+from bench.measuring import Turn, measure
 
 
 @asynccontextmanager
-async def open_floor(url: str) -> AsyncIterator[Turn]:
+async def open_floor(url: str, model: str) -> AsyncIterator[Turn]:
     """One session for all turns."""
     headers = {"Content-Type": "application/json", "Authorization": "Bearer none"}
-    async with aiohttp.ClientSession(headers=headers) as session:
+    connector = aiohttp.TCPConnector(limit=1000)
+    async with aiohttp.ClientSession(headers=headers, connector=connector) as session:
 
-        async def turn(model: str) -> str:
+        async def turn() -> str:
             messages: list[dict[str, Any]] = [
                 {"role": "system", "content": SYSTEM},
-                {"role": "user", "content": "Where are my two parcels?"},
+                {"role": "user", "content": QUESTION},
             ]
             while True:
                 text, calls = await _reply(session, url, model, messages)

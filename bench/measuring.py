@@ -1,4 +1,4 @@
-"""One client, measured in a process of its own: CPU of a turn, and how soon a tool's end leads to a request."""
+"""One client, measured in a process of its own: CPU, wall time, memory, and the way from a tool's end to a request."""
 
 import argparse
 import asyncio
@@ -6,75 +6,88 @@ import gc
 import json
 import resource
 import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import aiohttp
 
 from bench.chat_server import pieces
+from bench.desk import TOOL_ENDS
 
-TOOL_SECONDS = 0.1
-"""What each tool takes."""
-TOOL_ENDS: list[float] = []
-"""When the tools of the current turn came back, on CLOCK_MONOTONIC."""
-
-Turn = Callable[[str], Awaitable[str]]
-"""Runs one turn of the scene that the model's name says, and returns the answer."""
-OpenClient = Callable[[str], AbstractAsyncContextManager[Turn]]
-"""Connects to the server's address."""
-
-
-async def look_up(found: dict[str, str]) -> dict[str, str]:
-    """The work of every tool here: to wait."""
-    await asyncio.sleep(TOOL_SECONDS)
-    TOOL_ENDS.append(time.monotonic())
-    return found
+Turn = Callable[[], Awaitable[str]]
+"""Runs one turn and returns the answer."""
+OpenClient = Callable[[str, str], AbstractAsyncContextManager[Turn]]
+"""Connects to the server's address; the model's name says which scene is played."""
 
 
 def measure(open_client: OpenClient) -> None:
     """The child's program: run the turns of the command line and print one JSON object."""
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
-    parser.add_argument("scene")
+    parser.add_argument("scene", choices=["a", "b"])
     parser.add_argument("--pieces", type=int, default=300)
     parser.add_argument("--turns", type=int, default=10)
     parser.add_argument("--warm", type=int, default=3)
+    parser.add_argument("--together", action="store_true", help="all turns at once")
+    parser.add_argument("--piece-seconds", type=float, default=0.0)
+    parser.add_argument("--first-seconds", type=float, default=0.0)
     options = parser.parse_args()
     print(json.dumps(asyncio.run(_measured(open_client, options))))
 
 
 async def _measured(open_client: OpenClient, options: argparse.Namespace) -> dict[str, float | int]:
     model, whole = f"{options.scene}-{options.pieces}", "".join(pieces(options.pieces)).strip()
-    async with open_client(f"{options.url}/v1") as turn, aiohttp.ClientSession() as control:
+    async with open_client(f"{options.url}/v1", model) as turn, aiohttp.ClientSession() as control:
         for _ in range(options.warm):
-            await turn(model)
-        await _arrivals(control, options.url)
+            await turn()
         gc.collect()
-        cpu, right, waits = 0.0, 0, list[float]()
-        for _ in range(options.turns):
-            TOOL_ENDS.clear()
-            started = time.process_time()
-            answer = await turn(model)
-            cpu += time.process_time() - started
-            right += answer.strip() == whole
-            waits += _waits(await _arrivals(control, options.url))
+        TOOL_ENDS.clear()
+        memory = _peak_mb()
+        pace = {"piece_seconds": options.piece_seconds, "first_seconds": options.first_seconds}
+        before = await _play(control, options.url, pace)
+        started, cpu = time.monotonic(), time.process_time()
+        if options.together:
+            answers = await asyncio.gather(*(turn() for _ in range(options.turns)))
+        else:
+            answers = [await turn() for _ in range(options.turns)]
+        cpu, seconds = time.process_time() - cpu, time.monotonic() - started
+        growth = _peak_mb() - memory
+        after = await _play(control, options.url, {"piece_seconds": 0.0, "first_seconds": 0.0})
+    waits = [] if options.together else _waits(after["arrivals"])
     return {
         "cpu_ms": cpu / options.turns * 1e3,
-        "right": right,
-        "turns": options.turns,
+        "wall_s": seconds,
+        "rss_growth_mb": growth,
         "t2r_ms": statistics.median(waits) * 1e3 if waits else 0.0,
-        "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "server_load": (after["cpu"] - before["cpu"]) / seconds,
+        "right": sum(answer.strip() == whole for answer in answers),
+        "turns": options.turns,
     }
 
 
-async def _arrivals(control: aiohttp.ClientSession, url: str) -> list[dict[str, float]]:
-    async with control.post(f"{url}/arrivals") as response:
-        arrivals: list[dict[str, float]] = await response.json()
-        return arrivals
+async def _play(control: aiohttp.ClientSession, url: str, pace: dict[str, float]) -> dict[str, Any]:
+    async with control.post(f"{url}/play", params=pace) as response:
+        seen: dict[str, Any] = await response.json()
+        return seen
 
 
-def _waits(arrivals: list[dict[str, float]]) -> list[float]:
-    """From the last tool of a round to the request that brought its results."""
-    ends = sorted(TOOL_ENDS)
-    return [request["time"] - ends[int(request["results"]) - 1] for request in arrivals if request["results"]]
+def _waits(arrivals: list[dict[str, Any]]) -> list[float]:
+    """From the last tool of a round to the request that brought its results; the turns came one after the other."""
+    ends, before, waits = sorted(TOOL_ENDS), 0, list[float]()
+    results = 0
+    for request in arrivals:
+        if request["results"]:
+            waits.append(request["time"] - ends[before + request["results"] - 1])
+        else:
+            before += results
+        results = request["results"]
+    return waits
+
+
+def _peak_mb() -> float:
+    """The most memory this process has held so far."""
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

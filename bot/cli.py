@@ -1,22 +1,29 @@
-"""The command line: serve, check, migrate, kb, cases.
+"""The command line: serve, check, migrate, kb, cases, turns, cost.
 
 Faults are sentences on standard error and exit status 2.
 """
 
 import argparse
 import asyncio
-import html
 import os
 import re
 import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
-from knowledge.report import Progress
+
+PRIVACY = (
+    "Turns hold what customers wrote and what was looked up for them: show them to nobody who may not read that. "
+    "Card numbers, passwords and keys are masked."
+)
+GROUPS = ("day", "customer", "thread", "model", "purpose")
+"""What costs are told apart by; `bot.store.spending.By`, whose import takes too long to be made for every command."""
+DAYS_LIMIT = 3_650
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,19 +58,75 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("serve", help="answer customers until stopped")
     commands.add_parser("check", help="say what is missing or wrong, all at once")
     commands.add_parser("migrate", help="bring the database's schema up to date")
-    kb = commands.add_parser("kb", help="the knowledge base").add_subparsers(dest="verb", required=True, metavar="VERB")
-    build = kb.add_parser("build", help="read documents into a new generation")
-    build.add_argument("source", type=Path, help="a folder of Markdown pages and CSV questions, or one such file")
-    build.add_argument("--force", action="store_true", help="also when much of what is there would vanish")
-    kb.add_parser("status", help="the generation that serves")
-    search = kb.add_parser("search", help="what a question would find")
-    search.add_argument("text", nargs="+")
+    _add_knowledge(commands)
     cases = commands.add_parser("cases", help="the cases with people").add_subparsers(
         dest="verb", required=True, metavar="VERB"
     )
     listing = cases.add_parser("list", help="the newest cases")
     listing.add_argument("--all", action="store_true", help="ended ones too")
+    _add_turns(commands)
+    cost = commands.add_parser("cost", help="what models have cost")
+    cost.add_argument("--days", type=_days, default=7, help="of how many days, today (UTC) included; 7 unless given")
+    cost.add_argument(
+        "--by", choices=GROUPS, default="day", help="what is added up apart: day, customer, thread, model or purpose"
+    )
     return parser
+
+
+def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verbs of `kb`."""
+    verbs = commands.add_parser("kb", help="the knowledge base").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    build = verbs.add_parser("build", help="read documents into a new generation")
+    build.add_argument(
+        "source", type=Path, nargs="?", help="a folder, a file, or a YAML file of sources; `KB_PATH` unless given"
+    )
+    build.add_argument("--only", default="", metavar="NAME", help="read this source of the YAML file alone")
+    build.add_argument("--force", action="store_true", help="also when much of what is there would vanish")
+    status = verbs.add_parser("status", help="the generation that serves")
+    search = verbs.add_parser("search", help="what a question would find")
+    search.add_argument("text", nargs="*", help="the question; several words need no quotes")
+    search.add_argument("--source", default="", metavar="NAME", help="only in this source")
+    search.add_argument("--category", default="", help="only in this category")
+    search.add_argument("--language", default="", help="only in this language, as de")
+    search.add_argument(
+        "--questions", type=Path, metavar="FILE", help="ask all of these, one {qid, question} a line, instead of a text"
+    )
+    search.add_argument(
+        "--out", type=Path, metavar="FILE", help="where their results go, one {qid, results, confidence} a line"
+    )
+    rollback = verbs.add_parser("rollback", help="serve the generation before this one")
+    rollback.add_argument("--internal", action="store_true", help="that of the internal base")
+    for verb in (build, status, search, rollback):
+        verb.add_argument("--index", type=Path, metavar="DIR", help="where the index is; `DATA_DIR`/kb unless given")
+    gaps = verbs.add_parser("gaps", help="what customers asked and the pages did not answer")
+    gaps.add_argument("--days", type=_days, default=30, help="of how many days; 30 unless given")
+
+
+def _add_turns(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`turns list` and `turns show`."""
+    turns = commands.add_parser("turns", help="what was asked and what the agents did", description=PRIVACY)
+    verbs = turns.add_subparsers(dest="verb", required=True, metavar="VERB")
+    listing = verbs.add_parser("list", help="the newest turns", description=PRIVACY)
+    listing.add_argument("--last", type=_count, default=20, help="how many; 20 unless given")
+    listing.add_argument("--thread", help="only of this thread, as team/channel/timestamp")
+    listing.add_argument("--customer", help="only of this person, by their Slack id")
+    show = verbs.add_parser("show", help="one turn in full", description=PRIVACY)
+    show.add_argument("id", type=_count, help="its number, as the list and the log have it")
+
+
+def _count(text: str) -> int:
+    """A number from 1 on."""
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", text):
+        raise argparse.ArgumentTypeError("it must be a number from 1 on")
+    return int(text)
+
+
+def _days(text: str) -> int:
+    if _count(text) > DAYS_LIMIT:
+        raise argparse.ArgumentTypeError(f"it must be a number from 1 to {DAYS_LIMIT}")
+    return int(text)
 
 
 async def _run(given: argparse.Namespace, settings: Settings) -> int:
@@ -74,20 +137,31 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
 
             return await serve(settings)
         case "check", _:
-            from bot.app import check
+            from bot.app import check, notes
 
-            return _tell(await check(settings))
+            faults = await check(settings)
+            return _tell(faults, [] if faults else notes(settings))
         case "migrate", _:
             return await _migrate(settings)
-        case "kb", verb:
-            return await _knowledge(given, settings, str(verb))
+        case "kb", _:
+            from bot.cli_knowledge import run
+
+            return await run(given, settings)
+        case "turns", "list":
+            return await _list_turns(given, settings)
+        case "turns", _:
+            return await _show_turn(given.id, settings)
+        case "cost", _:
+            return await _tell_cost(given, settings)
         case _:
             return await _list_cases(settings, ended=given.all)
 
 
-def _tell(faults: list[str]) -> int:
+def _tell(faults: list[str], notes: list[str]) -> int:
     for fault in faults:
         print(f"wrong: {fault}")
+    for note in notes:
+        print(f"note: {note}")
     if not faults:
         print("Everything is in place.")
     return 2 if faults else 0
@@ -99,28 +173,6 @@ async def _migrate(settings: Settings) -> int:
     async with open_database(settings.database) as database:
         await database.migrate()
     print("The database is up to date.")
-    return 0
-
-
-async def _knowledge(given: argparse.Namespace, settings: Settings, verb: str) -> int:
-    from bot.app import open_knowledge
-    from bot.desk.library import Library, report_text
-    from knowledge.errors import KnowledgeError
-
-    async with open_knowledge(settings) as knowledge:
-        library = Library(knowledge, source=settings.kb_path)
-        match verb:
-            case "build":
-                try:
-                    report = await knowledge.refresh(given.source, force=given.force, on_progress=_show_progress)
-                except KnowledgeError as error:
-                    print(f"frontdesk: not built: {error}", file=sys.stderr)
-                    return 1
-                print(_plain(report_text(report)))
-            case "status":
-                print(_plain(await library.status()))
-            case _:
-                print(_plain(await library.search(" ".join(given.text))))
     return 0
 
 
@@ -140,12 +192,52 @@ async def _list_cases(settings: Settings, *, ended: bool) -> int:
     return 0
 
 
-def _plain(mrkdwn: str) -> str:
-    """Slack's markup as a terminal shows it: dates by their fallback, no stars, no entities."""
-    text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", mrkdwn)
-    return html.unescape(text.replace("*", "").replace("`", "").replace(":warning:", "!"))
+async def _list_turns(given: argparse.Namespace, settings: Settings) -> int:
+    from bot.desk.traces import harmless, turn_line
+    from bot.store import spending, traces
+    from bot.store.database import open_database
+
+    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+        found = await traces.latest(tx, limit=given.last, thread=given.thread, customer=given.customer)
+        spent = await spending.of_turns(tx, [turn.id for turn in found])
+    for turn in found:
+        line = turn_line(turn, spent.get(turn.id, ()), clean=partial(harmless, secrets=settings.secrets))
+        print(line)
+    if not found:
+        print("No turns.")
+    return 0
 
 
-def _show_progress(progress: Progress) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{progress.phase}: {progress.done} of {progress.of}   ", end="", file=sys.stderr, flush=True)
+async def _show_turn(number: int, settings: Settings) -> int:
+    from bot.desk.traces import harmless, turn_text
+    from bot.store import spending, traces
+    from bot.store.database import open_database
+
+    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+        found = await traces.find(tx, number)
+        spent = await spending.of_turns(tx, [number])
+        row = None if found else await traces.find_row(tx, number)
+    clean = partial(harmless, secrets=settings.secrets)
+    print("\n\n".join(turn_text(turn, spent.get(number, ()), clean=clean) for turn in found), end="\n" if found else "")
+    if found:
+        return 0
+    if row is None:
+        print(f"frontdesk: there is no turn {number}", file=sys.stderr)
+        return 1
+    print(f"No model has answered {number} ({row.kind}): {row.state}{f', {row.reason}' if row.reason else ''}.")
+    if row.steps:
+        print(f"Finished steps so far: {clean(', '.join(row.steps))}")
+    return 0
+
+
+async def _tell_cost(given: argparse.Namespace, settings: Settings) -> int:
+    from bot.desk.traces import costs_text
+    from bot.store import spending
+    from bot.store.database import open_database
+
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    since = (today - timedelta(days=given.days - 1)).timestamp()
+    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+        totals = await spending.totals(tx, since=since, by=given.by)
+    print(costs_text(totals, by=given.by) if totals else "Nothing was spent.")
+    return 0

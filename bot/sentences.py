@@ -1,18 +1,44 @@
 """Every sentence a customer reads that no model wrote, in five languages, and which language to use.
 
-The sentences are in `bot/locales`, one file a language with the same keys and the same placeholders.
+The sentences are in `bot/locales`, one file a language with the same keys and the same placeholders. An operator
+may replace any of them by a file of their own.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import resources
+from pathlib import Path
+from string import Formatter
 from typing import Any, Literal, get_args
 
 import yaml
 
+from bot.errors import ConfigurationError
+
 Language = Literal["en", "id", "de", "es", "fr"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT: Language = "en"
+
+PROMPTS = "prompts"
+"""The one key whose value is a list, of what a customer may want to ask first."""
+PROMPT_LIMIT = 4
+"""What Slack shows of them."""
+SENTENCE_LIMIT = 600
+"""Characters of a sentence of an operator's own."""
+LABEL_LIMIT = 75
+"""Characters of what stands on a button; Slack refuses longer ones."""
+LABELS = frozenset(
+    {
+        "helpful",
+        "not_helpful",
+        "talk_to_person",
+        "accept_person",
+        "decline_person",
+        "keep_assistant",
+        "not_solved",
+        "rating_label",
+    }
+)
 
 _READ_LIMIT = 2_000
 """Characters of a message that its language is told by."""
@@ -64,7 +90,7 @@ class Sentences:
 
     def prompts(self, language: Language) -> list[dict[str, str]]:
         """Things a customer may want to ask first, `{"title", "message"}` each."""
-        return [dict(prompt) for prompt in self._catalogues[language]["prompts"]]
+        return [dict(prompt) for prompt in self._catalogues[language][PROMPTS]]
 
     def task_titles(self, language: Language) -> dict[str, str]:
         """Tool -> what its progress card says."""
@@ -81,9 +107,29 @@ class Sentences:
         return language_of(text, locale)
 
 
-def load_sentences() -> Sentences:
-    """The catalogue of `bot/locales`."""
-    return Sentences({language: read_locale(language) for language in LANGUAGES})
+def load_sentences(path: Path | None = None) -> Sentences:
+    """The catalogue of `bot/locales`, with what the YAML file at `path` says in place of its own.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or its sentences do not fit; one sentence for each fault.
+    """
+    catalogues = {language: read_locale(language) for language in LANGUAGES}
+    if path is not None:
+        own = _read(path)
+        if faults := [*_faults(own, catalogues)]:
+            raise ConfigurationError([f"SENTENCES_PATH: {fault}" for fault in faults])
+        for language in LANGUAGES:
+            catalogues[language] |= own.get(language, {})
+    return Sentences(catalogues)
+
+
+def placeholders(template: str) -> set[str]:
+    """What stands in braces, formats included. ValueError for braces that do not fit together."""
+    return {
+        f"{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}"
+        for _, name, spec, conversion in Formatter().parse(template)
+        if name is not None
+    }
 
 
 def read_locale(language: Language) -> dict[str, Any]:
@@ -107,3 +153,58 @@ def language_of(text: str, locale: str) -> Language:
     if not first or first < second * _CLEAR:
         return language_for(locale)
     return max(counts, key=lambda language: counts[language])
+
+
+def _read(path: Path) -> dict[Any, Any]:
+    try:
+        own = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError([f"SENTENCES_PATH: {path} cannot be read ({error.strerror})"]) from None
+    except (UnicodeDecodeError, yaml.YAMLError):
+        raise ConfigurationError([f"SENTENCES_PATH: {path} is no YAML"]) from None
+    if not isinstance(own, dict):
+        raise ConfigurationError([f"SENTENCES_PATH: {path} must name languages, each with sentences by their keys"])
+    return own
+
+
+def _faults(own: Mapping[Any, Any], built_in: Mapping[Language, Mapping[str, Any]]) -> Iterator[str]:
+    for language, sentences in own.items():
+        if language not in built_in:
+            yield f"{language} is none of {', '.join(LANGUAGES)}"
+        elif not isinstance(sentences, dict):
+            yield f"{language}: it needs sentences by their keys"
+        else:
+            for key, text in sentences.items():
+                if key not in built_in[language]:
+                    yield f"{language}: there is no sentence {key}"
+                elif fault := _misfit(key, text, built_in[language][key]):
+                    yield f"{language}: {key} {fault}"
+
+
+def _misfit(key: str, text: object, built_in: Any) -> str:
+    """What is wrong with an operator's text in place of the built-in one; empty when it fits."""
+    if key == PROMPTS:
+        return "" if _are_prompts(text) else f"must be 1 to {PROMPT_LIMIT} entries, each with a title and a message"
+    if not isinstance(text, str) or not text.strip():
+        return "must be a text"
+    limit = LABEL_LIMIT if key in LABELS else SENTENCE_LIMIT
+    if len(text) > limit:
+        return f"has more than {limit} characters"
+    if re.search(r"[<>]", text):
+        return "holds < or >, but markup is not possible"
+    names = placeholders(built_in)
+    try:
+        if placeholders(text) == names:
+            return ""
+    except ValueError:
+        return "has a brace without its other half"
+    return f"must have the placeholders {', '.join(f'{{{name}}}' for name in sorted(names)) or '(none)'} and no others"
+
+
+def _are_prompts(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and 1 <= len(value) <= PROMPT_LIMIT
+        and all(isinstance(prompt, dict) and prompt.keys() == {"title", "message"} for prompt in value)
+        and all(isinstance(text, str) and text.strip() for prompt in value for text in prompt.values())
+    )

@@ -20,6 +20,7 @@ from pydantic import (
     model_validator,
 )
 
+from bot.desk.recurrence import read_rule
 from bot.errors import ConfigurationError
 
 
@@ -36,6 +37,22 @@ def _hosts(value: object) -> object:
     return frozenset(host.strip().lower() for host in value.split(",") if host.strip())
 
 
+def _temperature(value: object) -> object:
+    if isinstance(value, str) and value.strip().lower() == "none":
+        return "none"
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = -1.0
+    if not 0 <= number <= 2:
+        raise ValueError("must be a number from 0 to 2, or none")
+    return number
+
+
+def _refresh_rule(value: str) -> str:
+    return read_rule(value).text
+
+
 def _token(prefix: str, where: str) -> AfterValidator:
     def check(value: SecretStr) -> SecretStr:
         if not value.get_secret_value().startswith(prefix):
@@ -45,7 +62,9 @@ def _token(prefix: str, where: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+Temperature = Annotated[float | Literal["none"], BeforeValidator(_temperature)]
 Address = Annotated[str, AfterValidator(_http_address)]
+Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
@@ -66,11 +85,29 @@ class Settings(BaseModel):
     openai_api_key: SecretStr | None = None
     """The key of the language model's server. Required to serve; servers without keys take any word."""
     openai_base_url: Address | None = None
-    """Any server that speaks Chat Completions (Azure, vLLM, Ollama, LiteLLM …). Unset: OpenAI."""
+    """Any server that speaks Chat Completions or Responses (Azure, vLLM, Ollama, LiteLLM …). Unset: OpenAI."""
     openai_model: str = "gpt-4.1-mini"
-    """The model that answers customers."""
+    """The model that answers customers. At Azure, the name of its deployment."""
+    openai_cheap_model: str | None = None
+    """A model of the same server that sorts messages and sums up. Unset: `OPENAI_MODEL` does that too."""
+    openai_api: Literal["auto", "chat", "responses"] = "auto"
+    """How models are spoken to: `chat` (Chat Completions), `responses`, or `auto`, which looks at server and model."""
+    openai_reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How long models that reason think before they write. Unset: as their provider sets it."""
+    openai_temperature: Temperature | None = None
+    """Freedom in the choice of words, 0 to 2, or `none` to leave it to the provider. Unset: as each agent needs it."""
+    azure_api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] | None = None
+    """For Azure's classic addresses, as `2025-04-01-preview`. Unset: `OPENAI_BASE_URL` is of another form."""
+    fallback_model: str | None = None
+    """The model that is asked while the others cannot be reached. Unset: none, and a person is called."""
+    fallback_base_url: Address | None = None
+    """Its server. Unset: `OPENAI_BASE_URL`."""
+    fallback_api_key: SecretStr | None = None
+    """The key of `FALLBACK_BASE_URL`."""
     embedding_model: str | None = None
     """An OpenAI embedding model, as `text-embedding-3-small`. Unset: the built-in table, which needs no network."""
+    embedding_model_folder: Path | None = None
+    """A folder with a model in the manner of MiniLM, as ONNX or safetensors, in place of the built-in table."""
     shop_name: str = "our shop"
     """What the assistant calls the shop."""
     shop_url: Address | None = None
@@ -82,7 +119,11 @@ class Settings(BaseModel):
     database_url: str | None = None
     """`sqlite+aiosqlite:///path`. Unset: `frontdesk.db` in `DATA_DIR`."""
     kb_path: Path | None = None
-    """The knowledge base's documents: a folder of Markdown pages and CSV questions, or one such file."""
+    """The knowledge base's documents: a folder, a file, or a YAML file that lists several sources (knowledge.md)."""
+    kb_refresh: Annotated[str, AfterValidator(_refresh_rule)] | None = None
+    """When documents are read again: `6h`, `1d`, or five fields of cron in UTC. Unset: at start and by command."""
+    chroma_url: Address | None = None
+    """A Chroma server that holds the vectors. Unset: they are in `DATA_DIR`, and no server is needed."""
     link_hosts: Annotated[frozenset[str], BeforeValidator(_hosts)] = frozenset()
     """Hosts that an answer may link to, separated by commas. Links elsewhere are shown without being links."""
     host: str = "127.0.0.1"
@@ -93,8 +134,30 @@ class Settings(BaseModel):
     """Model rounds in one answer; the last is made without tools, so the customer always gets text."""
     answer_seconds: Annotated[float, Field(ge=5, le=600)] = 120.0
     """Seconds for one answer; past them the customer gets a person."""
+    compound_answers: Literal["split", "single"] = "split"
+    """`split`: several questions in a message are worked on at the same time. `single`: by one agent, in one go."""
+    check_answers: Literal["on", "off"] = "off"
+    """`on`: an answer is checked against its sources before it is sent; it comes later, and all at once."""
+    answer_tokens: Annotated[int, Field(ge=1_000)] = 200_000
+    """Tokens for one answer, input and output together; past them it is given with what is known by then."""
+    answer_cost: Dollars | None = None
+    """US dollars for one answer; past them it is given with what is known by then. Unset: no bound."""
+    customer_daily_cost: Dollars | None = None
+    """US dollars for one customer's answers within 24 hours; past them they get a person. Unset: no bound."""
+    workspace_daily_cost: Dollars | None = None
+    """US dollars for everybody's answers within 24 hours; past them everybody gets a person. Unset: no bound."""
+    model_prices: Path | None = None
+    """A YAML file with models' prices, added to the built-in ones or in their place."""
+    tool_calls_per_minute: Annotated[int, Field(ge=1, le=10_000)] = 60
+    """Look-ups for one customer within a minute, over all their questions; further ones are refused."""
+    conversation_turns: Annotated[int, Field(ge=3, le=100)] = 30
+    """Answers after which a conversation goes on with nothing but a summary; the customer is told."""
+    conversation_characters: Annotated[int, Field(ge=1_000, le=1_000_000)] = 24_000
+    """Characters of a conversation that a model is sent; what is older is summed up."""
     concurrent_answers: Annotated[int, Field(ge=1, le=1000)] = 100
     """Threads answered at the same time; others wait their turn."""
+    sentences_path: Path | None = None
+    """A YAML file with sentences of your own, by language and key, in place of the built-in ones."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """How much is logged. Customer text is logged at DEBUG only."""
 
@@ -108,6 +171,12 @@ class Settings(BaseModel):
     def database(self) -> str:
         """The database's address, with the default applied."""
         return self.database_url or f"sqlite+aiosqlite:///{self.data_dir / 'frontdesk.db'}"
+
+    @property
+    def dollar_bounds(self) -> tuple[str, ...]:
+        """The variables that bound what answers cost, as far as they are set."""
+        names = ("answer_cost", "customer_daily_cost", "workspace_daily_cost")
+        return tuple(name.upper() for name in names if getattr(self, name) is not None)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -148,11 +217,34 @@ def _missing(given: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
         faults.append("SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) is missing: one of them is needed")
     if "shop_url" in given and "shop_token" not in given:
         faults.append("SHOP_TOKEN is missing: SHOP_URL is set, and the shop wants a bearer token")
+    faults += _model_faults(given)
     if environ.get("SLACK_CLIENT_ID") and environ.get("SLACK_CLIENT_SECRET"):
         faults.append(
             "SLACK_CLIENT_ID and SLACK_CLIENT_SECRET must be unset: slack-bolt reads them by itself, "
             "switches to OAuth and drops the bot token"
         )
+    return faults
+
+
+def _model_faults(given: Mapping[str, str]) -> list[str]:
+    """Settings of models that make sense only together."""
+    faults = [
+        f"{field.upper()} is set, but FALLBACK_MODEL is not: there is no fallback without its name"
+        for field in ("fallback_base_url", "fallback_api_key")
+        if field in given and "fallback_model" not in given
+    ]
+    if "fallback_base_url" in given and "fallback_api_key" not in given:
+        faults.append("FALLBACK_API_KEY is missing: OPENAI_API_KEY is not sent to another server")
+    if "fallback_api_key" in given and "fallback_base_url" not in given:
+        faults.append("FALLBACK_BASE_URL is missing: FALLBACK_API_KEY is the key of that server")
+    if "azure_api_version" in given and "openai_base_url" not in given:
+        faults.append(
+            "OPENAI_BASE_URL is missing: AZURE_API_VERSION is set, and Azure has an address for each resource"
+        )
+    if "azure_api_version" in given and "embedding_model" in given:
+        faults.append("EMBEDDING_MODEL needs Azure's v1 address: it cannot be used with AZURE_API_VERSION")
+    if "embedding_model" in given and "embedding_model_folder" in given:
+        faults.append("EMBEDDING_MODEL and EMBEDDING_MODEL_FOLDER are both set: only one of them can embed")
     return faults
 
 

@@ -7,11 +7,11 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TextIO
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 VALUE_LIMIT = 3_000
 """Characters of one text in a log line; what is longer is cut and says so."""
@@ -82,6 +82,33 @@ class Metrics:
         self._cases = Counter("frontdesk_cases", "Cases that were opened", ["reason"], registry=self._registry)
         self._stored = Counter("frontdesk_events_stored", "Events that were acknowledged", registry=self._registry)
         self._refused = Counter("frontdesk_events_refused", "Events that could not be stored", registry=self._registry)
+        self._tokens = Counter(
+            "frontdesk_model_tokens",
+            "Tokens of models; cached ones are part of the input",
+            ["model", "purpose", "kind"],
+            registry=self._registry,
+        )
+        self._dollars = Counter(
+            "frontdesk_model_dollars", "US dollars by the price table", ["model", "purpose"], registry=self._registry
+        )
+        self._retries = Counter(
+            "frontdesk_model_retries", "Requests to a model that were made again", ["reason"], registry=self._registry
+        )
+        self._forced = Counter(
+            "frontdesk_forced_answers",
+            "Answers that a limit had made without tools",
+            ["reason"],
+            registry=self._registry,
+        )
+        self._budgets = Counter(
+            "frontdesk_budget_used_up", "Questions that a daily cap kept from a model", ["cap"], registry=self._registry
+        )
+        self._breakers = Gauge(
+            "frontdesk_model_left_alone",
+            "1 while a model is not asked because it failed",
+            ["model"],
+            registry=self._registry,
+        )
 
     def turn_finished(self, kind: str, ended: str, seconds: float) -> None:
         """A row was closed."""
@@ -99,6 +126,30 @@ class Metrics:
     def event_refused(self) -> None:
         """An event could not be stored; Slack will deliver it again."""
         self._refused.inc()
+
+    def model_used(
+        self, model: str, purpose: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, cost: float
+    ) -> None:
+        """A model has read and written; `cost` in US dollars."""
+        for kind, tokens in (("input", input_tokens), ("cached", cached_tokens), ("output", output_tokens)):
+            self._tokens.labels(model, purpose, kind).inc(tokens)
+        self._dollars.labels(model, purpose).inc(cost)
+
+    def model_retried(self, reason: str, times: int = 1) -> None:
+        """A request failed and was made again."""
+        self._retries.labels(reason).inc(times)
+
+    def answer_forced(self, reason: str) -> None:
+        """A limit was reached and the answer had to be given."""
+        self._forced.labels(reason).inc()
+
+    def budget_used_up(self, cap: str) -> None:
+        """A question came when the day's money was spent."""
+        self._budgets.labels(cap).inc()
+
+    def watch_breaker(self, model: str, is_open: Callable[[], bool]) -> None:
+        """Ask `is_open` whenever the metrics are read."""
+        self._breakers.labels(model).set_function(lambda: float(is_open()))
 
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""

@@ -23,8 +23,8 @@ from demo.slack.server import addresses, open_workspace
 from demo.slack.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ROOT / "demo" / "kb"
-"""The invented shop's help pages."""
+PAGES = ROOT / "demo" / "kb.yml"
+"""The invented shop's help pages, and a few notes that only its staff may see."""
 SHOP_NAME = "Fernwick"
 LINK_HOSTS = "help.example.com"
 COMMAND = (sys.executable, "-P", "-m", "bot", "serve")
@@ -34,6 +34,14 @@ _INHERITED_WITH_A_REAL_MODEL = (
     "OPENAI_API_KEY",
     "OPENAI_BASE_URL",
     "OPENAI_MODEL",
+    "OPENAI_CHEAP_MODEL",
+    "OPENAI_API",
+    "OPENAI_REASONING_EFFORT",
+    "OPENAI_TEMPERATURE",
+    "AZURE_API_VERSION",
+    "FALLBACK_MODEL",
+    "FALLBACK_BASE_URL",
+    "FALLBACK_API_KEY",
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "NO_PROXY",
@@ -175,7 +183,12 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
         "LINK_HOSTS": LINK_HOSTS,
     }
     if stand_in:
-        settings |= {"OPENAI_API_KEY": stand_in.key, "OPENAI_BASE_URL": stand_in.url, "OPENAI_MODEL": MODEL}
+        settings |= {
+            "OPENAI_API_KEY": stand_in.key,
+            "OPENAI_BASE_URL": stand_in.url,
+            "OPENAI_MODEL": MODEL,
+            "MODEL_PRICES": str(Path(__file__).parent / "model" / "prices.yml"),
+        }
     return settings
 
 

@@ -59,6 +59,7 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
         body={
             "action": action["action_id"],
             "value": action.get("value", ""),
+            "message_ts": message_ts,
             "response_url": body.get("response_url", ""),
             "text": "",
         },

@@ -1,14 +1,45 @@
-"""/kb refresh | status | search <text>: for staff, and only they see the answer."""
+"""/kb refresh | status | search | rollback | gaps: for staff, and only they see the answer."""
 
+import html
+import logging
+import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.desk.library import Library, Tell, Wish
+from bot.errors import StoreUnavailable
 from handlers.desk import Desk
+from knowledge.filters import Filter
 
-STARTED = "Refreshing the knowledge base; the present one goes on answering meanwhile …"
-USAGE = "Usage: `/kb refresh`, `/kb status`, `/kb search <text>`"
+logger = logging.getLogger(__name__)
+
+USAGE = """\
+Usage:
+• `/kb refresh [source]` reads the documents again, all or one source; `--force` even if much would vanish
+• `/kb status` tells what serves, from which sources, and what is wrong
+• `/kb search <text>` shows what a question finds, and why; `--source`, `--category` and `--language` narrow it
+• `/kb rollback` goes back to the generation before; `/kb rollback internal` that of the internal base
+• `/kb gaps [days]` lists what customers asked within 30 days, or so many, and got no answer to"""
+DAYS, DAYS_LIMIT = 30, 366
+
+# Composers on phones and Macs make one long dash of two.
+_OPTION = re.compile(r"(?:--|[—–])(force|source|category|language)\b")
+_VALUE = re.compile(r"""\s*[= ]\s*(?:["“„]([^"”“]*)["”“]|(\S+))""")
+_DAYS = re.compile(r"[1-9][0-9]{0,2}")
+_ALLOWED = {"refresh": {"force"}, "search": {"source", "category", "language"}}
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What stands behind `/kb`."""
+
+    verb: str
+    words: str = ""
+    options: dict[str, str] = field(default_factory=dict)
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -20,21 +51,68 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if not await desk.staff.includes(body["user_id"]):
             await _answer(desk, body, await desk.words(body["user_id"], "not_staff"))
             return
-        verb, _, rest = body.get("text", "").strip().partition(" ")
-        match verb.lower():
-            case "status":
-                await _answer(desk, body, await desk.library.status())
-            case "search" if rest.strip():
-                await _answer(desk, body, await desk.library.search(rest.strip()))
-            case "refresh":
-                await _answer(desk, body, STARTED)
-                desk.start(_refresh(desk, body, force="--force" in rest.split()))
-            case _:
-                await _answer(desk, body, USAGE)
+        # A build, or a search of two bases, may take longer than the request.
+        desk.start(_carry_out(desk, body, read_command(body.get("text", ""))))
 
 
-async def _refresh(desk: Desk, body: dict[str, Any], *, force: bool) -> None:
-    await _answer(desk, body, await desk.library.refresh(force=force))
+def read_command(text: str) -> Command:
+    """The command as it was typed; what it may not be has the verb "usage"."""
+    verb, _, rest = html.unescape(text).strip().partition(" ")
+    verb, options = verb.lower(), {}
+    while option := _OPTION.search(rest):
+        name, end = option[1], option.end()
+        value = None if name == "force" else _VALUE.match(rest, end)
+        if name != "force" and value is None:
+            return Command("usage")
+        options[name] = (value[1] or value[2] or "") if value else "yes"
+        rest = rest[: option.start()] + " " + rest[value.end() if value else end :]
+    words = " ".join(rest.split())
+    if not options.keys() <= _ALLOWED.get(verb, set()) or not _fits(verb, words):
+        return Command("usage")
+    return Command(verb, words, options)
+
+
+def _fits(verb: str, words: str) -> bool:
+    """Whether the words are what the verb wants."""
+    match verb:
+        case "status":
+            return not words
+        case "search":
+            return bool(words)
+        case "refresh":
+            return " " not in words
+        case "rollback":
+            return words in ("", "public", "internal")
+        case "gaps":
+            return not words or (_DAYS.fullmatch(words) is not None and int(words) <= DAYS_LIMIT)
+    return False
+
+
+async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None:
+    tell = partial(_answer, desk, body)
+    try:
+        text = await _done(desk.library, command, tell=tell, by=body["user_id"])
+    except StoreUnavailable as error:
+        logger.warning("a command could not be carried out", extra={"verb": command.verb, "reason": str(error)})
+        text = "The database does not answer at the moment. Try again in a minute."
+    await tell(text)
+
+
+async def _done(library: Library, command: Command, *, tell: Tell, by: str) -> str:
+    words = command.words
+    match command.verb:
+        case "status":
+            return await library.status()
+        case "search":
+            return await library.search(words, Filter(**command.options))
+        case "refresh":
+            return await library.refresh(Wish(only=words, force="force" in command.options), tell=tell, by=by)
+        case "rollback":
+            return await library.roll_back("internal" if words == "internal" else "public", by=by)
+        case "gaps":
+            return await library.gaps(int(words or DAYS))
+        case _:
+            return USAGE
 
 
 async def _answer(desk: Desk, body: dict[str, Any], text: str) -> None:

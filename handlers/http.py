@@ -33,13 +33,22 @@ _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 
 
 def build_web_app(
-    *, ready: Callable[[], Awaitable[str | None]], metrics: Metrics, bolt: AsyncApp | None, signing_secret: str = ""
+    *,
+    ready: Callable[[], Awaitable[str | None]],
+    degraded: Callable[[], Awaitable[str | None]],
+    metrics: Metrics,
+    bolt: AsyncApp | None,
+    signing_secret: str = "",
 ) -> web.Application:
-    """The server's routes. `ready` names what is missing, or None. With `bolt`, Slack's events are taken here."""
+    """The server's routes. `ready` names what is missing, `degraded` what serves worse than it should, or None.
+
+    With `bolt`, Slack's events are taken here.
+    """
 
     async def health(_request: web.Request) -> web.Response:
-        missing = await ready()
-        return web.json_response({"ready": missing is None, "missing": missing}, status=200 if missing is None else 503)
+        missing, impaired = await ready(), await degraded()
+        told = {"ready": missing is None, "missing": missing, "degraded": impaired}
+        return web.json_response(told, status=200 if missing is None else 503)
 
     async def show_metrics(_request: web.Request) -> web.Response:
         return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})

@@ -1,15 +1,17 @@
 """What staff press. Each press is checked on the server: members of the agent channel count, and in doubt nobody.
 
 A press goes through the inbox, in the order of what is written under the card: reply, then Resolve, and the
-reply is delivered first.
+reply is delivered first. A press that takes long has a lane of its own.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.turns.presses import STAFF_PRESSES
+from bot.store.inbox import Arrival
+from bot.turns.presses import SLOW_PRESSES, STAFF_PRESSES
 from handlers.actions import read_press
 from handlers.desk import Desk
 
@@ -22,7 +24,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         channel, user = body["container"]["channel_id"], body["user"]["id"]
         if channel == desk.agent_channel and await desk.staff.includes(user):
-            await desk.inbox.accept(read_press(body, action, team=desk.me.team))
+            await desk.inbox.accept(_in_its_lane(read_press(body, action, team=desk.me.team)))
             await ack()
             return
         await ack()
@@ -35,3 +37,9 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def keep_inside(ack: Ack, body: dict[str, Any]) -> None:
         await ack()
         await desk.slack.respond(body["response_url"], text="Kept as an internal note.", replace=True)
+
+
+def _in_its_lane(press: Arrival) -> Arrival:
+    """The press as it came, or in a thread of its own when what is written under the card must not wait for it."""
+    slow = press.body["action"] in SLOW_PRESSES
+    return replace(press, thread=replace(press.thread, ts=press.ts)) if slow else press

@@ -58,6 +58,7 @@ class _Request:
     only: str = ""
     """The one source to be read; empty as soon as two requests want different ones."""
     force: bool = False
+    anew: bool = False
     listeners: list[Listen] = field(default_factory=list)
     waiting: list[asyncio.Future[Report]] = field(default_factory=list)
 
@@ -79,18 +80,29 @@ class Builder:
         return self._task is not None and not self._task.done()
 
     async def build(
-        self, source: Path, *, audience: Audience, only: str = "", force: bool = False, on_progress: Listen
+        self,
+        source: Path,
+        *,
+        audience: Audience,
+        only: str = "",
+        force: bool = False,
+        anew: bool = False,
+        on_progress: Listen,
     ) -> Report:
         """Build from the sources of one audience behind `source`, or from one of them alone.
 
         Requests that come while a build runs share a single one after it, which reads all that any of them wants.
-        The build goes on when its caller is cancelled. Raises BuildRefused or BuildFailed.
+        `anew` takes nothing over from the present generation. The build goes on when its caller is cancelled. Raises
+        BuildRefused or BuildFailed.
         """
-        return await self._ask("build", _from(source, audience), only=only, force=force, listen=on_progress)
+        arguments = _from(source, audience)
+        return await self._ask("build", arguments, only=only, force=force, anew=anew, listen=on_progress)
 
     async def repair(self) -> Report:
         """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
-        return await self._ask("repair", ("--repair",), only="", force=False, listen=lambda progress: None)
+        return await self._ask(
+            "repair", ("--repair",), only="", force=False, anew=False, listen=lambda progress: None
+        )
 
     async def close(self) -> None:
         """Stop the build under way and give up those that wait."""
@@ -101,11 +113,14 @@ class Builder:
             _give_up(request, BuildFailed("The program ends."))
         self._next.clear()
 
-    async def _ask(self, kind: str, arguments: tuple[str, ...], *, only: str, force: bool, listen: Listen) -> Report:
+    async def _ask(
+        self, kind: str, arguments: tuple[str, ...], *, only: str, force: bool, anew: bool, listen: Listen
+    ) -> Report:
         request = self._next.setdefault(kind, _Request(arguments, only))
         request.arguments = arguments
         request.only = only if request.only == only else ""
         request.force = request.force or force
+        request.anew = request.anew or anew
         request.listeners.append(listen)
         done: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         request.waiting.append(done)
@@ -133,8 +148,9 @@ class Builder:
 
     async def _run(self, request: _Request) -> Report:
         force = ("--force",) if request.force else ()
+        anew = ("--anew",) if request.anew else ()
         only = ("--only", request.only) if request.only else ()
-        process = await self._start((*request.arguments, *only, *force))
+        process = await self._start((*request.arguments, *only, *force, *anew))
         try:
             async with asyncio.timeout(BUILD_SECONDS):
                 last, complaint = await _listen(process, request.listeners)

@@ -8,7 +8,7 @@ import hashlib
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass
 from itertools import groupby
@@ -22,7 +22,7 @@ from knowledge.chunking import Chunk
 from knowledge.documents import Document
 from knowledge.errors import IndexBroken
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 _SCHEMA = (
     """
@@ -40,9 +40,10 @@ CREATE TABLE chunk (
     id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,
     document INTEGER NOT NULL REFERENCES document(id), position INTEGER NOT NULL,
     heading TEXT NOT NULL, text TEXT NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL,
-    anchor TEXT NOT NULL, vector BLOB, windows BLOB
+    anchor TEXT NOT NULL
 ) STRICT;
 CREATE INDEX chunk_document ON chunk(document, position);
+CREATE TABLE vector (chunk INTEGER PRIMARY KEY, whole BLOB NOT NULL, windows BLOB NOT NULL) STRICT;
 """
     + keywords.SCHEMA
 )
@@ -101,6 +102,19 @@ class Entry:
     last_updated: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The vectors of some chunks, at half precision."""
+
+    ids: list[int]
+    wholes: NDArray[np.float16]
+    """One row a chunk."""
+    windows: NDArray[np.float16]
+    """The windows of all chunks, in the same order."""
+    counts: list[int]
+    """How many of them are each chunk's."""
+
+
 class Catalog:
     """The builder's hold on a kb.sqlite that nobody else reads yet."""
 
@@ -109,7 +123,7 @@ class Catalog:
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("PRAGMA synchronous = OFF")
-        self._database.execute("PRAGMA cache_size = -65536")
+        self._database.execute("PRAGMA cache_size = -8000")
         if not self._database.execute("SELECT 1 FROM sqlite_master WHERE name = 'chunk'").fetchone():
             self._database.executescript(_SCHEMA)
 
@@ -118,9 +132,15 @@ class Catalog:
         self._database.close()
 
     def seal(self) -> None:
-        """Make the file ready for being read only: word index compacted, statistics written."""
+        """Make the file ready for being read only: the word index in one piece, which is quickest to ask."""
         self._database.execute("INSERT INTO words(words) VALUES ('optimize')")
-        self._database.execute("PRAGMA optimize")
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Everything inside is one transaction: the word index is at its quickest when much comes at once."""
+        self._database.execute("BEGIN")
+        yield
+        self._database.execute("COMMIT")
 
     def put_file(self, path: str, file: KnownFile) -> None:
         """Note a file as read."""
@@ -135,62 +155,68 @@ class Catalog:
 
     def put_document(self, file: str, document: Document, chunks: Sequence[Chunk]) -> Change:
         """Store a document. Chunks it had before keep their row; the same text keeps its vector in any case."""
-        with _transaction(self._database):
-            row = self._put_document_row(file, document)
-            before = {
-                key: (id_, (heading, text), (vector, windows))
-                for id_, key, heading, text, vector, windows in self._database.execute(
-                    "SELECT id, key, heading, text, vector, windows FROM chunk WHERE document = ?", (row,)
+        row = self._put_document_row(file, document)
+        before = {
+            key: (id_, (heading, text))
+            for id_, key, heading, text in self._database.execute(
+                "SELECT id, key, heading, text FROM chunk WHERE document = ?", (row,)
+            )
+        }
+        keys = _keys(document, chunks)
+        kept = set(keys)
+        embedded = {words: id_ for id_, words in before.values()}
+        added: dict[int, tuple[str, str]] = {}
+        for position, (key, chunk) in enumerate(zip(keys, chunks, strict=True)):
+            place = (position, chunk.start, chunk.end, chunk.anchor)
+            if key in before:
+                self._database.execute(
+                    'UPDATE chunk SET position = ?, start = ?, "end" = ?, anchor = ? WHERE id = ?',
+                    (*place, before[key][0]),
                 )
-            }
-            keys = _keys(document, chunks)
-            embedded = {words: vectors for _, words, vectors in before.values()}
-            gone = [id_ for key, (id_, *_) in before.items() if key not in set(keys)]
-            self._remove(gone)
-            added: list[int] = []
-            for position, (key, chunk) in enumerate(zip(keys, chunks, strict=True)):
-                place = (position, chunk.start, chunk.end, chunk.anchor)
-                if key in before:
-                    self._database.execute(
-                        'UPDATE chunk SET position = ?, start = ?, "end" = ?, anchor = ? WHERE id = ?',
-                        (*place, before[key][0]),
-                    )
-                    continue
-                vectors = embedded.get((chunk.heading, chunk.text), (None, None))
-                cursor = self._database.execute(
-                    'INSERT INTO chunk(position, start, "end", anchor, key, document, heading, text, vector, windows) '
-                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (*place, key, row, chunk.heading, chunk.text, *vectors),
+                continue
+            words = (chunk.heading, chunk.text)
+            cursor = self._database.execute(
+                'INSERT INTO chunk(position, start, "end", anchor, key, document, heading, text) '
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (*place, key, row, *words),
+            )
+            id_ = cursor.lastrowid or 0
+            added[id_] = words
+            if words in embedded:
+                self._database.execute(
+                    "INSERT INTO vector SELECT ?, whole, windows FROM vector WHERE chunk = ?", (id_, embedded[words])
                 )
-                added.append(cursor.lastrowid or 0)
-            keywords.index(self._database, self._words(added))
+        keywords.index(self._database, ((id_, *words) for id_, words in added.items()))
+        gone = {id_: words for key, (id_, words) in before.items() if key not in kept}
+        self._remove(gone)
         return Change(tuple(added), tuple(gone))
 
     def drop_document(self, name: str) -> tuple[int, ...]:
         """Remove a document; returns the chunks that went with it."""
-        with _transaction(self._database):
-            (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
-            gone = [id_ for (id_,) in self._database.execute("SELECT id FROM chunk WHERE document = ?", (row,))]
-            self._remove(gone)
-            self._database.execute("DELETE FROM document WHERE id = ?", (row,))
+        (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
+        rows = self._database.execute("SELECT id, heading, text FROM chunk WHERE document = ?", (row,)).fetchall()
+        gone = {id_: (heading, text) for id_, heading, text in rows}
+        self._remove(gone)
+        self._database.execute("DELETE FROM document WHERE id = ?", (row,))
         return tuple(gone)
 
     def unembedded(self) -> list[int]:
         """Chunks that still want a vector."""
-        return [id_ for (id_,) in self._database.execute("SELECT id FROM chunk WHERE vector IS NULL ORDER BY id")]
+        rows = self._database.execute("SELECT id FROM chunk WHERE id NOT IN (SELECT chunk FROM vector) ORDER BY id")
+        return [id_ for (id_,) in rows]
 
     def texts(self, ids: Sequence[int]) -> list[tuple[str, str]]:
         """Heading and text of chunks, in the order asked for."""
-        rows = {id_: (heading, text) for id_, heading, text in self._words(ids)}
-        return [rows[id_] for id_ in ids]
+        found = (
+            self._database.execute("SELECT heading, text FROM chunk WHERE id = ?", (id_,)).fetchone() for id_ in ids
+        )
+        return [(heading, text) for heading, text in found]
 
     def put_vectors(self, rows: Iterable[tuple[int, NDArray[np.float32], NDArray[np.float32]]]) -> None:
         """Store chunks' vectors and those of their windows, at half precision."""
-        with _transaction(self._database):
-            self._database.executemany(
-                "UPDATE chunk SET vector = ?, windows = ? WHERE id = ?",
-                ((_pack(vector), _pack(windows), id_) for id_, vector, windows in rows),
-            )
+        self._database.executemany(
+            "INSERT INTO vector VALUES (?, ?, ?)", ((id_, _pack(whole), _pack(windows)) for id_, whole, windows in rows)
+        )
 
     def counts(self) -> tuple[int, int]:
         """Documents and chunks."""
@@ -225,16 +251,11 @@ class Catalog:
         ).fetchone()
         return int(row)
 
-    def _remove(self, ids: Iterable[int]) -> None:
-        ids = list(ids)
-        keywords.forget(self._database, self._words(ids))
-        self._database.executemany("DELETE FROM chunk WHERE id = ?", ((id_,) for id_ in ids))
-
-    def _words(self, ids: Iterable[int]) -> list[tuple[int, str, str]]:
-        found = (
-            self._database.execute("SELECT id, heading, text FROM chunk WHERE id = ?", (id_,)).fetchone() for id_ in ids
-        )
-        return [(id_, heading, text) for id_, heading, text in found]
+    def _remove(self, chunks: Mapping[int, tuple[str, str]]) -> None:
+        """Remove chunks, given with the words they were indexed with."""
+        keywords.forget(self._database, ((id_, *words) for id_, words in chunks.items()))
+        self._database.executemany("DELETE FROM chunk WHERE id = ?", ((id_,) for id_ in chunks))
+        self._database.executemany("DELETE FROM vector WHERE chunk = ?", ((id_,) for id_ in chunks))
 
 
 class Reader:
@@ -278,15 +299,17 @@ class Reader:
         found = {row[0]: Passage(*row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
-    def vectors(self, ids: Sequence[int]) -> Iterator[tuple[int, NDArray[np.float16], NDArray[np.float16]]]:
-        """Each chunk's vector and those of its windows, one a row."""
+    def vectors(self, ids: Sequence[int]) -> "Stored":
+        """The vectors of chunks, those that do not exist left out."""
         rows = self._database.execute(
-            "SELECT id, vector, windows FROM chunk WHERE id IN (SELECT value FROM json_each(?))",
+            "SELECT chunk, whole, windows FROM vector WHERE chunk IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
-        )
-        for id_, vector, windows in rows:
-            whole = np.frombuffer(vector, np.float16)
-            yield id_, whole, np.frombuffer(windows, np.float16).reshape(-1, len(whole))
+        ).fetchall()
+        counts = [len(windows) // len(whole) for _, whole, windows in rows]
+        wholes, windows = (np.frombuffer(b"".join(row[part] for row in rows), np.float16) for part in (1, 2))
+        dim = len(wholes) // max(1, len(rows))
+        shape = (-1, max(1, dim))
+        return Stored([row[0] for row in rows], wholes.reshape(shape), windows.reshape(shape), counts)
 
     def sample(self, size: int) -> list[tuple[int, int, str]]:
         """Up to that many chunks spread evenly over the base: id, document, text."""
@@ -330,8 +353,8 @@ def digest_of(document: Document) -> bytes:
 
 
 _ENTRY = (
-    "SELECT chunk.id, vector, name, origin, category, language, last_updated "
-    "FROM chunk JOIN document ON document.id = chunk.document"
+    "SELECT chunk.id, whole, name, origin, category, language, last_updated "
+    "FROM chunk JOIN document ON document.id = chunk.document JOIN vector ON vector.chunk = chunk.id"
 )
 
 
@@ -370,10 +393,3 @@ def _counts(database: sqlite3.Connection) -> tuple[int, int]:
         "SELECT (SELECT count(*) FROM document), (SELECT count(*) FROM chunk)"
     ).fetchone()
     return int(documents), int(chunks)
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN")
-    yield
-    database.execute("COMMIT")

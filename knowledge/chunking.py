@@ -1,15 +1,16 @@
 """Cutting a document into chunks that stand on their own.
 
-`chunk` is the whole of it: sections by heading; a section too big is split between blocks (paragraphs, tables,
-code), and a block too big between rows, lines, sentences, words; sections too small to stand alone are joined with
-a neighbour. The heading path travels in front of every chunk, which is worth more to retrieval than anything
-else. Sizes are in tokens, estimated unless a tokenizer is given.
+`chunk` is the whole of it, `chunk_within` the same by a tokenizer's count: sections by heading; a section too big is
+split between blocks (paragraphs, tables, code), and a block too big between rows, lines, sentences, words; sections
+too small to stand alone are joined with a neighbour. The heading path travels in front of every chunk, which is worth
+more to retrieval than anything else. Sizes are in tokens, estimated unless a tokenizer is given.
 """
 
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from knowledge.documents import Document
 from knowledge.markdown import Block, Heading, blocks, headings
@@ -68,15 +69,14 @@ def count_tokens(text: str) -> int:
 
     Of two texts put together it is never more than of both alone and a GAP.
     """
-    total = 0
-    for token in _TOKEN.findall(text):
-        if token[0] == "\n":
-            total += min(token.count("\n"), GAP)
-        elif token.isascii():
-            total += 1 + (len(token) - 1) // 5
-        else:
-            total += 2
-    return total
+    return sum(map(_cost, _TOKEN.findall(text)))
+
+
+@lru_cache(maxsize=65_536)
+def _cost(token: str) -> int:
+    if token[0] == "\n":
+        return min(token.count("\n"), GAP)
+    return 1 + (len(token) - 1) // 5 if token.isascii() else 2
 
 
 def chunk(document: Document, *, count: Count = count_tokens) -> list[Chunk]:
@@ -84,6 +84,16 @@ def chunk(document: Document, *, count: Count = count_tokens) -> list[Chunk]:
     cutter = _Cutter(document, count)
     drafts = [draft for section in _sections(document) for draft in cutter.cut(section)]
     return [cutter.finish(draft) for draft in cutter.join_small(drafts)]
+
+
+def chunk_within(document: Document, *, count: Count) -> list[Chunk]:
+    """Cut by estimate, which is quick, and again by a model's own count where the estimate was not enough."""
+    chunks = chunk(document)
+    # A token is a byte at the least.
+    large = (text for chunk in chunks if len((text := chunk.full_text).encode()) > LIMIT)
+    if any(count(text) > LIMIT for text in large):
+        return chunk(document, count=count)
+    return chunks
 
 
 @dataclass(frozen=True, slots=True)

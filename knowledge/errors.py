@@ -6,6 +6,7 @@ KnowledgeError
 ├── BuildRefused       the builder will not replace what is served (busy, empty, too much would vanish)
 ├── BuildFailed        the builder stopped halfway; what is served is untouched
 ├── IndexBroken        a generation on disk cannot be opened or does not add up
+│   ├── TextsDamaged   what an opened generation reads from its database is no longer what was written
 │   └── VectorsAway    the server that holds its vectors does not answer; nothing is broken
 └── EmbedderFailed     the embedder gave no usable vectors
 
@@ -43,6 +44,10 @@ class BuildFailed(KnowledgeError):
 
 class IndexBroken(KnowledgeError):
     """A generation is missing parts, damaged, or made for another embedder."""
+
+
+class TextsDamaged(IndexBroken):
+    """The database of a generation in use is damaged or gone; it has to be built again, from its sources."""
 
 
 class VectorsAway(IndexBroken):

@@ -7,8 +7,8 @@ a score can tell an answer from the least bad of nothing.
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from knowledge.catalog import Stored
 from knowledge.embedding.embedder import Vectors
 
 WORDS_WEIGHT = 0.6
@@ -23,12 +23,18 @@ def fuse(cosines: Mapping[int, float], words: Mapping[int, float]) -> list[tuple
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
-def cosine(query: Vectors, chunk: NDArray[np.float16], windows: NDArray[np.float16]) -> float:
-    """How near a chunk is: the mean of the whole chunk's cosine and that of its best window, when it has any.
+def cosines(query: Vectors, stored: Stored) -> dict[int, float]:
+    """How near chunks are: the mean of the whole chunk's cosine and that of its best window, when it has any.
 
     A passage that answers in one sentence is drowned by the rest of its chunk; its best window is not.
     """
-    whole = float(chunk.astype(np.float32) @ query)
-    if not windows.size:
-        return whole
-    return (whole + float((windows.astype(np.float32) @ query).max())) / 2
+    if not stored.ids:
+        return {}
+    near = stored.wholes.astype(np.float32) @ query
+    counts = np.array(stored.counts)
+    cut = counts > 0
+    if cut.any():
+        starts = np.cumsum(counts[cut]) - counts[cut]
+        best = np.maximum.reduceat(stored.windows.astype(np.float32) @ query, starts)
+        near[cut] = (near[cut] + best) / 2
+    return dict(zip(stored.ids, near.tolist(), strict=True))

@@ -11,16 +11,16 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from knowledge import catalog, chunking, keywords
 from knowledge.catalog import Reader
 from knowledge.embedding.embedder import Embedder, Vectors
-from knowledge.errors import IndexBroken
+from knowledge.errors import IndexBroken, TextsDamaged
 from knowledge.filters import EVERYTHING, Filter
-from knowledge.fuse import cosine, fuse
+from knowledge.fuse import WORDS_WEIGHT, cosines, fuse
 from knowledge.generations import Generation, Hold
 from knowledge.keywords import Found
 from knowledge.passages import Hit, collect
@@ -28,6 +28,10 @@ from knowledge.vectors import ServerVectors, Shelf, VectorIndex
 
 CANDIDATES = 50
 """Chunks asked of each of the two searches."""
+PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_INTERRUPT")
+"""What SQLite says of troubles that may pass ..."""
+DAMAGE = ("SQLITE_IOERR_SHORT_READ",)
+"""... but for this: the file is shorter than it says."""
 
 logger = logging.getLogger(__name__)
 
@@ -98,14 +102,17 @@ class Index:
     def evidence(self, lookups: Sequence[LookUp], *, limit: int, words: int) -> tuple[tuple[Hit, ...], float]:
         """The passages to read, and the best chunk's score. Raises IndexBroken."""
         with self._reading() as reader:
-            best: dict[int, float] = {}
+            best: dict[int, tuple[float, float]] = {}
             for lookup in lookups:
                 for chunk, score in rank(reader, lookup.found, lookup.near or {}, lookup.vector):
-                    best[chunk] = max(score, best.get(chunk, 0.0))
-            ranked = sorted(best.items(), key=lambda item: (-item[1], item[0]))[: 3 * limit + 10]
+                    by_words = WORDS_WEIGHT * lookup.found.scores.get(chunk, 0.0)
+                    best[chunk] = max((score, by_words), best.get(chunk, (0.0, 0.0)))
+            ranked = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[: 3 * limit + 10]
             passages = reader.passages([chunk for chunk, _ in ranked])
-            hits = collect(((passage, best[passage.id]) for passage in passages), limit=limit, words=words)
-            return hits, ranked[0][1] if ranked else 0.0
+            hits = collect(((passage, best[passage.id][0]) for passage in passages), limit=limit, words=words)
+            brought = {passage.key: best[passage.id][1] for passage in passages}
+            told = tuple(replace(hit, words=brought[hit.chunk_id]) for hit in hits)
+            return told, ranked[0][1][0] if ranked else 0.0
 
     def enter(self) -> None:
         """Begin to use it. Raises IndexBroken when it is closed already."""
@@ -157,16 +164,32 @@ class Index:
     @contextmanager
     def _reading(self) -> Iterator[Reader]:
         with self._using():
-            try:
-                reader = self._readers.get_nowait()
-            except queue.Empty:
-                reader = Reader(self.generation.database)
+            reader = self._reader()
             try:
                 yield reader
             except sqlite3.Error as error:
-                raise IndexBroken(f"The texts cannot be read: {error}") from error
+                raise self._broken(error) from error
             finally:
                 self._readers.put(reader)
+
+    def _reader(self) -> Reader:
+        try:
+            return self._readers.get_nowait()
+        except queue.Empty:
+            pass
+        try:
+            return Reader(self.generation.database)
+        except IndexBroken as broken:
+            if isinstance(broken.__cause__, sqlite3.Error):
+                raise self._broken(broken.__cause__) from broken
+            raise
+
+    def _broken(self, error: sqlite3.Error) -> IndexBroken:
+        told = f"The texts of generation {self.manifest.number} cannot be read: {error}"
+        passes = error.sqlite_errorname.startswith(PASSING) and error.sqlite_errorname not in DAMAGE
+        if passes and self.generation.database.is_file():
+            return IndexBroken(told)
+        return TextsDamaged(told)
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -184,8 +207,8 @@ def _try_out(reader: Reader, vectors: VectorIndex) -> None:
     if vectors.count() != reader.chunks:
         raise IndexBroken("The vector index and the texts differ in number.")
     for chunk, _, _ in reader.sample(1):
-        ((_, vector, _),) = reader.vectors([chunk])
-        if not vectors.nearest(vector.astype(np.float32), limit=1):
+        (vector,) = reader.vectors([chunk]).wholes.astype(np.float32)
+        if not vectors.nearest(vector, limit=1):
             raise IndexBroken("The vector index finds nothing.")
 
 
@@ -198,8 +221,7 @@ def rank(reader: Reader, found: Found, near: Mapping[int, float], vector: Vector
     if vector is None:
         return fuse({}, found.scores)
     candidates = list(near.keys() | found.scores.keys())
-    cosines = {chunk: cosine(vector, whole, windows) for chunk, whole, windows in reader.vectors(candidates)}
-    return fuse(cosines, found.scores)
+    return fuse(cosines(vector, reader.vectors(candidates)), found.scores)
 
 
 def fingerprint_of(embedder: Embedder) -> str:

@@ -8,18 +8,22 @@ one reference; searches under way end on the generation they began with.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from knowledge.alike import groups
 from knowledge.builder import Builder, Listen
 from knowledge.config import Audience
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
-from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError, VectorsAway
+from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError, TextsDamaged, VectorsAway
 from knowledge.filters import EVERYTHING, Filter
-from knowledge.generations import Generation, Generations, Source
+from knowledge.generations import Generation, Generations, Manifest, Source
 from knowledge.index import Index, LookUp, fingerprint_of
 from knowledge.passages import Hit
 from knowledge.questions import facets, without_identifiers
@@ -35,8 +39,12 @@ SEARCHES = 4
 QUERY_CHARACTERS = 2_000
 OPEN_SECONDS = 60.0
 """Opening a generation. Chroma waits up to 14 seconds for a lock."""
+CLOSE_SECONDS = 5.0
+"""Closing the index at the end."""
 REPAIRS = 3
 """Times that a broken vector index is made anew in the life of a process."""
+EMBED_BATCH = 64
+"""Texts embedded before the event loop gets a turn."""
 FOLLOW_SECONDS = 5.0
 """How often CURRENT is looked at, for generations that another process has built."""
 
@@ -80,6 +88,8 @@ class Status:
     """The confidence from which a question counts as answerable, as measured on this base."""
     previous: int | None = None
     """The generation that `rollback` would go back to."""
+    server: str = ""
+    """The address of the Chroma server that holds the vectors; empty: they are on disk."""
 
 
 @asynccontextmanager
@@ -124,6 +134,11 @@ class KnowledgeBase:
         self._looked_at: int | None = None
         self._error: str | None = None
         self._vector_fault: str | None = None
+        self._vectors_broken = False
+        """Whether the last question to the vector index showed that making it anew would mend it."""
+        self._search_fault: str | None = None
+        self._damaged: Manifest | None = None
+        """The generation that turned out to be damaged while it was served."""
         self._swap = asyncio.Lock()
         self._word_threads = Threads("kb-words", size=SEARCHES)
         # Apart, so that a vector index that hangs cannot take the words' threads with it.
@@ -133,6 +148,11 @@ class KnowledgeBase:
         self._repairs: set[asyncio.Task[None]] = set()
         self._repairs_left = REPAIRS
 
+    @property
+    def is_damaged(self) -> bool:
+        """Whether what was served turned out to be damaged, and only a refresh makes it whole."""
+        return self._damaged is not None
+
     async def search(self, query: str, *, limit: int = 6, words: int = 400, only: Filter = EVERYTHING) -> Findings:
         """The passages that answer a query: at most `limit`, of together at most `words` words.
 
@@ -141,16 +161,40 @@ class KnowledgeBase:
         index = self._index
         query = clean(query).strip()[:QUERY_CHARACTERS]
         if index is None or not query:
-            return Findings(degraded=index is None and self._error is not None)
+            return Findings(degraded=index is None and (self._error is not None or self.is_building))
         try:
             with self._in_use(index):
                 async with asyncio.timeout(SEARCH_SECONDS):
-                    return await self._search(index, query, limit=limit, words=words, only=only)
+                    findings = await self._search(index, query, limit=limit, words=words, only=only)
         except TimeoutError:
             logger.warning("search took too long", extra={"generation": index.manifest.number})
-        except Exception:
+            self._search_fault = f"The last search took more than {SEARCH_SECONDS:.0f} seconds and was given up."
+        except Exception as error:
             logger.exception("search failed", extra={"generation": index.manifest.number})
+            fault = _first(error)
+            self._search_fault = f"The last search failed. {fault if isinstance(fault, KnowledgeError) else ''}".strip()
+            if isinstance(fault, TextsDamaged):
+                self._give_up(index, fault)
+        else:
+            self._search_fault = None
+            return findings
         return Findings(degraded=True)
+
+    async def alike(self, texts: Sequence[str]) -> list[list[int]]:
+        """The places of texts that mean much the same, in groups: the largest first, in each the most typical first.
+
+        For some hundreds of short texts. Raises EmbedderFailed.
+        """
+        found = [
+            await self._embedder.embed_documents([without_identifiers(text) for text in texts[at : at + EMBED_BATCH]])
+            for at in range(0, len(texts), EMBED_BATCH)
+        ]
+        return await self._disk_threads.run(groups, np.concatenate(found)) if found else []
+
+    @property
+    def is_building(self) -> bool:
+        """Whether this process has a build under way: a refresh asked for now shares the one after it."""
+        return self._builder.is_busy
 
     async def status(self) -> Status:
         """The state of the base, as it is served now."""
@@ -161,17 +205,17 @@ class KnowledgeBase:
                 fingerprint=self._fingerprint,
                 degraded=self._error is not None,
                 error=self._error or "No knowledge base has been built yet.",
-                building=self._builder.is_busy,
+                building=self.is_building,
             )
         manifest = index.manifest
         before = await self._disk_threads.run(self._generations.before, manifest.number)
-        fault = self._error or index.fault or self._vector_fault
+        fault = self._error or self._search_fault or index.fault or self._vector_fault
         return Status(
             embedder=manifest.embedder,
             fingerprint=manifest.fingerprint,
             degraded=fault is not None,
             error=fault,
-            building=self._builder.is_busy,
+            building=self.is_building,
             generation=manifest.number,
             documents=manifest.documents,
             chunks=manifest.chunks,
@@ -179,6 +223,7 @@ class KnowledgeBase:
             sources=manifest.sources,
             floor=manifest.floor,
             previous=before.number if before else None,
+            server=self._chroma_url if manifest.collection else "",
         )
 
     async def refresh(
@@ -191,9 +236,23 @@ class KnowledgeBase:
         lets a build pass that would remove much of the base. Raises BuildRefused or BuildFailed; what is served is
         untouched then.
         """
-        report = await self._builder.build(
-            source, audience=self._audience, only=only, force=force, on_progress=on_progress or _ignore
-        )
+        try:
+            report = await self._builder.build(
+                source,
+                audience=self._audience,
+                only=only,
+                force=force,
+                # What is damaged must not be built upon, and a source without changes would leave it as it is.
+                anew=self._damaged is not None,
+                on_progress=on_progress or _ignore,
+            )
+        except KnowledgeError as error:
+            if self._index is None:
+                self._error = str(error)
+            raise
+        if not report.is_new and self._index and (self._index.repairable or self._vectors_broken):
+            # Whoever asks for a refresh wants it whole, however often it was mended before.
+            report = await self._builder.repair()
         await self.reload()
         return report
 
@@ -225,16 +284,23 @@ class KnowledgeBase:
                 await self.reload()
 
     async def close(self) -> None:
-        """Stop building and let go of the index; a search under way ends on what it holds."""
+        """Stop building and let go of the index; a search under way ends on what it holds.
+
+        What does not let go within CLOSE_SECONDS is left behind and ends with the process.
+        """
         for repair in self._repairs:
             repair.cancel()
         await asyncio.gather(*self._repairs, return_exceptions=True)
         await self._builder.close()
-        if self._index and self._index.server:
-            await self._index.server.close()
-        if self._index and self._index.retire():
-            await self._disk_threads.run(self._index.close)
-        self._index = None
+        index, self._index = self._index, None
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                if index and index.server:
+                    await index.server.close()
+                if index and index.retire():
+                    await self._disk_threads.run(index.close)
+        except TimeoutError:
+            logger.warning("the index does not close; it is left behind")
         for threads in (self._word_threads, self._vector_threads, self._disk_threads):
             threads.close()
 
@@ -270,10 +336,10 @@ class KnowledgeBase:
         except (EmbedderFailed, VectorsAway) as error:
             self._vector_fault = str(error)
         except IndexBroken as error:
-            self._vector_fault = str(error)
+            self._vector_fault, self._vectors_broken = str(error), True
             self._mend(index)
         else:
-            self._vector_fault = None
+            self._vector_fault, self._vectors_broken = None, False
             return vector, cosines
         logger.warning("searched by words alone", extra={"fault": self._vector_fault})
         return vector, None
@@ -290,26 +356,52 @@ class KnowledgeBase:
             if self._looked_at is not None:
                 self._error = f"The knowledge base in {self._generations.root} is damaged. Build it again."
             return
+        if self._index and current.manifest == self._damaged:
+            return
         if self._index and self._index.manifest == current.manifest:
             self._error = None
             return
         async with asyncio.timeout(OPEN_SECONDS):
             fresh = await self._disk_threads.run(self._open, current)
         number = fresh.manifest.number
-        self._error = None
+        self._error = self._damaged = None
         if number != self._looked_at:
-            self._error = f"Generation {self._looked_at} is damaged; generation {number} is served instead."
+            self._error = _instead(self._looked_at, number)
+        self._serve(fresh)
+
+    def _serve(self, fresh: Index) -> None:
         old, self._index = self._index, fresh
-        self._vector_fault = None
+        self._vector_fault = self._search_fault = None
+        self._vectors_broken = False
         if old and old.retire():
             self._disk_threads.start(old.close)
         if fresh.repairable:
             self._mend(fresh)
 
-    def _open(self, current: Generation) -> Index:
-        """The current generation, or else the newest that opens."""
-        others = [other for other in self._generations.whole() if other.number != current.number]
-        for generation in (current, *others):
+    def _give_up(self, index: Index, fault: TextsDamaged) -> None:
+        """Go over to another generation, once; the damaged one stays until the next refresh makes it anew."""
+        if self._damaged != index.manifest:
+            self._damaged = index.manifest
+            self._start(self._serve_another(index, fault), name="kb-another")
+
+    async def _serve_another(self, damaged: Index, fault: TextsDamaged) -> None:
+        number = damaged.manifest.number
+        async with self._swap:
+            if self._index is not damaged:
+                return
+            try:
+                async with asyncio.timeout(OPEN_SECONDS):
+                    other = await self._disk_threads.run(self._open, but=number)
+            except (IndexBroken, TimeoutError):
+                self._error = f"{fault} There is no other generation: refresh the knowledge base."
+                return
+            self._serve(other)
+            self._error = _instead(number, other.manifest.number)
+
+    def _open(self, current: Generation | None = None, *, but: int | None = None) -> Index:
+        """The current generation, or else the newest that opens, `but` that one."""
+        others = [other for other in self._generations.whole() if other != current and other.number != but]
+        for generation in (current, *others) if current else others:
             try:
                 return Index(generation, fingerprint=self._fingerprint, chroma_url=self._chroma_url)
             except IndexBroken as error:
@@ -321,9 +413,12 @@ class KnowledgeBase:
         if self._repairs or not self._repairs_left:
             return
         self._repairs_left -= 1
-        repair = asyncio.create_task(self._repair(index.manifest.number), name="kb-repair")
-        self._repairs.add(repair)
-        repair.add_done_callback(self._repairs.discard)
+        self._start(self._repair(index.manifest.number), name="kb-repair")
+
+    def _start(self, repair: Coroutine[Any, Any, None], *, name: str) -> None:
+        task = asyncio.create_task(repair, name=name)
+        self._repairs.add(task)
+        task.add_done_callback(self._repairs.discard)
 
     async def _repair(self, number: int) -> None:
         logger.warning("the vector index is made anew", extra={"generation": number})
@@ -342,6 +437,15 @@ class KnowledgeBase:
         finally:
             if index.leave():
                 self._disk_threads.start(index.close)
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first failure inside a group of groups."""
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
+def _instead(damaged: int | None, served: int) -> str:
+    return f"Generation {damaged} is damaged; generation {served} is served instead."
 
 
 def _ignore(_progress: Progress) -> None:

@@ -13,6 +13,7 @@ LINE_LIMIT = 300
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
+_MARKS = ("#", "=", "-")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
@@ -113,6 +114,8 @@ def closes(line: str, fence: str) -> bool:
 
 def _heading(line: str, position: int, paragraph: list[tuple[int, str]]) -> Heading | None:
     """The heading that this line is, or that it makes of a one-line paragraph above it."""
+    if not line.lstrip(" ").startswith(_MARKS):
+        return None
     bare = line.rstrip("\n")
     if (atx := _ATX.match(bare)) and (words := _words(atx[2] or "")):
         return Heading(position, position + len(line), len(atx[1]), words, _anchor(atx[2], words))

@@ -40,6 +40,8 @@ class Hit:
     anchor: str = ""
     """The section as a link fragment."""
     language: str = ""
+    words: float = 0.0
+    """What of the score the words of the query brought; the rest is nearness in meaning."""
 
 
 @dataclass(slots=True)

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urljoin
 
-from knowledge import catalog, chunking
+from knowledge import catalog
 from knowledge.catalog import KnownFile
-from knowledge.chunking import Chunk, Count
 from knowledge.config import Source
 from knowledge.documents import Document, folder_of
 from knowledge.errors import BuildRefused, SourceUnreadable
@@ -27,9 +26,6 @@ VANISHING = 0.3
 """A source of which more than this share would vanish is taken for one that is not really there."""
 SETTLED_NS = 2_000_000_000
 """A file changed this shortly before it was read may change again under the same time stamp: its bytes decide."""
-SURE = chunking.LIMIT // 5
-"""Up to so many estimated tokens a chunk cannot be above the limit: an estimated token is five letters at most."""
-
 Tell = Callable[[Progress], None]
 
 
@@ -58,6 +54,8 @@ class Wish:
     """Even if much would vanish."""
     only: str = ""
     """The one source to be read; the others keep what they have. Empty: all."""
+    anew: bool = False
+    """Take nothing over from the present generation, which is damaged: it only tells what has changed, if it can."""
 
 
 @dataclass(slots=True)
@@ -67,8 +65,8 @@ class Plan:
     sources: list[Held] = field(default_factory=list)
     files: list[tuple[str, KnownFile]] = field(default_factory=list)
     """Files that were read."""
-    documents: list[tuple[str, Document, list[Chunk]]] = field(default_factory=list)
-    """What is to be written: documents, each with its file and its chunks."""
+    documents: list[tuple[str, Document]] = field(default_factory=list)
+    """What is to be written: documents, each with its file."""
     gone: list[str] = field(default_factory=list)
     """Documents that the base has and the sources have not."""
     gone_files: list[str] = field(default_factory=list)
@@ -103,16 +101,14 @@ class Plan:
         self.unchanged += other.unchanged
 
 
-async def make_plan(
-    sources: Sequence[Source], known: Known, *, wish: Wish, count: Count, spool: Path, tell: Tell
-) -> Plan:
+async def make_plan(sources: Sequence[Source], known: Known, *, wish: Wish, spool: Path, tell: Tell) -> Plan:
     """Compare all sources with the base. Pages of sites are fetched into the folder `spool`.
 
     Raises SourceUnreadable, or BuildRefused("vanishing"), for a source without which there is nothing to serve.
     """
     plan = Plan()
     for number, source in enumerate(sources):
-        reader = _Reader(source, known, count, spool / str(number), tell, is_only=len(sources) == 1)
+        reader = _Reader(source, known, spool / str(number), tell, is_only=len(sources) == 1)
         plan.join(await reader.plan(wish))
     plan.gone = [name for name in known.documents if name not in plan.present]
     read = {path for path, _ in plan.files}
@@ -127,7 +123,6 @@ class _Reader:
 
     source: Source
     known: Known
-    count: Count
     spool: Path
     tell: Tell
     is_only: bool
@@ -216,12 +211,11 @@ class _Reader:
             plan.present.add(document.id)
             plan.unchanged += 1
             return
-        chunks = _cut(document, self.count)
-        if not chunks:
+        if not document.text.strip():
             plan.quarantined.append(Quarantined(document.id, "no text"))
             return
         plan.present.add(document.id)
-        plan.documents.append((file.path, document, chunks))
+        plan.documents.append((file.path, document))
         if same:
             plan.unchanged += 1
         elif digest:
@@ -263,15 +257,6 @@ def _told(plan: Plan) -> str:
 
 def _settled(file: KnownFile) -> bool:
     return file.mtime_ns < file.read_ns - SETTLED_NS
-
-
-def _cut(document: Document, count: Count) -> list[Chunk]:
-    """Cut by estimate, which is quick, and again by the real tokenizer where the estimate was not enough."""
-    chunks = chunking.chunk(document)
-    large = (chunk.full_text for chunk in chunks if chunking.count_tokens(chunk.full_text) > SURE)
-    if any(count(text) > chunking.LIMIT for text in large):
-        return chunking.chunk(document, count=count)
-    return chunks
 
 
 def _address(source: Source, file: SourceFile) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from knowledge.generations import Source
 from knowledge.sources.files import Quarantined
 
-Phase = Literal["scan", "read", "embed", "index", "calibrate", "verify"]
+Phase = Literal["scan", "read", "cut", "embed", "index", "calibrate", "verify"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Report:
     floor: float
     sources: tuple[Source, ...]
     """As they are now; those that could not be read say why."""
+    embedded_tokens: int = 0
+    """Of these chunks, as the embedder counts; 0 with the built-in table, which costs nothing."""
 
     @property
     def is_new(self) -> bool:

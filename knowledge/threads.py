@@ -1,12 +1,16 @@
 """Threads for calls that block, few enough to count.
 
 A call that never returns keeps its thread, and with it its place: the next caller waits for a place no longer than
-it may wait for an answer, so a stuck index costs a few threads and never the caller.
+it may wait for an answer, so a stuck index costs a few threads and never the caller. Nor does it cost the end of the
+program, which waits for none of these threads (for those of `concurrent.futures` it would, without end).
 """
 
 import asyncio
+import queue
+import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -18,8 +22,15 @@ class Threads:
 
     def __init__(self, name: str, *, size: int) -> None:
         """Threads start when they are first needed."""
-        self._executor = ThreadPoolExecutor(size, thread_name_prefix=name)
+        self._name = name
+        self._size = size
         self._places = asyncio.Semaphore(size)
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._started = 0
+        self._under_way = 0
+        """Calls that have been taken and have not ended."""
+        self._closed = False
 
     @property
     def are_all_taken(self) -> bool:
@@ -30,24 +41,43 @@ class Threads:
         """Run a call in a thread. Leaving early (a timeout, a cancellation) does not stop it."""
         await self._places.acquire()
         loop = asyncio.get_running_loop()
-        try:
-            future = self._executor.submit(call, *args, **kwargs)
-        except RuntimeError:
+        done: Future[T] = Future()
+        if not self._take(partial(_fulfil, done, partial(call, *args, **kwargs))):
             self._places.release()
-            raise
-        future.add_done_callback(lambda done: self._free(loop, done))
-        return await asyncio.wrap_future(future)
+            raise RuntimeError(f"{self._name} takes no more calls.")
+        done.add_done_callback(lambda done: self._free(loop, done))
+        return await asyncio.wrap_future(done)
 
     def start(self, call: Callable[[], None]) -> None:
         """Run a call whose end nobody waits for. After `close` it is run here and now."""
-        try:
-            self._executor.submit(call)
-        except RuntimeError:
+        if not self._take(partial(_fulfil, Future[None](), call)):
             call()
 
     def close(self) -> None:
-        """Take no more calls. Those under way end by themselves."""
-        self._executor.shutdown(wait=False, cancel_futures=True)
+        """Take no more calls, and wait for none: those under way end by themselves, or with the program."""
+        with self._lock:
+            self._closed = True
+            for _ in range(self._started):
+                self._calls.put(None)
+
+    def _take(self, call: Callable[[], None]) -> bool:
+        """Hand a call to a thread, a new one if all are busy and there may be one more. False after `close`."""
+        with self._lock:
+            if self._closed:
+                return False
+            self._under_way += 1
+            self._calls.put(call)
+            if self._started < min(self._size, self._under_way):
+                self._started += 1
+                name = f"{self._name}-{self._started}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
+            return True
+
+    def _work(self) -> None:
+        while call := self._calls.get():
+            call()
+            with self._lock:
+                self._under_way -= 1
 
     def _free(self, loop: asyncio.AbstractEventLoop, done: Future[T]) -> None:
         # Read here, so that a result nobody waits for any more is not reported as lost.
@@ -55,3 +85,14 @@ class Threads:
             done.exception()
         if not loop.is_closed():
             loop.call_soon_threadsafe(self._places.release)
+
+
+def _fulfil(done: Future[T], call: Callable[[], T]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    try:
+        result = call()
+    except BaseException as error:  # noqa: BLE001 - it belongs to whoever waits, a panic of Chroma's included
+        done.set_exception(error)
+    else:
+        done.set_result(result)

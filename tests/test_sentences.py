@@ -1,16 +1,22 @@
 """Every sentence exists in every language with the same placeholders, and the language is told by common words."""
 
 import re
-from string import Formatter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.sentences import LANGUAGES, Language, language_for, language_of, load_sentences, read_locale
-
-
-def placeholders(template: str) -> set[str]:
-    return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+from bot.errors import ConfigurationError
+from bot.sentences import (
+    LABELS,
+    LANGUAGES,
+    Language,
+    language_for,
+    language_of,
+    load_sentences,
+    placeholders,
+    read_locale,
+)
 
 
 def sentences_of(language: Language) -> dict[str, str]:
@@ -36,15 +42,7 @@ def test_sentences_are_plain_text(language: Language) -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_texts_fit_where_slack_shows_them(language: Language) -> None:
     here = sentences_of(language)
-    for key in (
-        "helpful",
-        "not_helpful",
-        "talk_to_person",
-        "accept_person",
-        "decline_person",
-        "keep_assistant",
-        "not_solved",
-    ):
+    for key in LABELS:
         assert len(here[key]) <= 50, key
     assert max(len(text) for text in here.values()) <= 300
 
@@ -122,3 +120,72 @@ def test_words_that_tell_nothing_leave_it_to_the_profile(text: str, locale: str,
 def test_a_long_message_is_read_only_in_part() -> None:
     text: Any = "where is my order " * 100_000
     assert language_of(text, "de-DE") == "en"
+
+
+def own(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "sentences.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_an_operators_sentences_take_the_place_of_ours_and_the_others_stay(tmp_path: Path) -> None:
+    text = """
+    en:
+      greeting: "Welcome to Fernwick & Sons!"
+      claimed: "{staff} is here. Yes, {staff}."
+      prompts: [{title: "Repairs", message: "Can you mend my chair?"}]
+    de: {case_label: "Vorgang"}
+    """
+    sentences = load_sentences(own(tmp_path, text))
+    assert sentences.say("en", "greeting") == "Welcome to Fernwick & Sons!"
+    assert sentences.say("en", "claimed", staff="Ines") == "Ines is here. Yes, Ines."
+    assert sentences.prompts("en") == [{"title": "Repairs", "message": "Can you mend my chair?"}]
+    assert sentences.say("de", "case_label") == "Vorgang"
+    assert sentences.say("de", "greeting") == load_sentences().say("de", "greeting")
+
+
+def test_every_fault_of_an_operators_sentences_is_told_at_once(tmp_path: Path) -> None:
+    text = f"""
+    pt: {{greeting: "Oi"}}
+    fr: "Bonjour"
+    en:
+      greetings: "Hi"
+      greeting: ["Hi"]
+      escalated: ""
+      helpful: "{"x" * 76}"
+      no_answer: "<https://evil.example|click>"
+      claimed: "Somebody has joined."
+      resolved: "{{staff.__class__}} {{case}}"
+      reopened: "{{case"
+      updated: "{{date:d}}"
+      rephrase: "Say it again, {{name}}."
+      prompts: []
+    """
+    with pytest.raises(ConfigurationError) as told:
+        load_sentences(own(tmp_path, text))
+    assert [fault.removeprefix("SENTENCES_PATH: ") for fault in told.value.faults] == [
+        "pt is none of en, id, de, es, fr",
+        "fr: it needs sentences by their keys",
+        "en: there is no sentence greetings",
+        "en: greeting must be a text",
+        "en: escalated must be a text",
+        "en: helpful has more than 75 characters",
+        "en: no_answer holds < or >, but markup is not possible",
+        "en: claimed must have the placeholders {staff} and no others",
+        "en: resolved must have the placeholders {case}, {staff} and no others",
+        "en: reopened has a brace without its other half",
+        "en: updated must have the placeholders {date} and no others",
+        "en: rephrase must have the placeholders (none) and no others",
+        "en: prompts must be 1 to 4 entries, each with a title and a message",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "{", "\x00"])
+def test_a_file_that_holds_no_sentences_is_told_by_its_path(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"SENTENCES_PATH: .*sentences\.yml"):
+        load_sentences(own(tmp_path, text))
+
+
+def test_a_file_of_sentences_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be read \(No such file"):
+        load_sentences(tmp_path / "none.yml")

@@ -61,3 +61,41 @@ def test_secrets_are_known_to_the_log_and_hidden_from_its_lines() -> None:
     settings = load_settings(SERVING, serving=True)
     assert set(settings.secrets) == {"xoxb-1", "xapp-1", "key"}
     assert "xoxb-1" not in repr(settings)
+
+
+@pytest.mark.parametrize("variable", ["ANSWER_COST", "CUSTOMER_DAILY_COST", "WORKSPACE_DAILY_COST"])
+@pytest.mark.parametrize("value", ["0", "-1", "inf", "nan", "much"])
+def test_a_bound_in_dollars_is_a_positive_number(variable: str, value: str) -> None:
+    assert variable in faults({**SERVING, variable: value})
+
+
+def test_without_bounds_in_dollars_nothing_is_bounded() -> None:
+    settings = load_settings(SERVING)
+    assert (settings.answer_cost, settings.customer_daily_cost, settings.workspace_daily_cost) == (None, None, None)
+    assert load_settings({"ANSWER_COST": "0.05"}).answer_cost == 0.05
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"FALLBACK_API_KEY": "key"}, "FALLBACK_MODEL is not"),
+        ({"FALLBACK_BASE_URL": "https://other.example.com/v1", "FALLBACK_API_KEY": "key"}, "FALLBACK_MODEL is not"),
+        ({"FALLBACK_MODEL": "m", "FALLBACK_BASE_URL": "https://other.example.com/v1"}, "FALLBACK_API_KEY is missing"),
+        ({"FALLBACK_MODEL": "m", "FALLBACK_API_KEY": "key"}, "FALLBACK_BASE_URL is missing"),
+        ({"AZURE_API_VERSION": "2024-10-21"}, "OPENAI_BASE_URL is missing"),
+        ({"AZURE_API_VERSION": "2024-10-21", "EMBEDDING_MODEL": "e"}, "EMBEDDING_MODEL needs"),
+        ({"EMBEDDING_MODEL": "e", "EMBEDDING_MODEL_FOLDER": "f"}, "only one of them"),
+        ({"AZURE_API_VERSION": "latest"}, "AZURE_API_VERSION"),
+        ({"OPENAI_API": "completions"}, "OPENAI_API"),
+        ({"OPENAI_REASONING_EFFORT": "much"}, "OPENAI_REASONING_EFFORT"),
+        ({"OPENAI_TEMPERATURE": "warm"}, "OPENAI_TEMPERATURE: must be a number from 0 to 2, or none"),
+        ({"OPENAI_TEMPERATURE": "2.1"}, "OPENAI_TEMPERATURE"),
+    ],
+)
+def test_settings_of_models_that_do_not_fit_are_told(given: dict[str, str], told: str) -> None:
+    assert told in faults({**SERVING, **given})
+
+
+@pytest.mark.parametrize(("value", "read"), [("", None), ("0", 0.0), ("1.5", 1.5), ("none", "none"), ("None", "none")])
+def test_a_temperature_is_a_number_or_none_or_the_agents_own(value: str, read: object) -> None:
+    assert load_settings({"OPENAI_TEMPERATURE": value}).openai_temperature == read

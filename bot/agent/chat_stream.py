@@ -1,227 +1,278 @@
 """A streamed Chat Completions reply put together, whatever dialect the server speaks.
 
-`ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: an
-index that is always 0 or missing; ids that are missing, empty or repeated; a name in pieces or on every
-fragment; whole arguments in one delta; two calls in one delta; text as a list of parts; usage at any place, or
-null after it was there; comments as data; "stop" as the finish of a reply with calls; one JSON object instead of
-a stream.
+`ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text as
+a list of parts; a character cut in two; reasoning and tool calls left in the text (markup.py) or spread over
+fragments (call_fragments.py); fields that must come back (reply_fields.py); usage at any place, or null after it was
+there; a finish of their own words; comments as data; errors in many shapes; one JSON object, a list, or lines of them
+instead of a stream.
 """
 
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
 
+from bot.agent.call_fragments import CallFragments
 from bot.agent.events import TextDelta
 from bot.agent.failures import provider_failure
+from bot.agent.frames import Frames
+from bot.agent.markup import Markup
 from bot.agent.messages import ToolCall
-from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, Thinking, Usage
-from bot.agent.sse import SseReader
+from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, ReplyExtra, Thinking, Usage
+from bot.agent.reply_fields import ReplyFields
+from bot.agent.surrogates import ends_in_half, sound
+from bot.agent.tools import Tool
 
 _FINISH: Mapping[str, FinishReason] = {
+    "stop": "stop",
+    "eos": "stop",
+    "eos_token": "stop",
+    "end_turn": "stop",
+    "tool_calls": "calls",
+    "tool_use": "calls",
+    "function_call": "calls",
     "length": "length",
     "max_tokens": "length",
+    "model_length": "length",
     "content_filter": "filtered",
-    "tool_calls": "calls",
-    "function_call": "calls",
+    "safety": "filtered",
+    "recitation": "filtered",
+    "blocklist": "filtered",
+    "prohibited_content": "filtered",
+    "spii": "filtered",
+    "sensitive": "filtered",
+    "refusal": "refused",
 }
-"""What finish reasons mean. Any other word says that the reply is complete."""
+"""What finish reasons mean, in lower case and up to a colon. Any other word says that the reply is complete, but some
+servers send one of their own with every chunk."""
+_BROKEN: Mapping[str, FailureKind] = {
+    "error": "model_unreachable",
+    "network_error": "model_unreachable",
+    "insufficient_system_resource": "model_unreachable",
+    "abort": "cut",
+    "aborted": "cut",
+    "cancelled": "cut",
+    "malformed_function_call": "malformed",
+    "function_call_filter": "malformed",
+}
+"""Finish reasons of replies that came to nothing through no fault of what was said."""
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 """Where servers put what the model thinks before it speaks; never shown."""
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+"""What the input that came from a cache is called."""
 
 
 class ReplyReader:
-    """The state of one reply. Every method that reads raises ModelFailure for what is no reply."""
+    """The state of one reply. Implements http_stream.Reader."""
 
-    def __init__(self, *, characters: int) -> None:
+    def __init__(self, *, characters: int, tools: Sequence[Tool] = ()) -> None:
         self.done = False
-        """True: nothing that matters can follow."""
-        self._sse = SseReader()
+        self.finished = False
+        self._frames = Frames()
         self._room = characters
         self._text: list[str] = []
-        self._calls = _Calls()
+        self._half = ""
+        """The first half of a character whose second is to come."""
+        self._loose = False
+        """True: there was JSON that only the lenient reader takes, as with halves of characters."""
+        self._markup = Markup(tools)
+        self._calls = CallFragments([tool.name for tool in tools])
+        self._fields = ReplyFields()
         self._begun = False
         self._alive = False
         self._refused = False
         self._usage: Usage | None = None
         self._finish: FinishReason | None = None
+        self._failure: ModelFailure | None = None
 
     def feed(self, block: bytes) -> list[ModelEvent]:
-        """What these bytes brought: text in one piece, or a sign of life, or nothing."""
+        """What these bytes brought: text in one piece, or a sign of life, or nothing.
+
+        A failure waits for `close`, so that the text before it is not lost.
+        """
         try:
-            payloads = self._sse.feed(block)
-        except ValueError as error:
-            raise ModelFailure("malformed", str(error), retryable=True) from None
-        for payload in payloads:
-            self._read(payload)
+            for payload in self._frames.feed(block):
+                self._read(payload)
+        except ModelFailure as failure:
+            self._fail(failure)
         return self._news()
 
     def feed_whole(self, body: bytes) -> list[ModelEvent]:
-        """The same for a reply that came as one JSON object, or a stream that calls itself one."""
-        if not body.lstrip().startswith(b"{"):
-            return self.feed(body)
-        self._read(body)
-        return self._news()
+        """The same: what kind of body it is shows in the body itself."""
+        return self.feed(body)
 
     def close(self) -> Iterator[ModelEvent]:
-        """The rest, once the bytes are at their end: calls, usage, Finished."""
-        for payload in self._sse.close():
-            self._read(payload)
-        yield from self._news()
+        """The rest, once the bytes are at their end: text, usage, calls, what is to be kept, Finished."""
+        self._read_last()
+        text = self._shown() + self._markup.feed(sound(self._half)) + self._markup.close()
+        if text:
+            yield TextDelta(text)
+        if self._usage:
+            yield self._usage
+        if self._failure:
+            raise self._failure
         if self._finish is None:
             kind: FailureKind = "cut" if self._begun else "malformed"
             raise ModelFailure(kind, "the stream ended without a finish", retryable=True)
-        calls = self._calls.whole()
+        calls = self._whole_calls()
         yield from calls
-        if self._usage:
-            yield self._usage
-        if self._finish in ("stop", "calls"):
-            self._finish = "calls" if calls else "refused" if self._refused else "stop"
-        yield Finished(self._finish)
+        if fields := self._fields.whole(with_calls=bool(calls)):
+            yield ReplyExtra(fields)
+        yield Finished(self._meaning(self._finish, calls))
+
+    def _fail(self, failure: ModelFailure) -> None:
+        self._failure = self._failure or failure
+        self.done = self.finished = True
 
     def _news(self) -> list[ModelEvent]:
         alive, self._alive = self._alive, False
-        if self._text:
-            text = "".join(self._text)
-            self._text.clear()
+        if self._text and (text := self._shown()):
             return [TextDelta(text)]
         return [Thinking()] if alive else []
 
+    def _shown(self) -> str:
+        """What of the text that came may be seen."""
+        text = "".join(self._text)
+        self._text.clear()
+        if self._loose:
+            text = self._half + text
+            self._half = text[-1] if ends_in_half(text) else ""
+            text = sound(text.removesuffix(self._half))
+        return self._markup.feed(text)
+
     def _read(self, payload: bytes) -> None:
-        self._begun = True
         if payload == b"[DONE]":
-            self.done = True
+            self.done = self.finished = True
             self._finish = self._finish or "stop"
             return
         try:
             chunk = orjson.loads(payload)
         except orjson.JSONDecodeError:
             self._read_unusual(payload)
-            return
-        if not isinstance(chunk, dict):
+        else:
+            self._read_chunk(chunk)
+
+    def _read_unusual(self, payload: bytes) -> None:
+        """Data that is no proper JSON: half a character, a comment, chunks without the blank line between them."""
+        try:
+            chunk = json.loads(payload.decode(errors="replace"), strict=False)
+        except (ValueError, RecursionError):
+            lines = [line.strip().removeprefix(b"data:").strip() for line in payload.split(b"\n")]
+            lines = [line for line in lines if line and not line.startswith(b":")]
+            if lines == [payload]:
+                raise ModelFailure("malformed", "a chunk is not JSON", retryable=True) from None
+            for line in lines:
+                self._read(line)
+        else:
+            self._loose = True
+            self._read_chunk(chunk)
+
+    def _read_last(self) -> None:
+        """Read what the bytes ended with. If that cannot be read it was cut, of which the missing finish tells."""
+        for payload in [] if self._failure else self._frames.close():
+            try:
+                self._read(payload)
+            except ModelFailure as failure:
+                if failure.kind != "malformed":
+                    self._fail(failure)
+
+    def _read_chunk(self, chunk: Any) -> None:
+        if isinstance(chunk, list):
+            for item in chunk:
+                self._read_chunk(item if isinstance(item, dict) else None)
+        if not isinstance(chunk, dict) or self._failure or self._room < 0:
             return
         if error := chunk.get("error"):
             raise provider_failure(error)
         try:
-            if usage := chunk.get("usage"):
-                self._usage = _usage(usage)
+            if usage := chunk.get("usage") or chunk.get("x_groq"):
+                self._count(usage)
             if choices := chunk.get("choices"):
                 self._read_choice(choices[0])
-        except (AttributeError, TypeError, LookupError) as error:
+            elif "choices" not in chunk and isinstance(chunk.get("message") or chunk.get("detail"), str):
+                raise provider_failure(chunk)
+        except (AttributeError, TypeError, LookupError, RecursionError) as error:
             raise ModelFailure("malformed", f"a chunk of another shape: {error}", retryable=True) from None
 
-    def _read_unusual(self, payload: bytes) -> None:
-        """Data that is no JSON: a comment, or chunks without the blank line between them."""
-        lines = [line for line in payload.split(b"\n") if line.strip() and not line.startswith(b":")]
-        if lines == [payload]:
-            raise ModelFailure("malformed", "a chunk is not JSON", retryable=True)
-        for line in lines:
-            self._read(line.strip())
-
     def _read_choice(self, choice: Mapping[str, Any]) -> None:
+        self._begun = True
         delta = choice.get("delta") or choice.get("message") or {}
         if content := delta.get("content"):
-            text = content if isinstance(content, str) else _text_of(content)
-            self._text.append(text)
+            text = content if isinstance(content, str) else self._text_of(content)
+            self._text.append(text[: self._room])
             self._spend(len(text))
+        if len(delta) > 1 or not content:
+            self._read_more(delta)
+        if reason := choice.get("finish_reason"):
+            self._end(str(reason))
+            self._count(choice.get("usage"))
+
+    def _read_more(self, delta: Mapping[str, Any]) -> None:
+        """What a delta has besides text."""
         for fragment in delta.get("tool_calls") or ():
             self._spend(self._calls.add(fragment))
-        for name in _REASONING:
-            if delta.get(name):
-                self._spend(len(str(delta[name])))
-        if delta.get("refusal"):
+        if call := delta.get("function_call"):
+            self._spend(self._calls.add({"function": call}))
+        if thoughts := next((delta[name] for name in _REASONING if delta.get(name)), None):
+            self._spend(len(str(thoughts)))
+        if refusal := delta.get("refusal"):
             self._refused = True
-            self._spend(len(delta["refusal"]))
-        if reason := choice.get("finish_reason"):
-            if reason == "error":
-                raise ModelFailure("model_unreachable", "finish_reason error", retryable=True)
-            self._finish = _FINISH.get(reason, "stop")
+            self._spend(len(refusal))
+        if self._fields.add(delta):
+            self._alive = True
+
+    def _text_of(self, parts: object) -> str:
+        """The text of content that is a list of parts, among them thoughts and refusals."""
+        known = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        self._refused = self._refused or any(part.get("refusal") for part in known)
+        return "".join(part["text"] for part in known if isinstance(part.get("text"), str))
+
+    def _end(self, reason: str) -> None:
+        word = reason.lower().partition(":")[0].strip()
+        if kind := _BROKEN.get(word):
+            raise ModelFailure(kind, f"finish_reason {word}", retryable=True)
+        if self._room >= 0:
+            self._finish = _FINISH.get(word, "stop")
+            self.finished = word in _FINISH
 
     def _spend(self, characters: int) -> None:
         self._alive = True
         self._room -= characters
         if self._room < 0:
-            self.done = True
+            self.done = self.finished = True
             self._finish = "length"
 
+    def _count(self, usage: Any) -> None:
+        """Take the tokens that were counted, if any were."""
+        usage = usage.get("usage") or usage if isinstance(usage, dict) else {}
+        read, written = (
+            _number(usage, "prompt_tokens", "input_tokens"),
+            _number(usage, "completion_tokens", "output_tokens"),
+        )
+        if read or written:
+            details = usage.get("prompt_tokens_details")
+            cached = _number(details, *_CACHED) if isinstance(details, dict) else 0
+            self._usage = Usage(read, written, cached or _number(usage, *_CACHED))
 
-class _Calls:
-    """Tool calls from their fragments."""
+    def _whole_calls(self) -> list[ToolCall]:
+        """The calls of the protocol, then those of the markup that the server has not read as well."""
+        calls = self._calls.whole()
+        return calls + self._markup.calls_beside(calls)
 
-    def __init__(self) -> None:
-        self._all: list[_Call] = []
-
-    def add(self, fragment: Mapping[str, Any]) -> int:
-        """Take one fragment; says how many characters of arguments it had."""
-        function = fragment.get("function") or {}
-        arguments = function.get("arguments") or ""
-        if not isinstance(arguments, str):
-            arguments = orjson.dumps(arguments).decode()
-        piece = _Call(fragment.get("index"), fragment.get("id") or "", function.get("name") or "", arguments)
-        piece.extra.update((key, value) for key, value in fragment.items() if key not in _OWN_FIELDS)
-        call = self._continued_by(piece)
-        if call is None:
-            self._all.append(piece)
-        else:
-            call.extend(piece)
-        return len(arguments)
-
-    def whole(self) -> list[ToolCall]:
-        """The calls in the order they began; a missing id stays empty."""
-        return [ToolCall(call.id, _tidy_name(call.name), call.arguments, call.extra) for call in self._all]
-
-    def _continued_by(self, piece: "_Call") -> "_Call | None":
-        """The call that this piece goes on with; None if it begins one."""
-        same_index = (call for call in reversed(self._all) if piece.index is None or call.index == piece.index)
-        call = next(same_index, None)
-        if call is None or (piece.id and call.id and piece.id != call.id):
-            return None
-        begins_again = piece.name and (piece.name != call.name or (piece.arguments and call.is_whole()))
-        return None if call.arguments and begins_again else call
+    def _meaning(self, finish: FinishReason, calls: Sequence[ToolCall]) -> FinishReason:
+        """What the finish amounts to; a failure if the markup shows that something is missing."""
+        if finish not in ("stop", "calls"):
+            return finish
+        if calls:
+            return "calls"
+        if self._refused:
+            return "refused"
+        if self._markup.lost:
+            raise ModelFailure("malformed", "markup in the text that cannot be read", retryable=True)
+        return "stop"
 
 
-_OWN_FIELDS = frozenset({"index", "id", "type", "function"})
-
-
-@dataclass(slots=True)
-class _Call:
-    index: object
-    id: str
-    name: str
-    arguments: str
-    extra: dict[str, Any] = field(default_factory=dict)
-
-    def extend(self, piece: "_Call") -> None:
-        self.id = self.id or piece.id
-        if piece.name != self.name:
-            self.name = piece.name if piece.name.startswith(self.name) else self.name + piece.name
-        self.arguments += piece.arguments
-        self.extra |= piece.extra
-
-    def is_whole(self) -> bool:
-        try:
-            return isinstance(orjson.loads(self.arguments), dict)
-        except orjson.JSONDecodeError:
-            return False
-
-
-def _tidy_name(name: str) -> str:
-    """A name that providers accept when it is sent back to them."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name.removeprefix("functions."))[:64] or "unnamed"
-
-
-def _text_of(parts: object) -> str:
-    if not isinstance(parts, list):
-        return ""
-    return "".join(part["text"] for part in parts if isinstance(part, dict) and isinstance(part.get("text"), str))
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    details = usage.get("prompt_tokens_details") or {}
-    return Usage(
-        input_tokens=usage.get("prompt_tokens") or 0,
-        output_tokens=usage.get("completion_tokens") or 0,
-        cached_tokens=details.get("cached_tokens") or 0,
-    )
+def _number(fields: Mapping[str, Any], *names: str) -> int:
+    """The first of the named members that is a count, or 0."""
+    return next((count for name in names if isinstance(count := fields.get(name), int) and count > 0), 0)

@@ -96,6 +96,8 @@ class Endpoint:
     model: Model
     price: Price | None = None
     """None: unknown; its tokens count as free."""
+    thinking_seconds: float = 0.0
+    """How long it may be silent whatever the turn's limits say: a model that reasons does not show its thoughts."""
     breaker: Breaker = field(default_factory=Breaker)
 
 

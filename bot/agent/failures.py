@@ -9,12 +9,23 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from math import isfinite
+from typing import Any
 
 from bot.agent.model import ModelFailure
 
 _TOO_LONG = re.compile(
-    r"context.{0,3}(length|window)|maximum context|too many (input )?tokens|prompt is too long", re.IGNORECASE
+    r"context.{0,3}(length|window|size)|maximum (context|number of tokens)|too many (input )?tokens"
+    r"|(prompt|input|message) is too long|reduce the length|exceeded model token limit",
+    re.IGNORECASE,
 )
+_NO_MONEY = re.compile(
+    r"insufficient.(quota|balance|credits?|funds)|billing.(hard.limit|not.active)|exceeded.current.quota"
+    r"|credit balance is too low",
+    re.IGNORECASE,
+)
+_FILTERED = re.compile(r"content.?(filter|policy)|flagged|moderation|responsibleai|safety.system", re.IGNORECASE)
+_BUSY = re.compile(r"rate.?limit|too.many.requests|resource.exhausted|throttl", re.IGNORECASE)
+_ASKED_WAIT = re.compile(r"(?:try again in |retryDelay\W{1,5})(\d{1,6}(?:\.\d{1,9})?)\s?(ms|s)\b", re.IGNORECASE)
 _TRANSIENT = frozenset({408, 409, 425})
 
 
@@ -22,23 +33,25 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     """The failure behind an error body or an error object in a stream.
 
     `status` is the HTTP status, None inside a stream, where many providers put it into the error's code. `wait` is
-    what `retry_after` read.
+    what `retry_after` read; without it, what the error itself asks for.
     """
-    fields = error if isinstance(error, Mapping) else {"message": error}
-    code, kind, message = (str(fields.get(name) or "") for name in ("code", "type", "message"))
-    if status is None and code.isdecimal():
-        status = int(code)
-    words = f"{code} {kind}"
+    fields = _fields(error)
+    code, kind, name, message = (str(fields.get(key) or "") for key in ("code", "type", "status", "message"))
+    if status is None:
+        status = int(code) if code.isdecimal() else 400 if "invalid_request" in kind else None
+    words = f"{code} {kind} {name}"
     detail = " ".join(re.findall(r"[\w.-]{1,40}", f"{status or ''} {words}")[:3])
-    if "insufficient_quota" in words or status == 402:
+    if wait is None:
+        wait = _asked_wait(f"{message} {fields.get('details') or ''}")
+    if status == 402 or _NO_MONEY.search(words) or (_NO_MONEY.search(message) and status in (400, 403, 429)):
         return ModelFailure("insufficient_quota", detail)
-    if "context_length" in words or _TOO_LONG.search(message):
+    if status == 413 or "context_length" in words or "context_size" in words or _TOO_LONG.search(message):
         return ModelFailure("context_length", detail)
-    if "content_filter" in words:
+    if _FILTERED.search(words) or (status in (400, 403) and _FILTERED.search(message)):
         return ModelFailure("filtered", detail)
-    if status == 429 or "rate_limit" in words:
+    if status == 429 or _BUSY.search(words):
         return ModelFailure("rate_limited", detail, retryable=True, retry_after=wait)
-    if status in (401, 403) or "invalid_api_key" in words:
+    if status in (401, 403) or "invalid_api_key" in words or "authentication" in words:
         return ModelFailure("unauthorized", detail)
     if status is None or status >= 500 or status in _TRANSIENT:
         return ModelFailure("model_unreachable", detail, retryable=True, retry_after=wait)
@@ -57,10 +70,24 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
         return seconds
     try:
         date = parsedate_to_datetime(value)
-    except ValueError:
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    date = date if date.tzinfo else date.replace(tzinfo=UTC)
-    return max(0.0, (date - (now or datetime.now(UTC))).total_seconds())
+
+
+def _fields(error: object) -> Mapping[str, Any]:
+    """The error itself, whatever it is wrapped in; Google puts it into a list."""
+    if isinstance(error, list) and error:
+        error = error[0]
+    if isinstance(error, Mapping) and isinstance(error.get("error"), Mapping):
+        error = error["error"]
+    return error if isinstance(error, Mapping) else {"message": error}
+
+
+def _asked_wait(text: str) -> float | None:
+    found = _ASKED_WAIT.search(text)
+    return float(found[1]) / (1000 if found[2].lower() == "ms" else 1) if found else None
 
 
 def _seconds(value: str) -> float | None:

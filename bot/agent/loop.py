@@ -9,6 +9,7 @@ since without it a turn cannot go on.
 
 import asyncio
 import logging
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,9 @@ from bot.agent.toolcalls import Ledger, Round, run_calls
 from bot.agent.tools import Context, InvalidArguments, Tool
 
 logger = logging.getLogger(__name__)
+
+_USABLE_ID = re.compile(r"[\w.:-]{1,64}")
+"""A call's id becomes part of a key."""
 
 _ANSWER_NOW = SystemNote(
     "No more look-ups in this turn. Answer the customer now from what is known, and say what is missing."
@@ -50,8 +54,8 @@ class Outcome:
     usage: Usage
     """All attempts together, those that failed too."""
     reason: str = ""
-    """failed: why, one stable word (a FailureKind). answered: "shortened" if a length limit cut the text; why the
-    answer was forced: "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens", "cost"; else empty."""
+    """failed: why, one stable word (a FailureKind). answered: why the answer was forced ("rounds", "calls",
+    "tool_calls", "repeats", "seconds", "tokens", "cost"); else "shortened" if a length limit cut it; else empty."""
     forced: bool = False
     """True: a limit or a repeated call had the last round made without tools."""
     models: tuple[str, ...] = ()
@@ -112,7 +116,7 @@ async def _serve(turn: "_Turn") -> Outcome:
         reply = await _ask(turn, forced=bool(used_up))
         turn.keep(reply)
         if not reply.calls:
-            reason = "shortened" if reply.finish == "length" else used_up
+            reason = used_up or ("shortened" if reply.finish == "length" else "")
             return turn.outcome("answered", text=reply.text, reason=reason, forced=bool(used_up))
         offered = turn.offered()
         results = await _act(turn, reply, offered)
@@ -243,11 +247,15 @@ class _Turn:
         self.speech.end_round()
 
     def with_own_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """The calls under ids of which none is empty or was used in this turn before."""
+        """The calls under ids that can be keys, each used once in this turn.
+
+        Invented ones have nine letters and digits: Mistral takes no others.
+        """
         used = {call.id for message in self.messages if isinstance(message, AgentMessage) for call in message.calls}
         own: list[ToolCall] = []
         for place, call in enumerate(calls):
-            fresh = call if call.id and call.id not in used else replace(call, id=f"call_{self.rounds.total()}_{place}")
+            fits = call.id not in used and _USABLE_ID.fullmatch(call.id)
+            fresh = call if fits else replace(call, id=f"call{self.rounds.total():02}{place:03}")
             used.add(fresh.id)
             own.append(fresh)
         return tuple(own)

@@ -165,7 +165,7 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest) -> 
     """One stream under its deadlines; a failure unless it ends in something to say or to do."""
     heard = _Heard()
     try:
-        async with asyncio.timeout(asking.limits.first_token_seconds) as patience:
+        async with asyncio.timeout(max(asking.limits.first_token_seconds, endpoint.thinking_seconds)) as patience:
             finish = await _hear(asking, endpoint, request, heard, patience)
     except TimeoutError:
         if not patience.expired():
@@ -189,7 +189,7 @@ async def _hear(
 ) -> FinishReason:
     """Everything the stream brings, its text shown as it comes, the deadline moved at each sign of life."""
     now, limits = asyncio.get_running_loop().time, asking.limits
-    idle, last, end = limits.idle_seconds, -inf, now() + limits.round_seconds
+    idle, last, end = max(limits.idle_seconds, endpoint.thinking_seconds), -inf, now() + limits.round_seconds
     async with aclosing(endpoint.model.stream(request)) as events:
         async for event in events:
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock

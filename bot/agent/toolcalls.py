@@ -201,7 +201,7 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         private = tool.private if output.private is None else output.private
         return _Answer(_result(call, output, private=private), settled=True)
     except ToolProblem as problem:
-        told = ToolOutput({"error": "problem", "message": str(problem)}, ok=False)
+        told = ToolOutput({"error": problem.code, "message": str(problem)}, ok=False)
         return _Answer(_result(call, told), settled=True, broke=True)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))

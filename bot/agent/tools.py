@@ -67,6 +67,11 @@ def _json(content: Mapping[str, Any]) -> str:
 class ToolProblem(Exception):
     """A tool's words to the model when it cannot do its work. They must be fit for the customer's eyes."""
 
+    def __init__(self, words: str, *, code: str = "problem") -> None:
+        super().__init__(words)
+        self.code = code
+        """What the model reads as the kind of error, one stable word."""
+
 
 class InvalidArguments(Exception):
     """The arguments do not fit the schema; `output` tells the model which field and why."""

@@ -41,6 +41,9 @@ SUMMARY_LIMIT = 600
 LINK_SECONDS = 2.0
 """How long opening a case waits for the link to the customer's thread; a card without it is better than none."""
 
+FOR_THE_OWNER = frozenset({"case.claim", "relay.claim_send", "case.draft", "draft.send"})
+"""Presses by which somebody speaks for a case; while another person is on it, they are told who."""
+
 
 class UnknownCase(FrontdeskError):
     """A button names a case that is not here."""
@@ -169,7 +172,7 @@ class Cases:
 
     async def tell_moved_on(self, case: Case, user: str, action: str) -> None:
         """Tell a member of staff, unseen by others, how the case stands now."""
-        if action in ("case.claim", "relay.claim_send") and case.state == "human" and case.owner != user:
+        if action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
             card = cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
             card = cards.moved_on(case=case.ref, state=case.state)

@@ -35,9 +35,14 @@ WHY = {
     "change": "wants a change that the assistant cannot make",
     "technical": "the assistant could not answer",
     "shop_down": "the shop's systems did not answer",
+    "pages_down": "the help pages could not be searched",
+    "budget": "a limit on spending was reached",
     "other": "the assistant called for help",
 }
 """Reason -> what the card says."""
+
+SAID_FIRST = {"technical": "technical_problem", "budget": "over_budget"}
+"""Reason -> the sentence that tells the customer why, where nothing else does."""
 
 STANDING: dict[Standing, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
 
@@ -53,8 +58,8 @@ class CaseMessages:
         """The customer is told; the card is posted, and in its thread how to use it and what was said before."""
         card = self._card(case)
         told = cards.escalated(self.sentences, language(case), case=case.ref)
-        if case.reason == "technical":
-            told = _after(self.sentences.say(language(case), "technical_problem"), told)
+        if key := SAID_FIRST.get(case.reason):
+            told = _after(self.sentences.say(language(case), key), told)
         rows = [
             self._to_customer(case, "opened", told),
             Outgoing(card_key(case), "post", self.agent_channel, payload(card), case_id=case.id),

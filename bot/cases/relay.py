@@ -3,6 +3,7 @@
 from_customer   the customer's words go into the card's thread; no model is asked
 from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside
 send            a held message goes out after "Claim and send"
+to_customer     the row by which anything that the owner says reaches the customer
 
 What was delivered bears an outbox tray; what Slack refused bears a warning and one line that says so.
 """
@@ -74,7 +75,7 @@ class Relay:
             return "held"
         if case.state != "human" or case.owner != item.author:
             return "note"
-        await self._queue(self._to_customer(case, item.ts, item.words))
+        await self._queue(self._message(case, item.ts, item.words))
         return "relayed"
 
     async def not_sent(self, item: InboxItem) -> None:
@@ -89,14 +90,14 @@ class Relay:
             raise MovedOn(case)
         if body is None:
             return False
-        await self._queue(self._to_customer(case, ts, words_of(body)))
+        await self._queue(self._message(case, ts, words_of(body)))
         return True
 
-    def _to_customer(self, case: Case, ts: str, words: str) -> Outgoing:
-        """The owner's words in the customer's thread, and the marks that tell staff how it went."""
-        source = (self.agent_channel, ts)
+    def to_customer(
+        self, case: Case, mrkdwn: str, *, key: str, ts: str, when_failed: tuple[Outgoing, ...] = ()
+    ) -> Outgoing:
+        """The owner's words in the customer's thread, and the marks on the staff message `ts` that tell how it went."""
         suffix = self.sentences.say(language(case), "support_suffix")
-        key = f"relay/{self.agent_channel}/{ts}"
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
         )
@@ -104,16 +105,21 @@ class Relay:
             key,
             "post",
             case.thread.channel,
-            {"text": f"*{escape(case.owner_name or '')} ({suffix})*\n{escape(words)}"},
+            {"text": f"*{escape(case.owner_name or '')} ({suffix})*\n{mrkdwn}"},
             thread_ts=case.thread.ts,
             case_id=case.id,
-            source=source,
+            source=(self.agent_channel, ts),
             when_sent=(Outgoing(f"{key}/sent", "react", self.agent_channel, {"ts": ts, "name": DELIVERED}),),
             when_failed=(
                 Outgoing(f"{key}/failed", "react", self.agent_channel, {"ts": ts, "name": NOT_DELIVERED}),
                 Outgoing(f"{key}/sorry", "post", self.agent_channel, {"text": sorry}, parent=card_key(case)),
+                *when_failed,
             ),
         )
+
+    def _message(self, case: Case, ts: str, words: str) -> Outgoing:
+        """The owner's message at `ts`, for the customer."""
+        return self.to_customer(case, escape(words), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
 
     async def _ask(self, case: Case, item: InboxItem) -> None:
         """Nobody has claimed the case: ask, unseen by others, what to do with the message.

@@ -42,6 +42,8 @@ class Evidence:
     searched: bool | None = None
     """Whether the agent's own search found something; None when it has not searched. After a restart this is
     known though the passages of a search that is not repeated are not."""
+    unasked: bool = False
+    """A search could not be made: that nothing was found says nothing."""
 
     @property
     def found(self) -> bool:
@@ -54,6 +56,7 @@ class Evidence:
 
     def add(self, findings: Findings) -> None:
         """Take in what a search found, unless it is below the base's floor."""
+        self.unasked = self.unasked or is_unasked(findings)
         if findings.answerable:
             self.hits.update((hit.chunk_id, hit) for hit in findings.hits)
 
@@ -67,6 +70,11 @@ class Evidence:
         return list({hit.url or hit.title: hit for hit in reversed(used)}.values())[::-1][:SOURCES]
 
 
+def is_unasked(findings: Findings) -> bool:
+    """Whether the pages, or a part of their index, could not be searched, and the rest brought nothing."""
+    return findings.degraded and not findings.hits
+
+
 def known_from(history: Iterable[Message]) -> frozenset[str]:
     """The figures in the results of earlier look-ups."""
     results = (message.content for message in history if isinstance(message, ToolResult) and message.ok)
@@ -75,6 +83,11 @@ def known_from(history: Iterable[Message]) -> frozenset[str]:
 
 def passages_text(findings: Findings, *, today: date) -> str:
     """The second system message: the passages as data, or the statement that there are none."""
+    if is_unasked(findings):
+        return (
+            f"Today is {today:%A, %d %B %Y}. The help pages cannot be searched at the moment. Do not answer from "
+            "general knowledge; use the other tools, or offer a person."
+        )
     if not findings.answerable or not findings.hits:
         return (
             f"Today is {today:%A, %d %B %Y}. The help pages hold nothing close to this message. Do not answer "
@@ -106,6 +119,8 @@ def answer_tools(knowledge: KnowledgeBase) -> tuple[Tool, ...]:
         findings = await knowledge.search(query)
         if isinstance(context, TurnContext):
             context.evidence.add(findings)
+        if is_unasked(findings):
+            return ToolOutput("The help pages cannot be searched at the moment. Do not guess.", ok=False)
         if not findings.answerable:
             return ToolOutput("Nothing in the help pages fits this. Do not guess.", ok=False)
         return ToolOutput("\n\n".join(_passage(number, hit) for number, hit in enumerate(findings.hits, start=1)))

@@ -1,94 +1,235 @@
-"""The knowledge base as staff see it: its state, a look at what a search finds and why, a refresh with its report."""
+"""The knowledge base as staff use it: its state, what a search finds and why, refreshing it, and what it lacks.
 
+Two bases at the most: the public one, which customers are answered from, and the internal one, which only staff see.
+What is said is in library_words.py.
+"""
+
+import asyncio
 import logging
-import re
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
-from bot.desk.answers import place
-from bot.slack.mrkdwn import escape
-from knowledge.errors import KnowledgeError
+from bot.agent.endpoints import Price
+from bot.clock import Clock
+from bot.desk import library_words as words
+from bot.desk.gaps import QUESTIONS, gaps_from, impersonal, the_same
+from bot.desk.schedule import NAME
+from bot.errors import StoreUnavailable
+from bot.store import records, schedule, traces
+from bot.store.database import Database
+from knowledge.config import Audience, Config, read_config
+from knowledge.errors import BuildRefused, EmbedderFailed, KnowledgeError, SourcesFaulty
+from knowledge.filters import EVERYTHING, Filter
 from knowledge.knowledge_base import KnowledgeBase
-from knowledge.passages import Hit
-from knowledge.report import Report
+from knowledge.report import Progress
 
 logger = logging.getLogger(__name__)
 
-_MARKUP = re.compile(r"[*_#`|]+")
+TELL_AFTER = (3.0, 15.0, 60.0)
+"""When a refresh that still runs is told of, in seconds. With its beginning and its end that makes five messages, and
+five is how often the address of a slash command serves. Slack replaces none of them (slackapi/bolt-python#1268)."""
+DAY_SECONDS = 86_400
+ADDED = "Internal sources were added: restart Frontdesk, and they are read."
+GONE = "KB_PATH lists no such source any more: this base stays as it is until Frontdesk is restarted."
 
-SHOWN = 5
-EXCERPT = 160
+Tell = Callable[[str], Awaitable[None]]
 
 
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """The knowledge bases of a desk."""
+
+    public: KnowledgeBase
+    """The only one that customers' questions, and drafts for customers, ever reach."""
+    internal: KnowledgeBase | None = None
+    """For staff alone; None where no source is internal."""
+
+    @property
+    def are_damaged(self) -> bool:
+        """Whether one of them has to be built again to be whole."""
+        return self.public.is_damaged or (self.internal is not None and self.internal.is_damaged)
+
+    def of(self, audience: Audience) -> KnowledgeBase | None:
+        """The base for an audience."""
+        return self.public if audience == "public" else self.internal
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is to be refreshed, and how."""
+
+    only: str = ""
+    """The one source to be read; empty: all."""
+    force: bool = False
+    """Even if much would vanish."""
+
+
+@dataclass(slots=True)
 class Library:
-    """Words for `/kb`, in mrkdwn."""
+    """Does what `/kb` and `frontdesk kb` ask for; every answer is mrkdwn that one message can hold."""
 
-    def __init__(self, knowledge: KnowledgeBase, *, source: Path | None) -> None:
-        self._knowledge = knowledge
-        self._source = source
+    bases: Bases
+    source: Path | None
+    """KB_PATH."""
+    clock: Clock
+    price: Price | None = None
+    """Of the embedder, if it bills and its price is known."""
+    database: Database | None = None
+    """None on a command line that has none: gaps are unknown then, and nothing is written down."""
+    failures: dict[Audience, str] = field(default_factory=dict)
+    """Why a base is not what its sources are, until a refresh succeeds."""
 
     async def status(self) -> str:
-        """The generation that serves, and what is wrong with it."""
-        status = await self._knowledge.status()
-        if status.generation is None:
-            reason = escape(status.error or "Set `KB_PATH` and use `/kb refresh`.")
-            return f"The knowledge base is {'being built' if status.building else 'empty'}. {reason}"
-        built = datetime.fromisoformat(status.built_at)
-        sources = ", ".join(f"`{escape(Path(each.path).name)}` ({each.documents})" for each in status.sources)
-        lines = [
-            f"*Knowledge base*, generation {status.generation}",
-            f"{status.documents} documents, {status.chunks} passages, built {_date(built)}",
-            f"Sources: {sources}",
-            f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.floor:.2f}",
+        """Everything about both bases, and when they are refreshed next."""
+        told = [
+            words.status(await base.status(), audience=audience, failure=self.failures.get(audience))
+            for audience, base in self._all()
         ]
-        if status.error:
-            lines.append(f":warning: {escape(status.error)}")
-        if status.building:
-            lines.append("A refresh is under way.")
-        return "\n".join(lines)
+        told += self._left_out()
+        if self.source is None and self.database is not None:
+            told.append("`KB_PATH` is not set: nothing is read.")
+        if due := await self._due():
+            told.append(f"Next refresh {words.moment(due)}.")
+        return words.fitting("\n\n".join(told))
 
-    async def search(self, query: str) -> str:
-        """The passages a customer's question would get, with their scores."""
+    async def search(self, query: str, only: Filter = EVERYTHING) -> str:
+        """What a customer's question would find, with the scores, and what the internal base says to it."""
         if not query.strip():
             return "Search for what?"
-        if (await self._knowledge.status()).generation is None:
-            return await self.status()
-        findings = await self._knowledge.search(query)
-        verdict = "would be answered" if findings.answerable else "would *not* be answered"
-        head = f"*{escape(query)}* {verdict}: confidence {findings.confidence:.2f}"
-        return "\n".join([head, *(_line(hit) for hit in findings.hits[:SHOWN])])
+        async with asyncio.TaskGroup() as tasks:
+            asked = [(a, base, tasks.create_task(base.search(query, only=only))) for a, base in self._all()]
+        told = [words.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
+        return words.fitting("\n\n".join(told))
 
-    async def refresh(self, *, force: bool) -> str:
-        """Build a new generation and say what changed; the present one serves until the new one is whole."""
-        if self._source is None:
-            return "`KB_PATH` is not set: there is nothing to read."
+    async def refresh(self, wish: Wish, *, tell: Tell, by: str = "") -> str:
+        """Bring the bases up to their sources, and say what changed; what serves now serves until then.
+
+        `tell` hears that it begins and, while it lasts, how far it is. `by` is who asked, for the audit trail.
+        """
         try:
-            return report_text(await self._knowledge.refresh(self._source, force=force))
+            targets = await self.targets(wish)
         except KnowledgeError as error:
-            logger.warning("a refresh failed", extra={"reason": type(error).__name__})
-            return f":warning: Not refreshed, the present knowledge base goes on serving. {escape(str(error))}"
+            return f":warning: Not refreshed. {words.plain(str(error))}"
+        await self._note(by, "kb_refresh", wish.only or "all", force=wish.force)
+        await tell(words.JOINS if any(base.is_building for _, base in targets) else words.BEGINS)
+        watch = words.Watch()
+        reporting = asyncio.create_task(self._report(watch, tell))
+        try:
+            told = [await self._refresh(audience, base, wish, watch) for audience, base in targets]
+        finally:
+            reporting.cancel()
+            with suppress(asyncio.CancelledError):
+                await reporting
+        return words.fitting("\n\n".join([*told, *self._left_out()]))
 
+    async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
+        """As `refresh` with everything, for no one in particular."""
+        try:
+            targets = await self.targets(Wish())
+        except KnowledgeError as error:
+            self.failures["public"] = f"The last refresh failed. {error}"
+            return f"Not refreshed. {error}"
+        watch = words.Watch(on_progress)
+        return "\n\n".join([await self._refresh(audience, base, Wish(), watch) for audience, base in targets])
 
-def report_text(report: Report) -> str:
-    """What a refresh changed, in mrkdwn."""
-    if not report.is_new and not report.quarantined:
-        return f"Nothing has changed: generation {report.generation} serves on with {report.documents} documents."
-    lines = [
-        f"*Refreshed* in {report.seconds:.1f} s: {report.added} added, {report.changed} changed, "
-        f"{report.removed} removed, {report.unchanged} unchanged. Generation {report.generation} serves now."
-    ]
-    left_out = [(each.name, each.reason) for each in report.quarantined]
-    lines += [f":warning: left out `{escape(name)}`: {escape(reason)}" for name, reason in left_out[:SHOWN]]
-    if len(left_out) > SHOWN:
-        lines.append(f"… and {len(left_out) - SHOWN} more left out.")
-    return "\n".join(lines)
+    async def roll_back(self, audience: Audience = "public", *, by: str = "") -> str:
+        """Serve the generation before this one."""
+        base = self.bases.of(audience)
+        if base is None:
+            return "There is no internal knowledge base."
+        try:
+            status = await base.rollback()
+        except KnowledgeError as error:
+            return f":warning: Not rolled back. {words.plain(str(error))}"
+        await self._note(by, "kb_rollback", audience, generation=status.generation)
+        return words.rolled_back(status, audience=audience)
 
+    async def gaps(self, days: int) -> str:
+        """What was asked within the last days and not answered, the same questions together."""
+        if self.database is None:
+            return "Without a database nothing is known of what was asked."
+        async with self.database.transaction() as tx:
+            since = self.clock.now() - days * DAY_SECONDS
+            asked = await traces.unanswered(tx, since=since, limit=QUESTIONS)
+        texts = [impersonal(each.text) for each in asked]
+        by_meaning = True
+        try:
+            groups: Sequence[Sequence[int]] = await self.bases.public.alike(texts)
+        except EmbedderFailed:
+            logger.exception("the gaps could not be sorted by meaning")
+            groups, by_meaning = the_same(texts), False
+        return words.fitting(words.gaps(gaps_from(asked, groups), days=days, by_meaning=by_meaning))
 
-def _line(hit: Hit) -> str:
-    title = escape(place(hit))
-    excerpt = escape(" ".join(_MARKUP.sub("", hit.text).split())[:EXCERPT])
-    return f"• `{hit.score:.2f}` *{title}*\n>{excerpt} …"
+    def _all(self) -> list[tuple[Audience, KnowledgeBase]]:
+        return [(audience, base) for audience in get_args(Audience) if (base := self.bases.of(audience)) is not None]
 
+    def _left_out(self) -> list[str]:
+        """Sources of a base that is not open."""
+        return [f":warning: {why}" for audience, why in self.failures.items() if self.bases.of(audience) is None]
 
-def _date(moment: datetime) -> str:
-    return f"<!date^{int(moment.timestamp())}^{{date_short_pretty}} {{time}}|{moment:%Y-%m-%d %H:%M} UTC>"
+    def place(self) -> Path:
+        """What is read. Raises BuildRefused when nothing is."""
+        if self.source is None:
+            raise BuildRefused("nothing", "KB_PATH is not set: there is nothing to read.")
+        return self.source
+
+    async def targets(self, wish: Wish) -> list[tuple[Audience, KnowledgeBase]]:
+        """The bases to refresh. Raises KnowledgeError when the sources cannot be told, or the wanted one is none."""
+        config: Config = await asyncio.to_thread(read_config, self.place())
+        wanted = [source for source in config.sources if not wish.only or source.name == wish.only]
+        if not wanted:
+            names = ", ".join(source.name for source in config.sources if source.name)
+            known = f"There are: {names}." if names else "KB_PATH names no sources: refresh it as a whole."
+            raise SourcesFaulty([f"There is no source {wish.only}. {known}"])
+        self._compare(config)
+        audiences = {source.audience for source in wanted}
+        targets = [(audience, base) for audience, base in self._all() if audience in audiences]
+        if not targets:
+            raise SourcesFaulty([ADDED])
+        return targets
+
+    def _compare(self, config: Config) -> None:
+        """Note what the file of the sources says now and did not at the start, when the bases were opened."""
+        for audience in get_args(Audience):
+            if self.failures.get(audience) in (ADDED, GONE):
+                del self.failures[audience]
+            listed, is_open = bool(config.of(audience)), self.bases.of(audience) is not None
+            if listed != is_open:
+                self.failures[audience] = ADDED if listed else GONE
+
+    async def _refresh(self, audience: Audience, base: KnowledgeBase, wish: Wish, watch: words.Watch) -> str:
+        watch.begin(audience)
+        try:
+            report = await base.refresh(self.place(), only=wish.only, force=wish.force, on_progress=watch)
+        except KnowledgeError as error:
+            logger.warning("a refresh failed", extra={"base": audience, "reason": type(error).__name__})
+            self.failures[audience] = f"The last refresh failed. {error}"
+            return words.not_refreshed(error, audience=audience)
+        self.failures.pop(audience, None)
+        return words.report(report, audience=audience, price=self.price)
+
+    async def _report(self, watch: words.Watch, tell: Tell) -> None:
+        passed = 0.0
+        for seconds in TELL_AFTER:
+            await self.clock.sleep(seconds - passed)
+            passed = seconds
+            await tell(watch.text())
+
+    async def _due(self) -> float | None:
+        if self.database is None:
+            return None
+        try:
+            async with self.database.transaction() as tx:
+                return await schedule.due(tx, NAME)
+        except StoreUnavailable:
+            return None
+
+    async def _note(self, by: str, action: str, subject: str, **detail: object) -> None:
+        """The audit trail, for what a person did."""
+        if self.database is None or not by:
+            return
+        async with self.database.transaction() as tx:
+            await records.note(tx, actor=by, action=action, subject=subject, detail=detail, now=self.clock.now())

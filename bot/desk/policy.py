@@ -1,12 +1,16 @@
-"""Rules that no model decides: when a person is called, and which answers may stand.
+"""Rules that no model decides: when a person is called, how a message is worked on, and which answers may stand.
 
 asks_for_person   the customer's words ask for a human being
 is_small_talk     a greeting or a thank-you, which needs no source
 may_stand         an answer rests on something that was found
 needs_person      words about money disputes, law or safety, which a person handles
+questions_in      the questions that a message asks
+questions_apart   those of them that can be answered each by itself, at the same time
+is_compound       a message that asks for so much that somebody has to lead
 """
 
 import re
+from typing import NamedTuple
 
 _PERSON = (
     # English
@@ -51,15 +55,67 @@ _SMALL_TALK = (
     r"bonjour|bonsoir|salut|merci(?: beaucoup)?|d.accord|parfait|au revoir",
 )
 
+_PLEASANTRIES = (
+    r"(?:can|could|would|will) (?:you|someone|somebody|anyone|anybody) (?:please )?help(?: me)?(?: out)?",
+    r"(?:can|could|may) i ask (?:you )?(?:something|an?(?:other)? question)|do you have (?:a|one) (?:moment|minute)",
+    r"how are you(?: doing)?(?: today)?|is (?:any|some)(?:one|body) there|are you there|right|ok(?:ay)?",
+    r"(?:bisa|boleh|dapat)(?:kah)? (?:(?:kamu|anda|kakak|kak) )?(?:bantu|dibantu|tanya)\w*(?: saya)?|apa kabar",
+    r"(?:können|könnten|kannst|könntest) (?:sie|du) mir (?:bitte )?(?:weiter)?helfen|wie geht(?:'s| es (?:ihnen|dir))",
+    r"(?:me )?(?:puede[ns]?|podr[ií]as?|podr[ií]an) ayudar(?:me)?|c[oó]mo est[aá]s?|hay alguien(?: ah[ií])?",
+    r"(?:pouvez|pourriez)[- ]vous m'aider|tu peux m'aider|comment (?:allez[- ]vous|[cç]a va)|il y a quelqu'un",
+)
+_REFERS_BACK = (
+    # "Is it possible" and its like refer to nothing.
+    r"\b(?:it|its|it's)\b(?! (?:possible|ok|okay|allowed))|\b(?:they|them|those|these)\b|\b(?:that|this)\W*$",
+    r"\b(?:does|do|is|will|would|can|has) (?:that|this)\b",
+    r"\b(?:itu|tersebut|\w{3,}nya)\b",
+    r"(?<!gibt )(?<!geht )\bes\b|\b(?:ihn|davon|damit|dafür|dabei)\b|\bdas\W*$",
+    r"\b(?:eso|esto|ello|lo)\b",
+    r"\b(?:[cç]a|cela|ceci|celle-ci|celui-ci)(?!\w)",
+)
+_REQUESTS = (
+    r"\b(?:please|tell me|let me know|help me|explain|show me|give me|find out|look up)\b",
+    r"\bi(?:['’]d| would)? (?:also )?(?:like|want|need)(?: (?:you )?to)?\b|\b(?:can|could) you\b",
+    r"\b(?:tolong|mohon|minta|jelaskan|kasih tahu|beri tahu|(?:saya|aku) (?:juga )?(?:mau|ingin|butuh|perlu))\b",
+    r"\b(?:bitte|sag(?:en sie|t)? mir|ich (?:möchte|brauche|will|hätte gern)\w*)\b",
+    r"\b(?:por favor|d[ií]game|dime|quiero|quisiera|necesito|me gustar[ií]a)\b",
+    r"\b(?:s['’]il (?:vous|te) pla[iî]t|dites-moi|dis-moi|je (?:veux|voudrais|souhaite)|j['’](?:ai besoin|aimerais))\b",
+)
+
 _PERSON_PATTERN = re.compile("|".join(_PERSON), re.IGNORECASE)
 _SENSITIVE_PATTERN = re.compile("|".join(_SENSITIVE), re.IGNORECASE)
 _SMALL_TALK_PATTERN = re.compile(rf"\W*(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)+", re.IGNORECASE)
+_PLEASANTRY_PATTERN = re.compile(
+    rf"(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)*(?:{'|'.join(_PLEASANTRIES)})\W*", re.IGNORECASE
+)
+_REFERS_BACK_PATTERN = re.compile("|".join(_REFERS_BACK), re.IGNORECASE)
+_REQUEST_PATTERN = re.compile("|".join(_REQUESTS), re.IGNORECASE)
 _READ_LIMIT = 2_000
 """Characters of a message that the patterns read."""
 
 CLARIFYING_LIMIT = 300
 """Characters of a question back to the customer that needs no source."""
+QUESTION_WORDS = 3
+"""Fewer are no question of its own, as "Right?" or "And ORD-12345?"."""
+REFERRING_WORDS = 8
+"""A longer question stands by itself, whatever words it has."""
+APART_MOST = 4
+"""Questions that are answered at the same time; more of them need somebody to lead."""
+APART_LIMIT = 1_000
+"""Characters of a message that is taken apart; a longer one is a story, which is read as a whole."""
+COMPOUND_LEAST = 3
+"""Questions and requests that make a message compound, when there is a request among them."""
+COMPOUND_LIMIT = 4_000
+"""Characters of a message that somebody leads the work on."""
+
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
+_PIECE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
+_QUOTED_LINES = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*|```.*?```", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"\n]*\"")
+"""Other people's words, code, addresses: no sentence of the customer's ends in there."""
+_ASKS = re.compile(r"[?？][!?？！…]*[\s)\]*_~]*$")
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}|[^\W_]+(?:['’-][^\W_]+)*")
+"""A word; where none are written apart, two characters."""
 
 
 def asks_for_person(text: str) -> bool:
@@ -91,3 +147,59 @@ def _only_asks(answer: str) -> bool:
     """Every sentence is a question: a claim with a question behind it is a claim."""
     sentences = _SENTENCE_END.split(answer.strip())
     return all(sentence.endswith(("?", "？")) for sentence in sentences)
+
+
+def questions_in(text: str) -> tuple[str, ...]:
+    """The questions of a message, each once, in order; not those it quotes, nor a mere "Can you help me?"."""
+    return tuple(dict.fromkeys(piece.text for piece in _pieces(text) if piece.kind == "question"))
+
+
+def questions_apart(text: str) -> tuple[str, ...]:
+    """Two to four questions that can be answered each by itself; none when the message is better read as a whole.
+
+    A short question that refers back, as "And how long does it take?", stays with the one before it.
+    """
+    if len(text) > APART_LIMIT or any(piece.kind == "request" for piece in _pieces(text)):
+        return ()
+    apart: list[str] = []
+    for question in questions_in(text):
+        if apart and len(_WORD.findall(question)) <= REFERRING_WORDS and _REFERS_BACK_PATTERN.search(question):
+            apart[-1] += f" {question}"
+        else:
+            apart.append(question)
+    return tuple(apart) if 2 <= len(apart) <= APART_MOST else ()
+
+
+def is_compound(text: str) -> bool:
+    """True for more than four questions, and for three things or more of which some are asked for, not about."""
+    if len(text) > COMPOUND_LIMIT:
+        return False
+    questions, requests = len(questions_in(text)), sum(piece.kind == "request" for piece in _pieces(text))
+    return questions > APART_MOST or (requests > 0 and questions + requests >= COMPOUND_LEAST)
+
+
+class _Piece(NamedTuple):
+    """A sentence of a message."""
+
+    text: str
+    kind: str
+    """`question`, `request` or `statement`."""
+
+
+def _pieces(text: str) -> list[_Piece]:
+    said = _QUOTED_LINES.sub("\n", text)
+    masked = _QUOTED.sub(lambda quoted: "·" * len(quoted[0]), said)
+    ends = [*(end.end() for end in _PIECE_END.finditer(masked)), len(masked)]
+    pieces: list[_Piece] = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        if piece := " ".join(said[start:end].split()):
+            pieces.append(_Piece(piece, _kind(masked[start:end].strip())))
+    return pieces
+
+
+def _kind(piece: str) -> str:
+    if len(_WORD.findall(piece)) < QUESTION_WORDS or _PLEASANTRY_PATTERN.fullmatch(piece):
+        return "statement"
+    if _ASKS.search(piece):
+        return "question"
+    return "request" if _REQUEST_PATTERN.search(piece) else "statement"

@@ -1,5 +1,14 @@
-"""Who answers: the agents, their instructions and their tools."""
+"""Who answers: the agents, their instructions and their tools.
 
+build_team     those who answer: triage and three specialists, or one alone when there is no shop
+build_lead     who answers a message that asks for many things, by asking the specialists
+build_checker  who reads an answer before it is sent
+
+Instructions are Markdown files. A name in braces stands for the file of that name, `{shop}` for the shop's; `shared.md`
+is the frame of everybody who speaks with customers.
+"""
+
+import re
 from pathlib import Path
 
 from bot.agent.agent import Agent, Team
@@ -13,6 +22,12 @@ from bot.shops.port import OrderBackend, ShippingBackend
 from knowledge.knowledge_base import KnowledgeBase
 
 INSTRUCTIONS = Path(__file__).parent / "instructions"
+IN_DOUBT = "answers"
+"""Who answers when nobody else is plainly meant."""
+LEAD_ROUNDS = 3
+"""The lead asks, may ask once more, and answers."""
+
+_INCLUDED = re.compile(r"\{(?!shop\})([a-z-]+)\}")
 
 
 def build_team(
@@ -23,16 +38,71 @@ def build_team(
     orders: OrderBackend | None,
     shipping: ShippingBackend | None,
 ) -> Team:
-    """The default team: one agent that answers, looks up and calls a person. Without a shop it has no order tools."""
-    tools: tuple[Tool, ...] = (*answer_tools(knowledge), *escalate_tools(cases))
-    if orders is not None:
-        tools += order_tools(orders)
-    if shipping is not None:
-        tools += shipping_tools(shipping)
-    looks_up = orders is not None or shipping is not None
-    instructions = _read("frontdesk.md").replace("{orders}", f"{_read('orders.md')}\n" if looks_up else "")
-    return Team((Agent("frontdesk", instructions.replace("{shop}", shop_name), tools),), entry="frontdesk")
+    """Triage, orders, shipping and answers; without a shop one agent that answers from the help pages."""
+    common = (*answer_tools(knowledge), *escalate_tools(cases))
+    if orders is None or shipping is None:
+        return Team((Agent(IN_DOUBT, read_prompt("alone", shop_name), common),), entry=IN_DOUBT)
+    look_up = order_tools(orders)
+    return Team(
+        (
+            _triage(shop_name, cases),
+            Agent(
+                "orders",
+                read_prompt("orders", shop_name),
+                (*look_up, *common),
+                hands_over_to=("shipping", "answers"),
+                purpose="What is in an order, what it cost, whether it is paid, which orders the customer has.",
+            ),
+            Agent(
+                "shipping",
+                read_prompt("shipping", shop_name),
+                (*shipping_tools(shipping), *look_up, *common),
+                hands_over_to=("orders", "answers"),
+                purpose="Where an order or a parcel is, how far it is, when it comes.",
+            ),
+            Agent(
+                IN_DOUBT,
+                read_prompt("answers", shop_name),
+                common,
+                hands_over_to=("orders", "shipping"),
+                purpose="Everything that the help pages tell: returns, payment, delivery in general, accounts.",
+            ),
+        ),
+        entry="triage",
+    )
+
+
+def _triage(shop_name: str, cases: Cases) -> Agent:
+    return Agent(
+        "triage",
+        read_prompt("triage", shop_name),
+        escalate_tools(cases),
+        hands_over_to=("orders", "shipping", "answers"),
+        tier="cheap",
+        temperature=0.0,
+        sees_passages=False,
+    )
+
+
+def build_lead(*, shop_name: str, cases: Cases) -> Agent:
+    """The agent that leads the others; the tools to ask them are made for each message."""
+    tools: tuple[Tool, ...] = escalate_tools(cases)
+    return Agent("lead", read_prompt("lead", shop_name), tools, rounds=LEAD_ROUNDS)
+
+
+def build_checker(*, shop_name: str) -> Agent:
+    """The agent that reads drafts; it has no tools."""
+    instructions = _read("check").replace("{shop}", shop_name)
+    return Agent("check", instructions, tier="cheap", temperature=0.0)
+
+
+def read_prompt(name: str, shop_name: str) -> str:
+    """The instructions of an agent that speaks with customers."""
+    text = _read("shared").replace("{role}", _read(name))
+    while _INCLUDED.search(text):
+        text = _INCLUDED.sub(lambda mark: _read(mark[1]), text)
+    return text.replace("{shop}", shop_name)
 
 
 def _read(name: str) -> str:
-    return (INSTRUCTIONS / name).read_text("utf-8")
+    return (INSTRUCTIONS / f"{name}.md").read_text("utf-8").strip()

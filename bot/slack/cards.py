@@ -5,11 +5,11 @@ What people wrote arrives here as it is; it is escaped and capped here. Customer
 or believed: whoever handles the press looks up how things stand.
 
 Customers   answer_footer no_answer escalated claimed taken_over handed_back resolved reopened
-Staff       case_card claimed_card closed_card thread_opener take_over_prompt lost_race moved_on
+Staff       case_card claimed_card closed_card thread_opener take_over_prompt lost_race moved_on drafts
 plainer     the same blocks with old kinds only
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -211,6 +211,7 @@ def claimed_card(
             *_summary(summary),
             _actions(
                 _button("case.resolve", "Resolve", case, style="primary"),
+                _button("case.draft", "Draft replies", case),
                 _button("case.handback", "Hand back to assistant", case),
                 block_id="case",
             ),
@@ -290,6 +291,60 @@ def moved_on(*, case: str, state: str) -> Card:
     """For somebody who pressed a button that no longer fits; `state` says how the case stands."""
     words = f"{escape(case)} has moved on: it is now {_one_line(state, 200)}."
     return Card(words, (_section(words),))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of several drafts was sent, by whom."""
+
+    number: int
+    staff: str
+    """A Slack user id."""
+    at: float
+    """Seconds since 1970."""
+    failed: bool = False
+    """True: Slack refused it, so the customer does not see it."""
+
+
+def drafts(
+    *,
+    case: str,
+    asked: int,
+    texts: Sequence[tuple[str, str]],
+    doubtful: Collection[int] = (),
+    choice: Choice | None = None,
+) -> Card:
+    """Replies to choose from, in the case's thread; once one is chosen it says so and has no buttons any more.
+
+    `texts` are pairs of what a draft is like ("Short") and its words as mrkdwn, of together no more than one message
+    takes; the words stand as quotations, and can therefore imitate no other part of the message. `asked` is the
+    number of the press that brought them, `doubtful` are the numbers of those that claim a deed nothing shows.
+    """
+    blocks = [
+        _section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
+        _context(
+            "Written by the language model and checked by nobody: read before you send. "
+            "To change one, copy it and write it in this thread yourself."
+        ),
+    ]
+    for number, (title, text) in enumerate(texts, start=1):
+        quoted = "\n".join(f">{line}" for line in text.splitlines())
+        blocks.append(_section(f"*{number} · {_one_line(title, 40)}*\n{quoted}"))
+        if number in doubtful:
+            blocks.append(
+                _context(":warning: Says that something was done or will be. Make sure of it before you send.")
+            )
+        if choice is None:
+            label = f"Send draft {number} to the customer"
+            blocks.append(_actions(_button("draft.send", "Send this", f"{case}/{asked}/{number}", label=label)))
+        elif choice.number == number:
+            blocks.append(_context(_chosen(choice)))
+    return Card(f"Draft replies for {escape(case)}, written by the language model: read before you send.", (*blocks,))
+
+
+def _chosen(choice: Choice) -> str:
+    who = f"<@{choice.staff}> {_moment(choice.at, '{time}')}"
+    return f":warning: *Not delivered*, chosen by {who}" if choice.failed else f":white_check_mark: *Sent* by {who}"
 
 
 def plainer(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:

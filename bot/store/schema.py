@@ -8,8 +8,10 @@ journal   the finished steps of a turn that is still running, so that a restart 
 kase      a case: a person takes over (the table is `case_`, since CASE is a word of SQL)
 outbox    every post that must not be lost, with a deterministic key
 spending  what each use of a model cost: a turn, a summary, drafts for staff
+pace      how far ahead of its allowed pace somebody is, for what may be done so often a minute
 summary   what an episode's older turns came to; made once for a turn and never again
 draft     answers proposed to staff for a case
+schedule  when something that is done now and then is due next
 feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
 audit     who did what; append-only
 
@@ -90,6 +92,8 @@ turn = Table(
     Column("ended", String(16), nullable=False),
     Column("reason", String(64), nullable=False, server_default=""),
     Column("messages", JSON, nullable=False),
+    # What the agents said and did, where `messages` holds something else in its place; for people only.
+    Column("trace", JSON(none_as_null=True)),
     Column("sources", JSON, nullable=False),
     Column("confidence", Float, nullable=False, server_default="0"),
     Column("input_tokens", Integer, nullable=False, server_default="0"),
@@ -187,6 +191,13 @@ spending = Table(
     Index("ix_spending_thread", "thread"),
 )
 
+pace = Table(
+    "pace",
+    metadata,
+    Column("key", String(128), primary_key=True),
+    Column("until", Float, nullable=False),
+)
+
 summary = Table(
     "summary",
     metadata,
@@ -205,6 +216,14 @@ draft = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("text", Text, nullable=False),
     Column("made_at", Float, nullable=False),
+)
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("rule", String(120), nullable=False),
+    Column("due", Float, nullable=False),
 )
 
 feedback = Table(

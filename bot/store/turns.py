@@ -33,6 +33,8 @@ class TurnRecord:
     confidence: float
     input_tokens: int
     output_tokens: int
+    trace: Sequence[Mapping[str, Any]] | None = None
+    """What really followed, where `messages` holds something else in its place; nobody but people reads it."""
 
 
 async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: bool = True) -> None:
@@ -50,6 +52,7 @@ async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: b
             "ended": record.ended,
             "reason": record.reason[:64],
             "messages": list(record.messages),
+            "trace": None if record.trace is None else list(record.trace),
             "sources": list(record.sources),
             "confidence": record.confidence,
             "input_tokens": record.input_tokens,
@@ -67,6 +70,7 @@ class PastTurn:
 
     ended: str
     messages: list[dict[str, Any]]
+    ts: str
 
 
 async def ended(tx: AsyncConnection, turn: int, thread: ThreadRef) -> str | None:
@@ -86,17 +90,17 @@ async def forget(tx: AsyncConnection, turn: int) -> None:
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))
 
 
-async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, latest: int = 30) -> list[PastTurn]:
+async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, latest: int) -> list[PastTurn]:
     """The episode's `latest` turns, oldest first."""
     table = schema.turn
     statement = (
-        select(table.c.ended, table.c.messages)
+        select(table.c.ended, table.c.messages, table.c.ts)
         .where(table.c.thread == thread.key, table.c.episode == episode)
         .order_by(table.c.ts.desc())
         .limit(latest)
     )
     rows = (await tx.execute(statement)).all()
-    return [PastTurn(row.ended, row.messages) for row in reversed(rows)]
+    return [PastTurn(row.ended, row.messages, row.ts) for row in reversed(rows)]
 
 
 async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:

@@ -1,13 +1,16 @@
-"""The answer to one question: search, run the agent, stream, and end as the outcome demands.
+"""The answer to one question: ask the agents, stream what they say, and end as the outcome demands.
 
-answer        wait for a place, then everything up to the agent's outcome
+answer        wait for a place, have the agents asked (asking.py), end
   _conclude   which of the endings it is
     _deliver  the answer, its sources, the buttons under it
     _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
     _say_not_found       nothing was found to rest an answer on: say so and offer a person
-    _say_shop_down       the shop did not answer: say so and call a person
+    _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person
+    _withdraw            it says that a deed was done which nothing did: take it back and call a person
+    _escalated           the agent called a person
     _failed              the agent gave no answer: say so and call a person
-  _keep       the transcript; the turn's journal is closed by it
+  _keep       the transcript and what it cost; the turn's journal is closed by it
+  _tell       the log and the metrics
 """
 
 import asyncio
@@ -16,31 +19,30 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from typing import Literal
 
-from bot.agent.agent import Team
 from bot.agent.guardrails import OutputGate
-from bot.agent.loop import Limits, Outcome, run
-from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
-from bot.agent.model import Model
+from bot.agent.limits import Limits
+from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
 from bot.cases.cases import Cases
 from bot.clock import Clock
-from bot.conversation import Customer, ThreadRef
+from bot.conversation import ThreadRef
 from bot.desk import policy
-from bot.desk.answers import Evidence, TurnContext, known_from, passages_text
-from bot.sentences import Language, Sentences
+from bot.sentences import Sentences
 from bot.slack import cards
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.slack.stream import StreamWriter, open_stream
-from bot.store import threads, turns
+from bot.store import spending, threads, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.turns import TurnRecord
+from bot.telemetry import Metrics
+from bot.turns.asking import Agents, Asked
+from bot.turns.costs import costs_of
 from bot.turns.journal import TurnJournal, open_journal
-from bot.turns.reply import Reply
-from knowledge.knowledge_base import Findings, KnowledgeBase
+from bot.turns.question import Question
 from knowledge.passages import Hit
 
 logger = logging.getLogger(__name__)
@@ -56,41 +58,6 @@ WITHHELD = "[Not repeated here: it held one customer's order data.]"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A customer's message with what is known around it."""
-
-    item: InboxItem
-    customer: Customer
-    language: Language
-    text: str
-    agent: str
-    """Who answered last; empty for nobody."""
-    episode: int
-    history: Sequence[Message]
-    """The episode so far, without this message."""
-
-    @property
-    def message(self) -> CustomerMessage:
-        """The message as the agent reads it."""
-        return CustomerMessage(self.text, speaker=self.customer.user, ts=self.item.ts)
-
-
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """A question, what the agent made of it, and where it is being said."""
-
-    question: Question
-    outcome: Outcome
-    reply: Reply
-    confidence: float
-    journal: TurnJournal
-
-    @property
-    def evidence(self) -> Evidence:
-        return self.reply.evidence
-
-
-@dataclass(frozen=True, slots=True)
 class Answers:
     """Answers questions; the parts are put together in `bot.app`."""
 
@@ -100,15 +67,13 @@ class Answers:
     outbox: Outbox
     clock: Clock
     sentences: Sentences
-    knowledge: KnowledgeBase
-    team: Team
-    model: Model
-    model_name: str
+    agents: Agents
     limits: Limits
     link_hosts: frozenset[str]
     cases: Cases
     places: asyncio.Semaphore
     """Answers at the same time; others wait here."""
+    metrics: Metrics
 
     async def answer(self, question: Question) -> str:
         """Answer in the thread; how it ended, in one stable word. TimeoutError when there is no place or no time."""
@@ -133,30 +98,17 @@ class Answers:
             except (SlackRefused, SlackUnanswered) as error:
                 logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
         async with self.database.transaction() as tx:
+            for use in costs_of(item, journal.rounds):
+                await spending.add(tx, use, now=self.clock.now())
             await turns.forget(tx, item.id)
 
     async def _answer(self, question: Question) -> str:
         thread = question.item.thread
-        findings = await self._search(question)
-        evidence = Evidence(known=known_from(question.history))
-        evidence.add(findings)
         journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
         async with self._stream(question, thread, journal, "stream") as writer:
-            titles = self.sentences.task_titles(question.language)
-            reply = Reply(writer, evidence, is_direct=thread.is_direct, titles=titles)
-            outcome = await run(
-                self.team,
-                question.agent if question.agent in self.team else self.team.entry,
-                [*question.history, question.message],
-                model=self.model,
-                model_name=self.model_name,
-                context=TurnContext(question.customer, thread, str(question.item.id), evidence=evidence),
-                passages=passages_text(findings, today=datetime.fromtimestamp(self.clock.now(), UTC).date()),
-                emit=reply.emit,
-                limits=self.limits,
-                journal=journal,
-            )
-            ended = await self._conclude(_Answered(question, outcome, reply, findings.confidence, journal))
+            asked = await self.agents.ask(question, writer, journal, limits=self.limits)
+            ended = await self._conclude(asked)
+        self._tell(asked, ended)
         if journal.is_resumed:
             # A new message ends the status line by itself; an adopted one is only updated.
             await self._show_status(question, done=True)
@@ -170,101 +122,128 @@ class Answers:
             async with asyncio.timeout(STATUS_SECONDS):
                 await self.slack.status(thread.channel, thread.ts, words)
 
-    async def _search(self, question: Question) -> Findings:
-        """What the pages say to the message; when nothing, to it and the one before, as "And how long?" needs."""
-        findings = await self.knowledge.search(question.text)
-        before = [message.text for message in question.history if isinstance(message, CustomerMessage)]
-        if findings.answerable or not before or policy.is_small_talk(question.text):
-            return findings
-        return await self.knowledge.search(f"{before[-1]}\n{question.text}")
+    async def _conclude(self, asked: Asked) -> str:
+        match asked.verdict:
+            case "stopped":
+                return await self._keep(asked, "stopped")
+            case "failed":
+                return await self._failed(asked)
+            case "escalated":
+                return await self._escalated(asked)
+            case "shop_down" | "pages_down" as what:
+                return await self._say_out_of_reach(asked, what)
+            case "claimed":
+                return await self._withdraw(asked)
+            case "not_found":
+                return await self._say_not_found(asked)
+            case "stands":
+                return await (self._deliver_privately(asked) if asked.reply.withheld else self._deliver(asked))
 
-    async def _conclude(self, answered: _Answered) -> str:
-        outcome, reply = answered.outcome, answered.reply
-        if reply.writer.stopped:
-            return await self._keep(answered, "stopped")
-        if reply.wants_person:
-            return await self._failed(answered)
-        if outcome.ended == "escalated":
-            await reply.writer.finish()
-            return await self._keep(answered, "escalated")
-        if outcome.ended == "failed":
-            return await self._failed(answered)
-        found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
-        if reply.is_dead_end:
-            return await self._say_shop_down(answered)
-        if not policy.may_stand(outcome.text, answered.question.text, evidence=found, searched_in_vain=in_vain):
-            return await self._say_not_found(answered)
-        if reply.withheld:
-            return await self._deliver_privately(answered)
-        return await self._deliver(answered)
+    async def _deliver(self, asked: Asked) -> str:
+        asked.reply.release()
+        await asked.writer.finish(blocks=self._footer(asked), text_if_empty=asked.outcome.text)
+        return await self._keep(asked, "answered", sources=asked.sources)
 
-    async def _deliver(self, answered: _Answered) -> str:
-        answered.reply.release()
-        sources = answered.evidence.sources(answered.outcome.text)
-        await answered.reply.writer.finish(blocks=self._footer(answered, sources), text_if_empty=answered.outcome.text)
-        return await self._keep(answered, "answered", sources=sources)
+    async def _deliver_privately(self, asked: Asked) -> str:
+        sentence = await self._post_privately(asked)
+        await asked.writer.finish()
+        return await self._keep(asked, "answered", instead=sentence)
 
-    async def _deliver_privately(self, answered: _Answered) -> str:
-        question = answered.question
+    async def _post_privately(self, asked: Asked) -> str:
+        """Post the answer in the direct messages and say so where it was asked for; that sentence."""
+        question = asked.question
         channel = await self.slack.open_dm(question.customer.user)
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
         root = await self.outbox.deliver(
             Outgoing(f"turn/{question.item.id}/private", "post", channel, {"text": opening})
         )
         private = ThreadRef(self.me.team, channel, root)
-        sources = answered.evidence.sources(answered.outcome.text)
-        async with self._stream(question, private, answered.journal, "private-stream") as writer:
-            writer.text(answered.outcome.text)
-            await writer.finish(blocks=self._footer(answered, sources))
+        async with self._stream(question, private, asked.journal, "private-stream") as writer:
+            writer.text(asked.outcome.text)
+            await writer.finish(blocks=self._footer(asked))
         sentence = self.sentences.say(question.language, "sent_privately")
-        answered.reply.writer.text(f"\n\n{sentence}" if answered.reply.shown else sentence)
-        await answered.reply.writer.finish()
-        await self._keep(answered, "answered", sources=sources, thread=private)
-        return await self._keep(answered, "answered", instead=sentence)
+        asked.writer.text(f"\n\n{sentence}" if asked.reply.shown else sentence)
+        await self._keep(asked, "answered", sources=asked.sources, thread=private)
+        return sentence
 
-    async def _say_not_found(self, answered: _Answered) -> str:
-        card = cards.no_answer(self.sentences, answered.question.language, ref=str(answered.question.item.id))
-        answered.reply.writer.text(card.text)
-        await answered.reply.writer.finish(blocks=card.blocks)
-        return await self._keep(answered, "no_answer", instead=card.text)
+    async def _say_not_found(self, asked: Asked) -> str:
+        card = cards.no_answer(self.sentences, asked.question.language, ref=str(asked.question.item.id))
+        asked.writer.text(card.text)
+        await asked.writer.finish(blocks=card.blocks)
+        return await self._keep(asked, "no_answer", instead=card.text)
 
-    async def _say_shop_down(self, answered: _Answered) -> str:
+    async def _escalated(self, asked: Asked) -> str:
+        sentence = await self._give_what_stands(asked)
+        await asked.writer.finish(blocks=self._footer_in_part(asked))
+        return await self._keep(asked, "escalated", instead=sentence)
+
+    async def _say_out_of_reach(self, asked: Asked, what: Literal["shop_down", "pages_down"]) -> str:
         """A look-up could not be made and no other found anything: no answer of the agent's can be right."""
-        question = answered.question
-        sentence = self.sentences.say(question.language, "shop_down")
-        answered.reply.writer.text(f"\n\n{sentence}" if answered.reply.shown else sentence)
-        await answered.reply.writer.finish()
-        await self.cases.open(question.item.thread, question.customer, reason="shop_down", priority="medium")
-        return await self._keep(answered, "failed", instead=sentence)
+        question = asked.question
+        said = await self._give_what_stands(asked)
+        if not asked.partly:
+            said = self.sentences.say(question.language, what)
+            asked.writer.text(f"\n\n{said}" if asked.reply.shown else said)
+        await asked.writer.finish(blocks=self._footer_in_part(asked))
+        await self.cases.open(question.item.thread, question.customer, reason=what, priority="medium")
+        return await self._keep(asked, "failed", instead=said)
 
-    async def _failed(self, answered: _Answered) -> str:
-        question, outcome = answered.question, answered.outcome
+    async def _withdraw(self, asked: Asked) -> str:
+        """What was claimed has not been shown; say that nothing was done, behind what has."""
+        question, reply = asked.question, asked.reply
+        claim = reply.claim
+        logger.warning(
+            "an answer claimed what no tool had done",
+            extra={"turn": question.item.id, "kind": claim and claim.kind, "form": claim and claim.form},
+        )
+        said = await self._give_what_stands(asked)
+        if not asked.partly:
+            sentence = self.sentences.say(question.language, "claim_withdrawn")
+            said = f"{reply.said}\n\n{sentence}" if reply.said else sentence
+            asked.writer.text(said.removeprefix(reply.said))
+        await asked.writer.finish(blocks=self._footer_in_part(asked))
+        await self.cases.open(question.item.thread, question.customer, reason="change", priority="medium")
+        return await self._keep(asked, "failed", instead=said)
+
+    async def _failed(self, asked: Asked) -> str:
+        question, outcome = asked.question, asked.outcome
         logger.error(
             "the agent gave no answer",
             extra={"turn": question.item.id, "reason": outcome.reason},
         )
-        if answered.reply.shown:
-            await answered.reply.writer.abandon(self.sentences.say(question.language, "cut_short"))
+        sentence = await self._give_what_stands(asked)
+        if asked.reply.shown and not asked.partly:
+            await asked.writer.abandon(self.sentences.say(question.language, "cut_short"))
         else:
-            await answered.reply.writer.finish()
+            await asked.writer.finish(blocks=self._footer_in_part(asked))
         await self.cases.open(question.item.thread, question.customer, reason="technical", priority="medium")
-        return await self._keep(answered, "failed")
+        return await self._keep(asked, "failed", instead=sentence)
+
+    async def _give_what_stands(self, asked: Asked) -> str | None:
+        """Of several answers those that stand: they have been written, or go to the direct messages."""
+        return await self._post_privately(asked) if asked.partly and asked.reply.withheld else None
 
     async def _keep(
         self,
-        answered: _Answered,
+        asked: Asked,
         ended: str,
         *,
         sources: Sequence[Hit] = (),
         thread: ThreadRef | None = None,
         instead: str | None = None,
     ) -> str:
-        """Store the turn; in `thread` when it is not the question's, `instead` in place of what the agent wrote."""
-        question, outcome = answered.question, answered.outcome
+        """Store the turn; in `thread` when it is not the question's, `instead` in place of what the agent wrote.
+
+        What the agent did is kept for people all the same, once: here, or with the answer in the direct messages.
+        """
+        question, outcome = asked.question, asked.outcome
         place = thread or question.item.thread
+        if instead is None and asked.reply.claim is not None and not asked.partly:
+            instead = asked.reply.said
         if instead is None and not place.is_direct and _holds_private(outcome.messages):
             instead = WITHHELD
         said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
+        is_replaced = instead is not None and await asked.journal.recall("private-stream") is None
         record = TurnRecord(
             id=question.item.id,
             thread=place,
@@ -276,24 +255,60 @@ class Answers:
             reason=outcome.reason,
             messages=[to_json(message) for message in (question.message, *said)],
             sources=[{"title": hit.title, "url": hit.url or ""} for hit in sources],
-            confidence=answered.confidence,
+            confidence=asked.confidence,
             input_tokens=outcome.usage.input_tokens,
             output_tokens=outcome.usage.output_tokens,
+            trace=[to_json(message) for message in (question.message, *outcome.messages)] if is_replaced else None,
         )
         async with self.database.transaction() as tx:
             if thread is not None:
                 await threads.add_thread(tx, thread, now=self.clock.now())
+            for use in costs_of(question.item, asked.journal.rounds, outcome):
+                await spending.add(tx, use, now=self.clock.now())
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
         return ended
 
-    def _footer(self, answered: _Answered, sources: Sequence[Hit]) -> Sequence[Block]:
+    def _tell(self, asked: Asked, ended: str) -> None:
+        """One line in the log, and the counters."""
+        item, outcome = asked.question.item, asked.outcome
+        for use in costs_of(item, asked.journal.rounds, outcome):
+            spending.count(self.metrics, use)
+        for reason, times in asked.reply.retries.items():
+            self.metrics.model_retried(reason, times)
+        if outcome.forced:
+            self.metrics.answer_forced(outcome.reason)
+        usage = outcome.usage
+        logger.info(
+            "the turn has ended",
+            extra={
+                "turn": item.id,
+                "ended": ended,
+                "reason": outcome.reason,
+                "forced": outcome.forced,
+                "rounds": sum(isinstance(message, AgentMessage) for message in outcome.messages),
+                "models": outcome.models,
+                "input_tokens": usage.input_tokens,
+                "cached_tokens": usage.cached_tokens,
+                "output_tokens": usage.output_tokens,
+                "cost": round(usage.cost, 6),
+                "seconds": round(self.clock.now() - item.received_at, 3),
+            },
+        )
+
+    def _footer(self, asked: Asked) -> Sequence[Block]:
         """Sources, feedback, and the way to a person; small talk gets none."""
-        if policy.is_small_talk(answered.question.text) and not sources:
+        if policy.is_small_talk(asked.question.text) and not asked.sources:
             return ()
-        shown = [cards.Source(hit.title, hit.url or "", hit.last_updated or "") for hit in sources]
-        ref = str(answered.question.item.id)
-        return cards.answer_footer(self.sentences, answered.question.language, ref=ref, sources=shown).blocks
+        shown = [cards.Source(hit.title, hit.url or "", hit.last_updated or "") for hit in asked.sources]
+        ref = str(asked.question.item.id)
+        return cards.answer_footer(
+            self.sentences, asked.question.language, ref=ref, sources=shown, offer_person=asked.verdict == "stands"
+        ).blocks
+
+    def _footer_in_part(self, asked: Asked) -> Sequence[Block] | None:
+        """What stands under several answers of which not all stand; None when they went to the direct messages."""
+        return self._footer(asked) if asked.partly and not asked.reply.withheld else None
 
     @asynccontextmanager
     async def _stream(

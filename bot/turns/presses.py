@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, UnknownCase
+from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
+from bot.clock import Clock
+from bot.desk.drafts import Drafting
 from bot.desk.identity import Identities
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient
@@ -13,10 +16,23 @@ from bot.store import turns
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.turns.journal import open_journal
 
 logger = logging.getLogger(__name__)
 
-STAFF_PRESSES = frozenset({"case.claim", "case.takeover", "case.resolve", "case.handback", "relay.claim_send"})
+STAFF_PRESSES = frozenset(
+    {
+        "case.claim",
+        "case.takeover",
+        "case.resolve",
+        "case.handback",
+        "case.draft",
+        "draft.send",
+        "relay.claim_send",
+    }
+)
+SLOW_PRESSES = frozenset({"case.draft"})
+"""Staff presses with a lane of their own: what is written under the card must not wait for a model."""
 CUSTOMER_PRESSES = frozenset({"esc.customer", "esc.accept", "esc.cancel", "case.reopen"})
 
 
@@ -26,10 +42,13 @@ class Presses:
 
     database: Database
     slack: SlackClient
+    clock: Clock
     sentences: Sentences
     identities: Identities
     cases: Cases
     relay: Relay
+    drafts: CaseDrafts
+    drafting: Drafting
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
@@ -53,6 +72,11 @@ class Presses:
                     await self.cases.resolve(value, user)
                 case "case.handback":
                     await self.cases.hand_back(value, user)
+                case "case.draft":
+                    journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+                    return await self.drafting.draft(value, user, asked=item.id, journal=journal)
+                case "draft.send":
+                    await self._send_draft(item, value)
                 case _:
                     await self._claim_and_send(item, value)
         except MovedOn as error:
@@ -75,6 +99,15 @@ class Presses:
         sent = await self.relay.send(ref, item.author, ts)
         words = "Claimed, and on its way." if sent else "Claimed. Your message was not found any more: write it again."
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
+
+    async def _send_draft(self, item: InboxItem, value: str) -> None:
+        ref, _, draft = value.partition("/")
+        asked, _, number = draft.partition("/")
+        if not (_is_number(asked) and _is_number(number)):
+            raise UnknownCase(ref)
+        ts = item.body["message_ts"]
+        if not await self.drafts.send(ref, item.author, asked=int(asked), number=int(number), ts=ts):
+            await self._tell_one(item, "One of these drafts was sent already. To say more, write it in this thread.")
 
     async def _customer(self, item: InboxItem, action: str, value: str) -> str:
         customer = await self.identities.identify(item.author, with_shop=False)
@@ -100,13 +133,20 @@ class Presses:
 
     async def _is_theirs(self, turn: str, user: str) -> bool:
         """Whether the answer under which the button stands was given to this person."""
-        if not (turn.isascii() and turn.isdigit()):
+        if not _is_number(turn):
             return False
         async with self.database.transaction() as tx:
             return await turns.customer_of(tx, int(turn)) in (user, None)
 
     async def _tell_one(self, item: InboxItem, words: str) -> None:
-        await self.slack.whisper(item.thread.channel, item.author, text=words, thread_ts=item.thread.ts)
+        # The thread of a slow press is only its lane, and no place in the channel.
+        thread_ts = None if item.body["action"] in SLOW_PRESSES else item.thread.ts
+        await self.slack.whisper(item.thread.channel, item.author, text=words, thread_ts=thread_ts)
+
+
+def _is_number(text: str) -> bool:
+    """Whether a button's value holds a row's number there."""
+    return text.isascii() and text.isdigit() and len(text) <= 12
 
 
 def _was_done(action: str, case: Case, user: str) -> bool:
@@ -118,5 +158,7 @@ def _was_done(action: str, case: Case, user: str) -> bool:
             return case.state == "resolved"
         case "case.reopen":
             return case.state == "waiting"
+        case "case.draft" | "draft.send":
+            return False
         case _:
             return case.state == "bot"

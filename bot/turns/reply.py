@@ -1,26 +1,48 @@
 """What the customer sees of a running turn: the loop's events become a stream in the thread.
 
-Three things keep text back. Without evidence nothing is shown, since it may not stand at the end. After a
-look-up that could not be made nothing is shown until another succeeds. In a channel, everything after a private
-tool result is kept for a direct message, since others read the thread.
+Four things keep text back. Every sentence waits until it is whole and claims no deed that nothing did; the first that
+does ends the text. Without evidence nothing is shown, since it may not stand at the end. After a look-up that could not
+be made nothing is shown until another succeeds. In a channel, everything after a private tool result is kept for a
+direct message, since others read the thread.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bot.agent.agent import HANDOVER
 from bot.agent.events import Event, HandedOver, ModelRetried, TextDelta, ToolFinished, ToolStarted
 from bot.desk.answers import SEARCH, Evidence
+from bot.desk.claims import Claim, ClaimGate
 from bot.desk.escalate import ESCALATE
-from bot.slack.stream import StreamWriter, TaskStatus
+from bot.slack.stream import TaskStatus
+
+
+class Page(Protocol):
+    """Where a reply is written: a `StreamWriter`, or one of several sections of it."""
+
+    @property
+    def stopped(self) -> bool:
+        """True once the customer pressed Stop."""
+        ...
+
+    def text(self, delta: str) -> None:
+        """Add words."""
+        ...
+
+    def task(self, task_id: str, *, title: str, status: TaskStatus) -> None:
+        """Show or change a progress card."""
+        ...
 
 
 @dataclass(slots=True)
 class Reply:
-    """Feeds one `StreamWriter`; `emit` is what the loop calls."""
+    """Feeds one `Page`; `emit` is what the loop calls."""
 
-    writer: StreamWriter
+    writer: Page
     evidence: Evidence
+    gate: ClaimGate
     is_direct: bool
     """True: only the customer reads the thread."""
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -31,6 +53,12 @@ class Reply:
     """True when the agent called a person and the call itself failed."""
     shown: bool = False
     """True when some text of the answer has been written to the stream."""
+    said: str = ""
+    """That text."""
+    claim: Claim | None = None
+    """What the agent says was done though nothing did it. The text was cut off before."""
+    retries: Counter[str] = field(default_factory=Counter)
+    """Requests to a model that were made again, by the reason."""
     _held: list[str] = field(default_factory=list)
     _broke: bool = False
 
@@ -38,21 +66,30 @@ class Reply:
         """Show an event, or keep it back."""
         match event:
             case TextDelta(text):
-                self._say(text)
+                self._say(self.gate.feed(text))
             case ToolStarted(call_id, name, title):
+                self._say(self.gate.settle())
                 self._show(call_id, name, title, status="in_progress")
             case ToolFinished(call_id, name, title):
                 self._finished(event)
                 # "Not found" is an outcome like any other; an error is a look-up that could not be made.
                 self._show(call_id, name, title, status="error" if event.broke else "complete")
-            case HandedOver() | ModelRetried():
-                pass
+            case ModelRetried(reason):
+                self.retries[reason] += 1
+            case HandedOver():
+                self._say(self.gate.settle())
+
+    def end(self, text: str) -> None:
+        """Decide on what is left, since the agents are done; `text` is what they came to, shown or not."""
+        self._say(self.gate.settle())
+        self.claim = self.gate.stopped or self.gate.find(text)
 
     def release(self) -> None:
         """Show what was kept back for want of evidence."""
         if self._held and not self.withheld:
             held, self._held = "".join(self._held), []
             self.writer.text(held)
+            self.said += held
             self.shown = True
 
     @property
@@ -71,7 +108,8 @@ class Reply:
             self.writer.task(call_id, title=self.titles.get(name, title), status=status)
 
     def _say(self, text: str) -> None:
-        self._held.append(text)
+        if text:
+            self._held.append(text)
         if self.evidence.found and not self.is_dead_end:
             self.release()
 

@@ -1,21 +1,25 @@
 """One turn: from a stored message to something the customer reads, and then the row is closed.
 
-take               count the attempt, do the work, close the row
+take               count the attempt, do the work, close the row; then sum up what grew long
   _customer_wrote  a person is on it: relay · the words ask for a person: a case · else an answer
+  _begin_anew      the conversation is long: say so, and go on with a summary
+  _over_budget     no money is left for answers today: a case
   _give_up         the row failed three times: a case, so that nobody waits for an answer that never comes
 """
 
 import asyncio
+import contextlib
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.agent.messages import Message, SystemNote, from_json
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
+from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
 from bot.sentences import Language, Sentences
 from bot.slack.client import SlackRefused, SlackUnanswered
@@ -28,8 +32,10 @@ from bot.store.outbox import Outgoing
 from bot.store.threads import ThreadState
 from bot.store.turns import PastTurn
 from bot.telemetry import Metrics
-from bot.turns.answer import Answers, Question
+from bot.turns.answer import Answers
 from bot.turns.presses import STAFF_PRESSES, Presses
+from bot.turns.question import Question
+from bot.turns.summaries import Episode, Summaries
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +45,8 @@ PATIENCE_SECONDS = 900.0
 """For so long a Slack that does not answer costs a row no attempt."""
 SETTLE_SECONDS = 60.0
 """What a turn may take beside the answer itself."""
+SAY_SECONDS = 10.0
+"""How long an answer waits for a sentence that shall stand before it."""
 
 Ending = tuple[FinishedState, str]
 """How a row is closed, and why in one stable word."""
@@ -54,9 +62,11 @@ class Turns:
     sentences: Sentences
     identities: Identities
     answers: Answers
+    budgets: Budgets
     cases: Cases
     relay: Relay
     presses: Presses
+    summaries: Summaries
     metrics: Metrics
 
     async def take(self, item_id: int) -> None:
@@ -76,6 +86,8 @@ class Turns:
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
+        if item.kind == "message" and reason in ("answered", "no_answer"):
+            await self.summaries.catch_up(item)
 
     async def _attempt(self, item: InboxItem) -> Ending:
         try:
@@ -107,7 +119,7 @@ class Turns:
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
-            past = await turns.of_episode(tx, item.thread, state.episode)
+        episode = await self.summaries.read(item.thread, state)
         if item.body.get("masked"):
             await self._say(item, "masked", language)
         if case is not None:
@@ -117,11 +129,38 @@ class Turns:
         if not item.body["text"]:
             await self._say(item, "file_unread" if item.body.get("files") else "greeting", language)
             return "done", "no_words"
-        if reason := _reason_for_person(text, past):
+        if reason := _reason_for_person(text, episode.turns):
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
-        question = Question(item, customer, language, text, state.agent, state.episode, _history(state, past))
+        if await self.budgets.used_up(item.thread.team, customer.user):
+            return await self._over_budget(item, customer, language)
+        agent = state.agent
+        if len(episode.turns) >= self.summaries.turns:
+            agent, episode = "", await self._begin_anew(item, episode, language)
+        history, looked_up = episode.history, episode.looked_up
+        question = Question(item, customer, language, text, agent, episode.number, history, looked_up)
         return "done", await self.answers.answer(question)
+
+    async def _begin_anew(self, item: InboxItem, episode: Episode, language: Language) -> Episode:
+        """Tell the customer, and begin an episode that knows the summary of the one before."""
+        key = f"{item.thread.key}/{episode.number}/long_conversation"
+        words = {"text": self.sentences.say(language, "long_conversation")}
+        with contextlib.suppress(TimeoutError, SlackRefused):
+            async with asyncio.timeout(SAY_SECONDS):
+                await self.outbox.deliver(Outgoing(key, "post", item.thread.channel, words, thread_ts=item.thread.ts))
+        note = await self.summaries.closing(item, episode)
+        async with self.database.transaction() as tx:
+            await threads.begin_episode(tx, item.thread, note=note)
+        return Episode(episode.number + 1, note, turns=(), summary=None)
+
+    async def _over_budget(self, item: InboxItem, customer: Customer, language: Language) -> Ending:
+        """The day's money is spent: a person instead of a model, but nobody is called for a thank-you."""
+        await self.answers.close_leftover(item)
+        if policy.is_small_talk(item.words):
+            await self._say(item, "standing_by", language)
+        else:
+            await self.cases.open(item.thread, customer, reason="budget", priority="medium")
+        return "done", "over_budget"
 
     async def _say(self, item: InboxItem, key: str, language: Language) -> None:
         """Say one of our own sentences in the thread, once."""
@@ -162,7 +201,7 @@ class Turns:
 Reason = Literal["asked_for_person", "sensitive", "no_answer"]
 
 
-def _reason_for_person(text: str, past: list[PastTurn]) -> Reason | None:
+def _reason_for_person(text: str, past: Sequence[PastTurn]) -> Reason | None:
     """Why a person is called without asking the model; None when the agent may try."""
     if policy.asks_for_person(text):
         return "asked_for_person"
@@ -175,8 +214,3 @@ def _reason_for_person(text: str, past: list[PastTurn]) -> Reason | None:
 
 def _priority(reason: Reason) -> Literal["medium", "high"]:
     return "high" if reason == "sensitive" else "medium"
-
-
-def _history(state: ThreadState, past: list[PastTurn]) -> list[Message]:
-    note: list[Message] = [SystemNote(state.note)] if state.note else []
-    return note + [from_json(message) for turn in past for message in turn.messages]

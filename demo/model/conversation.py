@@ -1,18 +1,28 @@
-"""A chat request as the stand-in reads it: what was asked, what the tools have found, what it may call.
+"""A chat request as the stand-in reads it: what was asked, what was said and found before, what it may call.
 
 Anything may be missing or of another type than expected: what cannot be read counts as not there.
 """
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 Json = dict[str, Any]
 
+PARCEL_HINTS = ("tracking", "parcel", "shipment")
+"""Parts of an argument's name that make a tool one for parcels."""
+SEARCH_HINTS = ("query", "question", "search")
+
 _SPEAKER = re.compile(r"^\[(customer|staff)[^\]\n]*\]\n?")
 _HANDOVER = re.compile(r"(?:hand_?over|hand_?off|transfer)_to_", re.IGNORECASE)
+_ASK = re.compile(r"ask_", re.IGNORECASE)
+_ONLY_THIS = re.compile(
+    r"\bonly (?:this|the following|one) (?:question|part|request)\b[^:\n“\"]*:?\s*(?:[“\"](.+)[”\"]|([^“\"]+))",
+    re.DOTALL | re.IGNORECASE,
+)
+_GO_ON = re.compile(r"\b(?:go on|continue|carry on)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,15 +32,51 @@ class Call:
     name: str
     arguments: Json
 
+    @property
+    def colleague(self) -> str:
+        """Whom it hands over to; empty for any other call."""
+        match = _HANDOVER.match(self.name)
+        return self.name[match.end() :] if match else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Words, calls, or both."""
+
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A call of this turn with what came back."""
+    """A call with what came back."""
 
     call: Call
     content: str
     value: Json | None
     """The content as a JSON object, if it is one."""
+
+    @property
+    def about(self) -> Literal["colleague", "parcel", "order", "pages", "orders", "else"]:
+        """What was looked up, told by the call alone: the tool may have been another agent's."""
+        names = " ".join(self.call.arguments).lower()
+        if _ASK.match(self.call.name):
+            return "colleague"
+        if any(hint in names for hint in PARCEL_HINTS):
+            return "parcel"
+        if "order" in names:
+            return "order"
+        if any(hint in names for hint in SEARCH_HINTS):
+            return "pages"
+        return "orders" if "order" in self.call.name.lower() else "else"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Something that was said in the conversation."""
+
+    speaker: Literal["customer", "staff", "assistant"]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +91,12 @@ class Offer:
     @property
     def hands_over(self) -> bool:
         return bool(_HANDOVER.match(self.name))
+
+    @property
+    def colleague(self) -> str:
+        """The agent behind a handover or a question; empty for a tool that does its work itself."""
+        match = _HANDOVER.match(self.name) or _ASK.match(self.name)
+        return self.name[match.end() :] if match else ""
 
     @property
     def wording(self) -> str:
@@ -75,16 +127,13 @@ class Toolbox:
     @property
     def parcel(self) -> Offer | None:
         """Says where a parcel is."""
-        return self._first(lambda offer: offer.argument("tracking", "parcel", "shipment"))
+        return self._first(lambda offer: offer.argument(*PARCEL_HINTS))
 
     @property
     def search(self) -> Offer | None:
         """Searches the help pages."""
         return self._first(
-            lambda offer: (
-                offer.argument("query", "question", "search")
-                and re.search(r"search|knowledge|help|faq|find", offer.wording)
-            )
+            lambda offer: offer.argument(*SEARCH_HINTS) and re.search(r"search|knowledge|help|faq|find", offer.wording)
         )
 
     @property
@@ -92,13 +141,18 @@ class Toolbox:
         """Calls a human being."""
         return self._first(lambda offer: re.search(r"escalat|human|person", offer.name.lower()))
 
-    def colleague(self, *topics: str) -> Offer | None:
-        """The handover whose agent is there for one of the topics."""
-        handovers = [offer for offer in self.offers if offer.hands_over]
-        return next((offer for offer in handovers if any(topic in offer.wording for topic in topics)), None)
+    @property
+    def handovers(self) -> tuple[Offer, ...]:
+        """Pass the conversation on to a colleague."""
+        return tuple(offer for offer in self.offers if offer.hands_over)
 
-    def _first(self, fits: Any) -> Offer | None:
-        return next((offer for offer in self.offers if not offer.hands_over and fits(offer)), None)
+    @property
+    def questions(self) -> tuple[Offer, ...]:
+        """Ask a colleague something and come back with the answer."""
+        return tuple(offer for offer in self.offers if offer.colleague and not offer.hands_over)
+
+    def _first(self, fits: Callable[[Offer], object]) -> Offer | None:
+        return next((offer for offer in self.offers if not offer.colleague and fits(offer)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +160,32 @@ class Talk:
     """One request."""
 
     said: str = ""
-    """The customer's last message."""
+    """What is to be answered: the customer's last message, or the one question of it that a note names."""
+    whole: str = ""
+    """The customer's last message as it stands."""
     earlier: tuple[str, ...] = ()
-    """The customer's messages before it, latest first."""
+    """The customer's messages before `said`, latest first."""
     answered: str = ""
     """The assistant's last words before `said`."""
+    begun: str = ""
+    """The beginning of this very answer: it was cut, and a note asks to go on."""
+    instructions: str = ""
+    """The first system message."""
     context: tuple[str, ...] = ()
-    """The system messages after the first: passages, notes."""
+    """The other system messages: passages, notes."""
+    lines: tuple[Line, ...] = ()
+    """Everything that was said, oldest first."""
     found: tuple[Found, ...] = ()
+    """The look-ups of this turn."""
+    known: tuple[Found, ...] = ()
+    """The look-ups of earlier turns."""
+    been: frozenset[str] = frozenset()
+    """Agents that were in charge in this turn or at its beginning, as far as handovers tell."""
     tools: Toolbox = field(default_factory=Toolbox)
     may_call: bool = True
     """False: the tools are listed, but this message must be words."""
+    passes_on: bool = False
+    """True: whoever sorts messages must not answer this one itself."""
 
     def made(self, call: Call) -> bool:
         """True when this very call was made in this turn."""
@@ -126,20 +195,34 @@ class Talk:
         """What this tool has found in this turn."""
         return [found for found in self.found if offer and found.call.name == offer.name]
 
+    def results_about(self, what: str) -> list[Found]:
+        """What was found about orders, parcels and so on in this turn, by whichever agent."""
+        return [found for found in self.found if found.about == what]
+
 
 def read_request(body: Mapping[str, Any]) -> Talk:
     """The request, as far as it can be read. Never raises."""
     messages = [message for message in _list(body.get("messages")) if isinstance(message, dict)]
     turn = max((n for n, message in enumerate(messages) if message.get("role") == "user"), default=len(messages))
+    instructions, context = _system(messages)
+    before, after = messages[:turn], messages[turn + 1 :]
     customer = [_said(message) for message in messages[: turn + 1] if message.get("role") == "user"]
-    assistant = [_text(message) for message in messages[:turn] if message.get("role") == "assistant"]
-    system = [_text(message) for message in messages if message.get("role") in ("system", "developer")]
+    whole = customer[-1] if customer else ""
+    question = _only_question(after)
+    earlier = customer if question else customer[:-1]
+    looked_up, known = _found(after), _found(before)
     return Talk(
-        said=customer[-1] if customer else "",
-        earlier=tuple(reversed(customer[:-1])),
-        answered=next((text for text in reversed(assistant) if text), ""),
-        context=tuple(system[1:]),
-        found=tuple(_found(messages[turn + 1 :])),
+        said=question or whole,
+        whole=whole,
+        earlier=tuple(reversed(earlier)),
+        answered=next((text for text in map(_assistant, reversed(before)) if text), ""),
+        begun=_begun(after),
+        instructions=instructions,
+        context=context,
+        lines=tuple(_lines(messages)),
+        found=tuple(found for found in looked_up if not found.call.colleague),
+        known=tuple(found for found in known if not found.call.colleague),
+        been=frozenset(_in_charge(known)[-1:] + _in_charge(looked_up)),
         tools=Toolbox(tuple(_offers(body.get("tools")))),
         may_call=body.get("tool_choice") != "none",
     )
@@ -148,6 +231,18 @@ def read_request(body: Mapping[str, Any]) -> Talk:
 def objects_in(value: Json | None, name: str) -> list[Json]:
     """The objects in the list of that name; none when there is no such list."""
     return [entry for entry in _list((value or {}).get(name)) if isinstance(entry, dict)]
+
+
+def object_in(text: str) -> Json | None:
+    """The object in the text; a line before it (a note about the result) is passed over."""
+    start = text.find("{")
+    if start < 0 or "\n{" not in f"\n{text}":
+        return None
+    try:
+        value = json.loads(text[start:])
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def text_in(value: Json, *hints: str) -> str:
@@ -193,18 +288,63 @@ def unpaired(body: Mapping[str, Any]) -> str:
     return ""
 
 
+def _system(messages: list[Json]) -> tuple[str, tuple[str, ...]]:
+    """The instructions, which stand first, and every other system message."""
+    texts = [_text(message) for message in messages if _is_system(message)]
+    has_instructions = bool(messages) and _is_system(messages[0])
+    return (texts[0], tuple(texts[1:])) if has_instructions else ("", tuple(texts))
+
+
+def _only_question(after: list[Json]) -> str:
+    """The one question that a note behind the customer's message asks to answer; empty for the whole message."""
+    notes = [_ONLY_THIS.search(_text(message)) for message in after if _is_system(message)]
+    return next(((match[1] or match[2]).strip() for match in reversed(notes) if match), "")
+
+
+def _begun(after: list[Json]) -> str:
+    """The words after the last look-up, when a note behind them asks to go on."""
+    words: list[str] = []
+    goes_on = False
+    for message in after:
+        if message.get("role") == "tool" or _list(message.get("tool_calls")):
+            words, goes_on = [], False
+        elif text := _assistant(message):
+            words.append(text)
+            goes_on = False
+        elif _is_system(message) and words:
+            goes_on = goes_on or bool(_GO_ON.search(_text(message)))
+    return "".join(words) if goes_on else ""
+
+
+def _lines(messages: list[Json]) -> Iterator[Line]:
+    for message in messages:
+        text = _said(message)
+        if not text.strip():
+            continue
+        if message.get("role") == "assistant":
+            yield Line("assistant", text)
+        elif message.get("role") == "user":
+            tag = _SPEAKER.match(_text(message))
+            yield Line("staff" if tag and tag[1] == "staff" else "customer", text)
+
+
+def _in_charge(found: list[Found]) -> list[str]:
+    """Who was put in charge, in order."""
+    return [each.call.colleague for each in found if each.call.colleague]
+
+
 def _found(messages: list[Json]) -> list[Found]:
     calls: dict[str, Call] = {}
     found: list[Found] = []
     for message in messages:
         for call in map(_dict, _list(message.get("tool_calls"))):
             function = _dict(call.get("function"))
-            arguments = _json_object(str(function.get("arguments", ""))) or {}
+            arguments = object_in(str(function.get("arguments", ""))) or {}
             calls[str(call.get("id"))] = Call(str(function.get("name", "")), arguments)
         if message.get("role") == "tool":
             text = _text(message)
             call_ = calls.get(str(message.get("tool_call_id")), Call("", {}))
-            found.append(Found(call_, text, _json_object(text)))
+            found.append(Found(call_, text, object_in(text)))
     return found
 
 
@@ -219,6 +359,14 @@ def _offers(tools: object) -> list[Offer]:
     return [offer for offer in offers if offer.name]
 
 
+def _is_system(message: Json) -> bool:
+    return message.get("role") in ("system", "developer")
+
+
+def _assistant(message: Json) -> str:
+    return _text(message) if message.get("role") == "assistant" else ""
+
+
 def _said(message: Json) -> str:
     return _SPEAKER.sub("", _text(message))
 
@@ -231,18 +379,6 @@ def _text(message: Json) -> str:
             return "\n".join(str(part["text"]) for part in parts if isinstance(part, dict) and "text" in part)
         case _:
             return ""
-
-
-def _json_object(text: str) -> Json | None:
-    """The object in the text; a line before it (a note about the result) is passed over."""
-    start = text.find("{")
-    if start < 0 or "\n{" not in f"\n{text}":
-        return None
-    try:
-        value = json.loads(text[start:])
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _list(value: object) -> list[Any]:

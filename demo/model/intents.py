@@ -29,8 +29,12 @@ class Wants:
 
     greets: bool
     """Says hello, and does not say thanks."""
+    leaves: bool
+    """Says goodbye."""
     only_talk: bool
-    """A greeting or thanks and nothing else."""
+    """A greeting, thanks or goodbye and nothing else."""
+    abilities: bool
+    """Asks what the assistant is or can do, and nothing else."""
     agrees: bool
     """A yes and nothing else."""
     person: Reason | None
@@ -43,17 +47,26 @@ class Wants:
     """Asks how far something is."""
     own_orders: bool
     """Speaks of the customer's own orders."""
+    how: bool
+    """Asks how something is done."""
     general: bool
-    """Asks how something is done or what holds for everybody."""
+    """The same, or asks what holds for everybody."""
     contents: bool
-    """Asks what is in an order."""
+    """Asks what is in an order, what it cost, or whether it is paid."""
     trouble: bool
     """Something is broken, wrong or missing."""
+    asks: bool
+    """Asks for something, by a question or a request."""
+    leans: bool
+    """Speaks of something as "it": a message before says what that is."""
+    goes_on: bool
+    """Begins with "and"."""
 
     @property
     def own_listed(self) -> bool:
         """Asks about all of their own orders; how things are done, and what to do in trouble, the pages tell."""
-        return self.own_orders and not self.general and not self.trouble
+        particular = not self.general or self.where or self.contents
+        return self.own_orders and particular and not self.how and not self.trouble
 
 
 def read_wants(text: str) -> Wants:
@@ -64,17 +77,29 @@ def read_wants(text: str) -> Wants:
     own, general, where = _says("own", text), _says("general", text), _says("where", text)
     return Wants(
         greets=_says("hello", text) and not _says("thanks", text),
-        only_talk=_is_only(("hello", "thanks", "filler"), text),
-        agrees=_is_only(("agreement", "thanks"), text),
+        leaves=_says("bye", text),
+        only_talk=_is_only(("hello", "thanks", "bye", "filler"), text),
+        abilities=_says("abilities", text) and _is_only(("hello", "abilities", "filler"), text),
+        agrees=_says("agreement", text) and _is_only(("agreement", "thanks"), text),
         person=_person(text, about_order=bool(orders) or own, asks=general or where),
         orders=orders,
         parcels=_tracking_numbers(_ORDER_NUMBER.sub(" ", text)),
         where=where,
         own_orders=own,
+        how=_says("how", text),
         general=general,
         contents=_says("contents", text),
         trouble=_says("trouble", text),
+        asks=text.endswith("?") or _says("requests", text),
+        leans=_says("leans", text),
+        goes_on=bool(_patterns()["goes_on"].match(text)),
     )
+
+
+def offers_person(answer: str) -> bool:
+    """Whether one of the last sentences asks if a person shall be called."""
+    last = re.split(r"(?<=[.!?])\s+", answer.strip())[-3:]
+    return any(sentence.endswith("?") and _says("offers_person", sentence) for sentence in last)
 
 
 def _person(text: str, *, about_order: bool, asks: bool) -> Reason | None:
@@ -116,7 +141,7 @@ def _is_only(intents: Iterable[str], text: str) -> bool:
         return False
     for intent in intents:
         rest = _patterns()[intent].sub(" ", rest)
-    return bool(text.strip()) and not re.search(r"\w", rest)
+    return bool(re.search(r"\w", text)) and not re.search(r"\w", rest)
 
 
 @cache

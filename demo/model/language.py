@@ -1,7 +1,6 @@
 """Which language a message is in, and what its words are in English, as far as a shop needs them."""
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -28,25 +27,27 @@ COMMON: Mapping[str, frozenset[str]] = {
         "ya apa siapa kapan mana dimana kenapa mengapa bagaimana gimana berapa bisa boleh mau ingin sudah udah belum "
         "sedang akan di ke dari dengan untuk pada dalam oleh kalau jika karena ada adalah saja aja sampai sampe tolong "
         "mohon halo hai selamat pagi siang sore malam terima kasih makasih dong sih nya lagi juga kok pesanan paket "
-        "nomor barang kirim bayar kembali uang cara lama hari punya harus"
+        "nomor barang kirim bayar kembali uang cara lama hari punya harus apakah kantor mendapat dapat"
     ),
     "de": _words(
         "der die das den dem des ein eine einen einem einer ist sind war bin habe hat haben ich du er sie es wir ihr "
         "mein meine meinen ihre unser und oder aber wenn nicht kein keine ja nein was welche wer wann wo warum wie "
         "kann können könnte wird werden soll muss möchte zu von in im an am auf für mit bei aus nach noch schon bitte "
-        "hallo guten tag danke etwas zurück mir mich sich dass bestellung paket gibt wurde geht dauert lange"
+        "hallo guten tag danke etwas zurück mir mich sich dass bestellung paket gibt wurde geht dauert lange finde "
+        "finden bekomme bekommen setze nehmen sind seid uns"
     ),
     "es": _words(
         "el la los las un una es son era soy ser está están estoy ha he hay yo tú usted él ella nosotros mi mis su sus "
         "y o pero si no sí qué cuál quién cuándo dónde donde por porque cómo como puedo puede pueden quiero quisiera "
         "de del en con para a al lo le me se que este esta ese esa hola buenos días gracias favor pedido paquete "
-        "cuánto cuanto tengo todavía aún ya muy más hacer"
+        "cuánto cuanto tengo todavía aún ya muy más hacer tienen tiene tenéis hago recibo encuentro tan"
     ),
     "fr": _words(
         "le la les un une des du de est sont était suis être ai as a avez ont je tu il elle nous vous ils mon ma mes "
         "votre vos notre et ou mais si ne pas non oui que quel quelle qui quand où pourquoi comment peux peut pouvez "
         "veux voudrais à au aux en dans sur pour par avec ce cette ces bonjour bonsoir salut merci plaît commande "
-        "colis combien encore déjà très plus faire quels quelles sont c'est j'ai n'est qu'est-ce est-ce"
+        "colis combien encore déjà très plus faire quels quelles sont c'est j'ai n'est qu'est-ce est-ce trouver "
+        "trouve serai seront mot avoir fait puis dois doit voulez veut savoir"
     ),
 }
 """Words that say nothing about the subject but much about the language."""
@@ -62,9 +63,14 @@ def language_of(text: str, earlier: Iterable[str] = ()) -> str:
     return "en"
 
 
-def in_english(words: Iterable[str]) -> list[str]:
-    """The English words, or synonyms, for those that the glossary holds."""
-    return [english for word in words for english in _glossary().get(word, ())]
+def in_english(word: str) -> list[str]:
+    """The English words for it, or its synonyms, the best first; one of them may be two words."""
+    return [english for english, others in _glossary().items() if word in others]
+
+
+def search_word(word: str) -> str:
+    """The one to search for; empty for a word that the glossary does not hold."""
+    return word if word in _glossary() else next(iter(in_english(word)), "")
 
 
 def _hits(text: str, words: frozenset[str]) -> int:
@@ -72,11 +78,7 @@ def _hits(text: str, words: frozenset[str]) -> int:
 
 
 @cache
-def _glossary() -> Mapping[str, list[str]]:
-    """Foreign word -> English words."""
-    by_foreign: dict[str, list[str]] = defaultdict(list)
+def _glossary() -> Mapping[str, frozenset[str]]:
+    """English words -> their synonyms and the foreign words for them, in the order of the file."""
     lines = yaml.safe_load((Path(__file__).parent / "glossary.yml").read_text(encoding="utf-8"))
-    for english, foreign in lines.items():
-        for word in foreign.split():
-            by_foreign[word].append(english)
-    return by_foreign
+    return {english: _words(others) for english, others in lines.items()}

@@ -11,11 +11,18 @@ class Phrases:
 
     greeting: str
     thanks: str
+    farewell: str
+    abilities: str
+    """What the assistant is and can do, in one question."""
+    ask_back: str
+    """When nothing in the message tells what it is about; a question and nothing else."""
     person_offer: str
     """Ends every answer that could not help; a yes to it calls a person."""
     person_missing: str
     """When a person is wanted and no tool for it is offered."""
     unknown: str
+    part_open: str
+    """{question}; one of several that could not be answered."""
     quote: str
     """{page}"""
     quote_foreign: str
@@ -25,6 +32,8 @@ class Phrases:
     unshipped: str
     placed: str
     """{placed} {total}"""
+    payment: str
+    """{status}"""
     articles: str
     """{articles}"""
     listed: str
@@ -47,6 +56,8 @@ class Phrases:
     which_order: str
     order_states: Mapping[str, str]
     parcel_states: Mapping[str, str]
+    payment_states: Mapping[str, str]
+    """Those of which something is known."""
     months: tuple[str, ...]
     """Twelve, as they stand between a day and a year."""
 
@@ -57,14 +68,20 @@ PHRASES: Mapping[str, Phrases] = {
     "en": Phrases(
         greeting="Hello! I can look up your orders and parcels and answer from our help pages. What can I do for you?",
         thanks="You're welcome! Write again whenever you need something.",
+        farewell="Goodbye! Write again whenever you need something.",
+        abilities="I am a program that looks up your orders and parcels and answers from our help pages: what can "
+        "I do for you?",
+        ask_back="What can I help you with: an order, a parcel, or something about the shop?",
         person_offer="Shall I bring in a person?",
         person_missing='A person can take this over: please press "Talk to a person".',
         unknown="I could not find this in our help pages, and I would rather not guess.",
+        part_open="I could not find out this part: “{question}”",
         quote="Our help page **{page}** says:",
         quote_foreign="Our help page **{page}** says:",
         order="**{order}** {status}.",
         unshipped="It has no tracking number yet; you get one as soon as the carrier has the parcel.",
         placed="You placed it on {placed}, the total is {total}.",
+        payment="Payment: {status}.",
         articles="In it: {articles}.",
         listed="Your latest orders:",
         no_orders="There are no orders under your account yet.",
@@ -102,20 +119,33 @@ PHRASES: Mapping[str, Phrases] = {
             "returned": "has come back to us",
             "unknown": "has a status that I cannot read",
         },
+        payment_states={
+            "unpaid": "not received yet",
+            "paid": "received",
+            "partly_refunded": "refunded in part",
+            "refunded": "refunded",
+            "failed": "failed",
+        },
         months=_ENGLISH_MONTHS,
     ),
     "id": Phrases(
         greeting="Halo! Saya bisa mengecek pesanan dan paket Anda, serta menjawab dari halaman bantuan kami. "
         "Ada yang bisa saya bantu?",
         thanks="Sama-sama! Silakan tulis lagi kapan saja.",
+        farewell="Sampai jumpa! Silakan tulis lagi kapan saja.",
+        abilities="Saya program yang mengecek pesanan dan paket Anda serta menjawab dari halaman bantuan kami: "
+        "ada yang bisa saya bantu?",
+        ask_back="Apa yang bisa saya bantu: pesanan, paket, atau hal lain tentang toko kami?",
         person_offer="Mau saya hubungkan dengan tim kami?",
         person_missing='Tim kami bisa membantu langsung: silakan tekan "Talk to a person".',
         unknown="Saya tidak menemukan jawabannya di halaman bantuan kami, dan saya tidak mau menebak.",
+        part_open="Bagian ini belum bisa saya jawab: “{question}”",
         quote="Halaman bantuan kami **{page}** menyebutkan:",
         quote_foreign="Halaman bantuan kami **{page}** menyebutkan (dalam bahasa Inggris):",
         order="Pesanan **{order}** {status}.",
         unshipped="Nomor resinya belum ada; Anda akan menerimanya begitu paket diserahkan ke kurir.",
         placed="Dipesan pada {placed}, totalnya {total}.",
+        payment="Pembayaran: {status}.",
         articles="Isinya: {articles}.",
         listed="Pesanan terakhir Anda:",
         no_orders="Belum ada pesanan di akun Anda.",
@@ -153,20 +183,33 @@ PHRASES: Mapping[str, Phrases] = {
             "returned": "sudah kembali kepada kami",
             "unknown": "berstatus yang tidak bisa saya baca",
         },
+        payment_states={
+            "unpaid": "belum kami terima",
+            "paid": "sudah kami terima",
+            "partly_refunded": "sebagian sudah dikembalikan",
+            "refunded": "sudah dikembalikan",
+            "failed": "gagal",
+        },
         months=("Jan", "Feb", "Mar", "Apr", "Mei", "Jun", "Jul", "Agu", "Sep", "Okt", "Nov", "Des"),
     ),
     "de": Phrases(
         greeting="Hallo! Ich kann Ihre Bestellungen und Pakete nachsehen und aus unseren Hilfeseiten antworten. "
         "Was kann ich für Sie tun?",
         thanks="Gern geschehen! Schreiben Sie jederzeit wieder.",
+        farewell="Auf Wiedersehen! Schreiben Sie jederzeit wieder.",
+        abilities="Ich bin ein Programm, das Ihre Bestellungen und Pakete nachsieht und aus unseren Hilfeseiten "
+        "antwortet: Was kann ich für Sie tun?",
+        ask_back="Worum geht es: um eine Bestellung, ein Paket oder etwas anderes zum Shop?",
         person_offer="Soll ich jemanden aus dem Team dazuholen?",
         person_missing="Jemand aus dem Team kann das übernehmen: Bitte drücken Sie „Talk to a person“.",
         unknown="Dazu habe ich auf unseren Hilfeseiten nichts gefunden, und raten möchte ich nicht.",
+        part_open="Das habe ich nicht herausfinden können: „{question}“",
         quote="Auf unserer Hilfeseite **{page}** steht:",
         quote_foreign="Auf unserer Hilfeseite **{page}** steht (auf Englisch):",
         order="Ihre Bestellung **{order}** {status}.",
         unshipped="Eine Sendungsnummer gibt es noch nicht; Sie bekommen sie, sobald das Paket beim Zusteller ist.",
         placed="Bestellt am {placed}, Gesamtbetrag {total}.",
+        payment="Zahlung: {status}.",
         articles="Darin: {articles}.",
         listed="Ihre letzten Bestellungen:",
         no_orders="In Ihrem Konto gibt es noch keine Bestellungen.",
@@ -206,20 +249,33 @@ PHRASES: Mapping[str, Phrases] = {
             "returned": "ist wieder bei uns",
             "unknown": "hat einen Status, den ich nicht lesen kann",
         },
+        payment_states={
+            "unpaid": "noch nicht eingegangen",
+            "paid": "eingegangen",
+            "partly_refunded": "zum Teil erstattet",
+            "refunded": "erstattet",
+            "failed": "fehlgeschlagen",
+        },
         months=("Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez."),
     ),
     "es": Phrases(
         greeting="¡Hola! Puedo consultar sus pedidos y paquetes y responder con nuestras páginas de ayuda. "
         "¿En qué le ayudo?",
         thanks="¡De nada! Escriba de nuevo cuando quiera.",
+        farewell="¡Hasta luego! Escriba de nuevo cuando quiera.",
+        abilities="Soy un programa que consulta sus pedidos y paquetes y responde con nuestras páginas de ayuda: "
+        "¿en qué le ayudo?",
+        ask_back="¿De qué se trata: de un pedido, de un paquete o de otra cosa sobre la tienda?",
         person_offer="¿Quiere que avise a una persona del equipo?",
         person_missing="Una persona puede ocuparse: pulse «Talk to a person», por favor.",
         unknown="No he encontrado esto en nuestras páginas de ayuda y prefiero no adivinar.",
+        part_open="Esto no lo he podido averiguar: «{question}»",
         quote="Nuestra página de ayuda **{page}** dice:",
         quote_foreign="Nuestra página de ayuda **{page}** dice (en inglés):",
         order="Su pedido **{order}** {status}.",
         unshipped="Aún no tiene número de seguimiento; lo recibirá en cuanto el transportista tenga el paquete.",
         placed="Lo hizo el {placed}; el total es {total}.",
+        payment="Pago: {status}.",
         articles="Contiene: {articles}.",
         listed="Sus últimos pedidos:",
         no_orders="Todavía no hay pedidos en su cuenta.",
@@ -257,20 +313,33 @@ PHRASES: Mapping[str, Phrases] = {
             "returned": "ha vuelto a nosotros",
             "unknown": "tiene un estado que no puedo leer",
         },
+        payment_states={
+            "unpaid": "aún no recibido",
+            "paid": "recibido",
+            "partly_refunded": "reembolsado en parte",
+            "refunded": "reembolsado",
+            "failed": "fallido",
+        },
         months=("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sept", "oct", "nov", "dic"),
     ),
     "fr": Phrases(
         greeting="Bonjour ! Je peux consulter vos commandes et vos colis et répondre à partir de nos pages d'aide. "
         "Que puis-je faire pour vous ?",
         thanks="Avec plaisir ! Écrivez-moi quand vous voulez.",
+        farewell="Au revoir ! Écrivez-moi quand vous voulez.",
+        abilities="Je suis un programme qui consulte vos commandes et vos colis et répond à partir de nos pages "
+        "d'aide : que puis-je faire pour vous ?",
+        ask_back="De quoi s'agit-il : d'une commande, d'un colis ou d'autre chose à propos de la boutique ?",
         person_offer="Voulez-vous que j'appelle une personne de l'équipe ?",
         person_missing="Une personne peut s'en charger : appuyez sur « Talk to a person », s'il vous plaît.",
         unknown="Je n'ai pas trouvé cela dans nos pages d'aide et je préfère ne pas deviner.",
+        part_open="Je n'ai pas pu trouver ceci : « {question} »",
         quote="Notre page d'aide **{page}** indique :",
         quote_foreign="Notre page d'aide **{page}** indique (en anglais) :",
         order="Votre commande **{order}** {status}.",
         unshipped="Elle n'a pas encore de numéro de suivi ; vous le recevrez dès que le transporteur aura le colis.",
         placed="Passée le {placed}, pour un total de {total}.",
+        payment="Paiement : {status}.",
         articles="Elle contient : {articles}.",
         listed="Vos dernières commandes :",
         no_orders="Il n'y a pas encore de commande sur votre compte.",
@@ -309,6 +378,13 @@ PHRASES: Mapping[str, Phrases] = {
             "returning": "nous revient",
             "returned": "nous est revenu",
             "unknown": "a un statut que je ne peux pas lire",
+        },
+        payment_states={
+            "unpaid": "pas encore reçu",
+            "paid": "reçu",
+            "partly_refunded": "remboursé en partie",
+            "refunded": "remboursé",
+            "failed": "échoué",
         },
         months=(
             "janv.",

@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from demo.model.language import COMMON, WORD, in_english
+from demo.model.language import COMMON, WORD, in_english, language_of, search_word
 
 QUOTE_LIMIT = 480
 """Characters of one quotation."""
 STEPS_LIMIT = 900
 """Characters of a quoted list: half a list of steps helps nobody."""
+
+BEFORE_COUNTS = 0.5
+"""The weight of a subject of the message before, to one of the question itself."""
 
 _PASSAGE = re.compile(r"""<(passage|document)\b((?:"[^"]*"|[^">])*)>\s*(.*?)\s*</\1>""", re.DOTALL)
 _TITLE = re.compile(r'title="([^"]*)"')
@@ -29,7 +32,14 @@ _ASKS_FOR_FIGURES = re.compile(
     re.IGNORECASE,
 )
 _ENDING = re.compile(r"(?<=\w{3})(?:ations?|ments?|ings?|ers|ies|ied|ed|es|er|ly|s|y|e)$")
-_ALL_COMMON = frozenset().union(*COMMON.values())
+_INVERSION = re.compile(r"(?:-t)?-(?:je|tu|ils?|elles?|on|nous|vous|ce|moi)$")
+_EMPTY = frozenset().union(
+    *COMMON.values(),
+    ("help", "question", "questions", "problem", "issue", "stuff", "bantuan", "pertanyaan", "masalah", "hilfe"),
+    ("frage", "fragen", "problema", "ayuda", "pregunta", "aide", "problème"),
+    ("tell", "know", "let", "ask", "give", "show", "find", "say", "another"),
+)
+"""Words that say nothing about the subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +74,48 @@ def read_passages(texts: Iterable[str]) -> list[Passage]:
 
 def subjects(question: str) -> list[frozenset[str]]:
     """What a question is about: for each telling word its stem and those of its English synonyms; each once."""
-    words = [word.lower() for word in WORD.findall(question[:2_000])]
-    found = [frozenset(map(_stem, [*in_english([word]), *(() if word in _ALL_COMMON else (word,))])) for word in words]
-    return [stems for stems in dict.fromkeys(found) if stems]
+    found = [[*" ".join(in_english(word)).split(), *(() if word in _EMPTY else (word,))] for word in _telling(question)]
+    return [frozenset(map(_stem, one)) for one in dict.fromkeys(map(tuple, found))]
 
 
 def search_words(question: str) -> str:
     """The question as words to search English pages for: foreign words give way to their English ones."""
-    words = [word.lower() for word in WORD.findall(question[:2_000])]
-    english = [(in_english([word]) or ([] if word in _ALL_COMMON else [word]))[:1] for word in words]
-    return " ".join(dict.fromkeys(word for one in english for word in one))
+    found = [search_word(word) or word for word in _telling(question)]
+    return " ".join(dict.fromkeys(" ".join(found).split()))
 
 
-def best_quote(question: str, passages: Sequence[Passage]) -> Quote | None:
-    """The passage and the sentences that fit best; None when no word is shared."""
-    if not passages or not (weights := _weights(subjects(question), passages)):
+def _telling(question: str) -> list[str]:
+    """The words that say something.
+
+    In a foreign question, words that the glossary does not hold are left out beside others, save what may be a name.
+    """
+    words = [word for word in _words(question) if in_english(word) or word not in _EMPTY]
+    if language_of(question) == "en" or not any(map(search_word, words)):
+        return words
+    names = {word.lower() for word in WORD.findall(question[1:]) if word[0].isupper() or not word.isalpha()}
+    return [word for word in words if search_word(word) or word in names]
+
+
+def _words(question: str) -> list[str]:
+    """The words in small letters; of "what's", "l'envoi", "puis-je" and "ongkirnya" the part that says something."""
+    return [_core(word.lower().replace("’", "'")) for word in WORD.findall(question[:2_000])]
+
+
+def _core(word: str) -> str:
+    if "'" in word:
+        word = max(word.split("'"), key=len)
+    word = _INVERSION.sub("", word)
+    return word[:-3] if len(word) > 6 and word.endswith("nya") else word
+
+
+def best_quote(question: str, passages: Sequence[Passage], *, before: str = "") -> Quote | None:
+    """The passage and the sentences that fit best; None when no word is shared.
+
+    What the question leans on, which was said `before`, counts less.
+    """
+    weights = {term: BEFORE_COUNTS * weight for term, weight in _weights(subjects(before), passages).items()}
+    weights |= _weights(subjects(question), passages)
+    if not passages or not weights:
         return None
     total, asks = sum(weights.values()), _asks_for(question)
     ranked = []
@@ -132,7 +169,8 @@ class _Block:
             return " ".join(self._around(best, QUOTE_LIMIT))
         if self.kind == "list" and sum(map(len, self.units)) <= STEPS_LIMIT:
             return "\n".join(filter(None, [self.lead, *self.units]))
-        chosen = [n for n, score in enumerate(scores) if score >= 0.6 * scores[best]][:7]
+        least = min(scores) if self.kind == "table" else 0.0  # what every row holds tells no row from another
+        chosen = [n for n, score in enumerate(scores) if score - least >= 0.6 * (scores[best] - least)][:7]
         return "\n".join(filter(None, [self.lead, *(self.units[n] for n in chosen)]))
 
     def _around(self, best: int, limit: int) -> Sequence[str]:

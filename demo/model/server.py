@@ -1,6 +1,6 @@
-"""The stand-in over HTTP: Chat Completions, embeddings, models, and a script for tests.
+"""The stand-in over HTTP: Chat Completions, Responses, embeddings, models, and a script for tests.
 
-    POST /v1/chat/completions   POST /v1/embeddings   GET /v1/models
+    POST /v1/chat/completions   POST /v1/responses   POST /v1/embeddings   GET /v1/models
     POST /_local/script         queue exact replies: {"rounds": [{"text": …}, {"calls": [{"name", "arguments"}]}, …]}
     DELETE /_local/script       forget those that are still waiting
     GET /_local/requests        what was asked, in order, and by what it was answered
@@ -27,8 +27,9 @@ from aiohttp import web
 
 from demo.model.conversation import Json, read_request, unpaired
 from demo.model.embeddings import embed
-from demo.model.reply import decide
-from demo.model.script import Round, Script, ScriptedCall, read_rounds
+from demo.model.responses import Events, chat_form, refusal
+from demo.model.roles import role_of
+from demo.model.script import Round, Script, ScriptedCall, next_round, read_rounds
 
 MODEL = "frontdesk-offline"
 EMBEDDING_MODEL = "frontdesk-offline-embedding"
@@ -66,7 +67,7 @@ class StandIn:
     pace: Pace
     script: Script = field(default_factory=Script)
     requests: deque[Json] = field(default_factory=lambda: deque(maxlen=500))
-    """{"path", "body", "by": "rules" | "script" | "refusal"}, in order."""
+    """{"path", "body", "by": "rules" | "script" | "refusal", "role"}, in order; the role as in demo/model/roles.py."""
 
     @property
     def root(self) -> str:
@@ -95,6 +96,7 @@ def _app(stand_in: StandIn) -> web.Application:
     app.add_routes(
         [
             web.post("/v1/chat/completions", _complete(stand_in)),
+            web.post("/v1/responses", _respond(stand_in)),
             web.post("/v1/embeddings", _embed(stand_in)),
             web.get("/v1/models", _list_models),
             web.post("/_local/script", _add_script(stand_in)),
@@ -127,22 +129,22 @@ def _complete(stand_in: StandIn) -> _Handler:
         if fault := _fault(body):
             stand_in.requests.append({"path": request.path, "body": body, "by": "refusal"})
             return _refusal(400, fault)
-        talk = read_request(body)
-        scripted = stand_in.script.next_for(talk.said)
-        stand_in.requests.append({"path": request.path, "body": body, "by": "script" if scripted else "rules"})
-        round_ = scripted or _ruled(decide(talk))
+        round_ = _next_round(stand_in, request, body, chat=body)
         if round_.error is not None:
             return _scripted_error(round_.error)
         if body.get("stream") is True:
-            return await _Stream(request, body, round_, stand_in.pace).send()
+            return await _ChatStream(request, body, round_, stand_in.pace).send()
         return await _whole(request, body, round_)
 
     return complete
 
 
-def _ruled(reply: Any) -> Round:
-    calls = tuple(ScriptedCall(call.name, json.dumps(call.arguments, ensure_ascii=False)) for call in reply.calls)
-    return Round(text=reply.text, calls=calls)
+def _next_round(stand_in: StandIn, request: web.Request, body: Json, *, chat: Json) -> Round:
+    """What is said to the request, which is noted; `chat` is its body in the form of Chat Completions."""
+    talk = read_request(chat)
+    round_, by = next_round(stand_in.script, talk)
+    stand_in.requests.append({"path": request.path, "body": body, "by": by, "role": role_of(talk)})
+    return round_
 
 
 def _fault(body: Json) -> str:
@@ -174,12 +176,10 @@ async def _whole(request: web.Request, body: Json, round_: Round) -> web.StreamR
 class _Stream:
     """One streamed reply."""
 
-    def __init__(self, request: web.Request, body: Json, round_: Round, pace: Pace) -> None:
+    def __init__(self, request: web.Request, round_: Round, pace: Pace) -> None:
         self._request = request
-        self._body = body
         self._round = round_
         self._pauses = pace.pauses()
-        self._head = _head(body, "chat.completion.chunk")
         self._response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
 
     async def send(self) -> web.StreamResponse:
@@ -195,6 +195,19 @@ class _Stream:
         if self._round.cut:
             _hang_up(self._request)
         return self._response
+
+    async def _send_chunks(self) -> None:
+        """The reply in the protocol's own pieces."""
+        raise NotImplementedError
+
+
+class _ChatStream(_Stream):
+    """A reply of Chat Completions."""
+
+    def __init__(self, request: web.Request, body: Json, round_: Round, pace: Pace) -> None:
+        super().__init__(request, round_, pace)
+        self._body = body
+        self._head = _head(body, "chat.completion.chunk")
 
     async def _send_chunks(self) -> None:
         pieces, finish = _limited(self._round, self._body)
@@ -223,6 +236,62 @@ class _Stream:
 
     async def _write(self, chunk: Json) -> None:
         await self._response.write(f"data: {json.dumps(chunk, separators=(',', ':'))}\n\n".encode())
+
+
+def _respond(stand_in: StandIn) -> _Handler:
+    async def respond(request: web.Request) -> web.StreamResponse:
+        body = await _json_object(request)
+        if refused := refusal(body, key=stand_in.key):
+            stand_in.requests.append({"path": request.path, "body": body, "by": "refusal"})
+            return _refusal(refused.status, refused.message, code=refused.code)
+        chat = chat_form(body)
+        round_ = _next_round(stand_in, request, body, chat=chat)
+        if round_.error is not None:
+            return _scripted_error(round_.error)
+        pieces, finish = _limited(round_, chat)
+        usage = _usage(chat, pieces, round_)
+        events = Events(body, round_, pieces, finish=finish, usage=usage, key=stand_in.key)
+        if body.get("stream") is True:
+            return await _ResponseStream(request, round_, events, stand_in.pace).send()
+        return await _whole_response(request, round_, events)
+
+    return respond
+
+
+async def _whole_response(request: web.Request, round_: Round, events: Events) -> web.StreamResponse:
+    """The reply in one piece."""
+    if round_.raw:
+        return web.Response(text="\n".join(round_.raw), content_type="application/json")
+    await asyncio.sleep(round_.stall)
+    if round_.cut:
+        _hang_up(request)
+    for _ in itertools.chain(events.opening(), events.rest()):
+        pass
+    return web.json_response(events.response)
+
+
+class _ResponseStream(_Stream):
+    """A reply of the Responses API."""
+
+    def __init__(self, request: web.Request, round_: Round, events: Events, pace: Pace) -> None:
+        super().__init__(request, round_, pace)
+        self._events = events
+
+    async def _send_chunks(self) -> None:
+        for event in self._events.opening():
+            await self._write(event)
+        await asyncio.sleep(self._round.stall)
+        if self._round.cut:
+            return
+        for event in self._events.rest():
+            await self._write(event)
+
+    async def _write(self, event: Json) -> None:
+        """The model takes its time for what it writes, not for the events around it."""
+        if event["type"].endswith(".delta"):
+            await asyncio.sleep(next(self._pauses))
+        data = json.dumps(event, separators=(",", ":"))
+        await self._response.write(f"event: {event['type']}\ndata: {data}\n\n".encode())
 
 
 def _head(body: Json, kind: str) -> Json:

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 
-from demo.model.conversation import Found, Json, Talk, objects_in, text_in, tracking_numbers_in
+from demo.model.conversation import PARCEL_HINTS, Found, Json, Talk, objects_in, text_in, tracking_numbers_in
 from demo.model.intents import Wants, read_wants
 from demo.model.language import language_of
 from demo.model.phrases import Phrases
 from demo.model.quoting import Quote, best_quote, read_passages
+from demo.model.splitting import requests_in
+from demo.model.topics import leant_on
 
 GOOD_FIT = 0.5
 """A quotation that carries this share of the question is answered with at once."""
@@ -16,15 +18,27 @@ ARRIVED = frozenset({"delivered", "cancelled", "returned", "refunded"})
 """States in which nothing is on its way any more."""
 
 
+def small_talk(talk: Talk, wants: Wants, phrases: Phrases) -> str:
+    """The answer to a message that asks for nothing; empty for any other."""
+    if not talk.said.strip() or (wants.only_talk and wants.greets):
+        return phrases.greeting
+    if wants.abilities:
+        return phrases.abilities
+    if not wants.only_talk:
+        return ""
+    return phrases.farewell if wants.leaves else phrases.thanks
+
+
 def tell(talk: Talk, wants: Wants, phrases: Phrases, language: str) -> str:
     """Everything that was found, in the order it was asked; then, if a part is still open, the help pages."""
-    if wants.only_talk or not talk.said.strip():
-        return phrases.greeting if wants.greets or not talk.said.strip() else phrases.thanks
-    told = _told(talk, wants, phrases)
-    open_question = _open_question(talk, wants) if told else talk.said
-    quote = best_quote(open_question, read_passages([*talk.context, *(found.content for found in talk.found)]))
+    told = found_told(talk, wants, phrases)
+    question = open_question(talk, wants) if told else talk.said
+    passages = read_passages([*talk.context, *(found.content for found in talk.found)])
+    quote = best_quote(question, passages, before="" if told else leant_on(talk))
     if quote and quote.fit >= (GOOD_FIT if told else LAST_FIT):
         told.append(_quoted(quote, phrases, language))
+    elif told and question and talk.results_about("pages"):
+        told.append(f"{phrases.part_open.format(question=question)} {phrases.person_offer}")
     if told:
         return "\n\n".join(told)
     if wants.own_listed:
@@ -32,21 +46,23 @@ def tell(talk: Talk, wants: Wants, phrases: Phrases, language: str) -> str:
     return f"{phrases.unknown} {phrases.person_offer}"
 
 
-def _open_question(talk: Talk, wants: Wants) -> str:
-    """The sentences of the message that are about neither an order nor a parcel of theirs."""
-    sentences = [part.strip() for part in talk.said.replace("\n", "? ").replace("!", "?").split("?")]
-    parts = [part for sentence in sentences for part in sentence.split(". ") if part]
+def open_question(talk: Talk, wants: Wants) -> str:
+    """The requests of the message that are about neither an order nor a parcel of theirs."""
     own = set(wants.orders) | set(wants.parcels)
-    return " ".join(
-        part for part in parts if not any(number in part.upper() for number in own) and not read_wants(part).own_orders
-    )
+    return " ".join(part for part in requests_in(talk.said) if not _is_about_orders(part, own))
 
 
-def _told(talk: Talk, wants: Wants, phrases: Phrases) -> list[str]:
+def _is_about_orders(part: str, numbers: set[str]) -> bool:
+    wants = read_wants(part)
+    leans = wants.leans and (wants.where or wants.contents)
+    return wants.own_listed or leans or any(number in part.upper() for number in numbers)
+
+
+def found_told(talk: Talk, wants: Wants, phrases: Phrases) -> list[str]:
     """One paragraph for each order and each parcel; what failed is said once."""
-    parcels = [found for found in talk.found if _is_parcel(talk, found)]
-    told = [_told_list(found, parcels, wants, phrases) for found in talk.results_of(talk.tools.orders)]
-    told += [_told_order(found, parcels, wants, phrases) for found in talk.results_of(talk.tools.order)]
+    parcels = talk.results_about("parcel")
+    told = [_told_list(found, parcels, wants, phrases) for found in talk.results_about("orders")]
+    told += [_told_order(found, parcels, wants, phrases) for found in talk.results_about("order")]
     told += [_told_parcel(found, phrases) for found in parcels if _belongs_to_none(found, talk)]
     return list(dict.fromkeys(told))
 
@@ -64,6 +80,8 @@ def _told_order(found: Found, parcels: Iterable[Found], wants: Wants, phrases: P
         articles = [f"{article.get('quantity', 1)} × {article.get('title', '')}" for article in _articles(order)]
         told += [phrases.articles.format(articles=", ".join(articles))] if articles else []
         told.append(phrases.placed.format(placed=order.get("placed", "?"), total=order.get("total", "?")))
+    if wants.contents and (paid := phrases.payment_states.get(str(order.get("payment")))):
+        told.append(phrases.payment.format(status=paid))
     if state in ("pending", "processing"):
         told.append(phrases.unshipped)
     if state == "unknown":
@@ -124,14 +142,15 @@ def _failure(found: Found, phrases: Phrases, *, missing: str, silent: str = "") 
 
 
 def _quoted(quote: Quote, phrases: Phrases, language: str) -> str:
-    foreign = language != "en" and language_of(quote.text) == "en"
-    intro = (phrases.quote_foreign if foreign else phrases.quote).format(page=quote.title or "?")
+    intro = language_note(quote, phrases, language) or phrases.quote.format(page=quote.title or "?")
     mark = "" if quote.listed else "> "  # Slack knows no lists inside quotations
     return f"{intro}\n\n{mark}{quote.text}"
 
 
-def _is_parcel(talk: Talk, found: Found) -> bool:
-    return talk.tools.parcel is not None and found.call.name == talk.tools.parcel.name
+def language_note(quote: Quote, phrases: Phrases, language: str) -> str:
+    """What to say before a quotation in another language than the customer's; empty for one in theirs."""
+    foreign = language != "en" and language_of(quote.text) == "en"
+    return phrases.quote_foreign.format(page=quote.title or "?") if foreign else ""
 
 
 def _belongs_to_none(found: Found, talk: Talk) -> bool:
@@ -140,13 +159,13 @@ def _belongs_to_none(found: Found, talk: Talk) -> bool:
         number
         for other in talk.found
         for order in [other.value or {}, *objects_in(other.value, "orders")]
-        if not _is_parcel(talk, other)
+        if other.about != "parcel"
         for number in tracking_numbers_in(order)
     }
 
 
 def _number_of(parcel: Found) -> str:
-    return text_in(parcel.call.arguments, "tracking", "parcel", "shipment")
+    return text_in(parcel.call.arguments, *PARCEL_HINTS)
 
 
 def _articles(order: Json) -> list[Json]:

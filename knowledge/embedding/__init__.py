@@ -1,1 +1,1 @@
-"""Texts into vectors. `embedder` holds the role, `table` and `openai` two ways to fill it."""
+"""Texts into vectors. `embedder` holds the role; `table`, `folder` and `openai` fill it."""

@@ -5,11 +5,11 @@ wants the network and configures logging, while all that is needed is a memory-m
 """
 
 import hashlib
-import json
-import struct
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from knowledge.embedding.embedder import Recipe, Vectors
+from knowledge.embedding.safetensors import open_tensors
 from knowledge.errors import EmbedderFailed
 
 WEIGHTS = "weights/l2_supercat_256.safetensors"
@@ -24,7 +25,12 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
 
 _BATCH = 256
-_HEADER_LIMIT = 1_000_000
+_KNOWN_WORDS = 30_000
+"""Words whose tokens are kept."""
+
+_SPACE = "▁"
+_WORD = re.compile(r"\n+[^ \n]*| +[^ \n]*")
+"""The pieces of a text, a space in front of it, that no token reaches beyond."""
 
 
 class TableEmbedder:
@@ -45,7 +51,10 @@ class TableEmbedder:
             raise EmbedderFailed(f"The embedding table in {folder} cannot be read: {error}") from error
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
-        self.dim = int(self._table.shape[1])
+        rows, self.dim = map(int, self._table.shape)
+        # Memory only as far as it is written to: a language uses a part of the table.
+        self._wide = np.empty((rows, self.dim), np.float32)
+        self._is_wide = np.zeros(rows, np.bool_)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -65,13 +74,15 @@ class TableEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a text, as the table sees them."""
-        return len(self._encode([text])[0])
+        return sum(map(len, self._pieces(text)))
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
+        found = [self._tokens(text) for text in texts]
+        self._widen(np.array([*chain.from_iterable(found)], np.intp))
         sums: Vectors = np.zeros((len(texts), self.dim), np.float32)
-        for row, tokens in zip(sums, self._encode(texts), strict=True):
+        for row, tokens in zip(sums, found, strict=True):
             if tokens:
-                self._table[tokens].astype(np.float32).sum(axis=0, out=row)
+                np.add.reduce(self._wide.take(tokens, axis=0), axis=0, out=row)
         # Scaled to length 1, a sum is as good as a mean.
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
         # A text without a single token gets a direction all the same: a zero vector has no cosine.
@@ -80,8 +91,57 @@ class TableEmbedder:
         sums /= lengths
         return sums
 
-    def _encode(self, texts: Sequence[str]) -> list[list[int]]:
-        return [found.ids for found in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
+    def _widen(self, tokens: NDArray[np.intp]) -> None:
+        """Have the rows of tokens at full precision, which is half of the work, and the same for every text."""
+        fresh = tokens[~self._is_wide[tokens]]
+        if fresh.size:
+            self._wide[fresh] = self._table[fresh]
+            self._is_wide[fresh] = True
+
+    def _tokens(self, text: str) -> list[int]:
+        return list(chain.from_iterable(self._pieces(text)))
+
+    def _pieces(self, text: str) -> Iterable[list[int]]:
+        """A text's tokens, put together from those of its words, most of which were met before."""
+        if not self._splits_at_spaces:
+            return [self._encode(text)]
+        words = self._words
+        if len(words) > _KNOWN_WORDS:
+            words.clear()
+        return map(words.__getitem__, _WORD.findall(f" {text}".replace(_SPACE, " ")) if text else ())
+
+    @cached_property
+    def _words(self) -> "_Words":
+        return _Words(self._encode)
+
+    @cached_property
+    def _splits_at_spaces(self) -> bool:
+        """Whether a text's tokens are those of its words: so it is when none holds a space behind a letter."""
+        return not any(_SPACE in token.lstrip(_SPACE) or "\n" in token for token in self._tokenizer.get_vocab())
+
+    def _encode(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+class _Words(dict[str, list[int]]):
+    """The tokens of words as `_WORD` finds them."""
+
+    def __init__(self, encode: Callable[[str], list[int]]) -> None:
+        super().__init__()
+        self._encode = encode
+
+    def __missing__(self, word: str) -> list[int]:
+        # The tokenizer puts a space in front of whatever it is given, but for nothing at all.
+        match word[0], word[1:]:
+            case " ", "":
+                tokens = self._encode("\n")[:1]
+            case " ", spaced:
+                tokens = self._encode(spaced)
+            case _:
+                tokens = self._encode(word)[1:]
+        self[word] = tokens
+        return tokens
 
 
 def _installed() -> Path:
@@ -93,15 +153,7 @@ def _installed() -> Path:
 
 
 def _open_table(path: Path) -> NDArray[np.float16]:
-    """Map the one tensor of a safetensors file: 8 bytes of header length, a JSON header, raw little-endian values."""
-    with path.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        if length > _HEADER_LIMIT:
-            raise ValueError("the header is too long")
-        tensor = json.loads(file.read(length))[TENSOR]
-    if tensor["dtype"] != "F16":
-        raise ValueError(f"values of type {tensor['dtype']}, expected F16")
-    rows, columns = tensor["shape"]
-    start = 8 + length + tensor["data_offsets"][0]
-    # Seen as a plain array: a memmap's own indexing is slow.
-    return np.asarray(np.memmap(path, dtype="<f2", mode="r", offset=start, shape=(rows, columns)))
+    table: NDArray[np.float16] = open_tensors(path)[TENSOR]
+    if table.dtype != np.float16 or table.ndim != 2:
+        raise ValueError(f"a table of {table.dtype} with {table.ndim} dimensions")
+    return table

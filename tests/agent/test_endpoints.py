@@ -1,11 +1,15 @@
 """Where the loop asks: fallbacks, breakers, retry budgets, prices."""
 
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
 import pytest
 
 from bot.agent.endpoints import OPEN_SECONDS, RETRY_RESERVE, TRIP_AFTER, Breaker, Endpoint, Models, Price
 from bot.agent.events import ModelRetried, TextDelta
 from bot.agent.messages import AgentMessage
-from bot.agent.model import FailureKind, Finished, ModelFailure, Usage
+from bot.agent.model import FailureKind, Finished, ModelEvent, ModelFailure, ModelRequest, Usage
 from tests.agent.desk import QUICK, Desk
 from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
 
@@ -52,6 +56,25 @@ async def test_no_fallback_is_asked_to_overrule_a_refusal(kind: FailureKind) -> 
     second = ScriptedModel(says("Hello."))
     outcome = await Desk().run(models=two(ScriptedModel([ModelFailure(kind)]), second))
     assert (outcome.ended, outcome.reason, second.requests) == ("failed", kind, [])
+
+
+async def test_a_model_that_reasons_may_be_silent_for_longer_than_the_others() -> None:
+    impatient = replace(QUICK, first_token_seconds=0.001, idle_seconds=0.001)
+    slow = Endpoint("thinker", Slow(), thinking_seconds=30.0)
+    assert (await Desk().run(models=Models((slow,)), limits=impatient)).text == "Thought through."
+    hasty = Endpoint("thinker", Slow())
+    assert (await Desk().run(models=Models((hasty,)), limits=impatient)).reason == "deadline"
+
+
+class Slow:
+    """Says nothing for a while."""
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        del request
+        await asyncio.sleep(0.05)
+        yield TextDelta("Thought through.")
+        yield Finished("stop")
 
 
 async def test_the_fallback_goes_on_with_what_the_first_had_begun() -> None:

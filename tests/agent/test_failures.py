@@ -7,6 +7,8 @@ import pytest
 
 from bot.agent.failures import provider_failure, retry_after
 
+BUSY = ("rate_limited", True)
+TOO_LONG = ("context_length", False)
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
@@ -22,6 +24,8 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
+        ({"retry-after": "Fri, 20 Nov 99999 12:00:00 GMT"}, None),
+        ({"retry-after": "Fri, 20 Nov 2026 12:00:00 -9999"}, None),
         ({"retry-after": "inf"}, None),
         ({"retry-after": ""}, None),
         ({}, None),
@@ -38,22 +42,46 @@ def test_retry_after_is_read_in_every_form(headers: dict[str, str], seconds: flo
         (429, {"code": "insufficient_quota"}, "insufficient_quota", False),
         (429, {"type": "insufficient_quota"}, "insufficient_quota", False),
         (402, None, "insufficient_quota", False),
+        (403, {"code": "billing_not_active"}, "insufficient_quota", False),
+        (400, {"message": "Your credit balance is too low to access the API."}, "insufficient_quota", False),
+        (429, {"type": "exceeded_current_quota_error"}, "insufficient_quota", False),
+        (429, [{"error": {"message": "You exceeded your current quota.", "status": "RESOURCE_EXHAUSTED"}}], *BUSY),
         (401, {"code": "invalid_api_key"}, "unauthorized", False),
         (403, None, "unauthorized", False),
         (400, {"code": "context_length_exceeded"}, "context_length", False),
         (400, {"message": "This model's maximum context length is 8192 tokens."}, "context_length", False),
         (400, {"message": "prompt is too long: 9000 tokens"}, "context_length", False),
+        (400, {"message": "the request exceeds the available context size"}, "context_length", False),
+        (400, {"message": "The input token count exceeds the maximum number of tokens allowed."}, *TOO_LONG),
+        (413, {"code": "rate_limit_exceeded"}, "context_length", False),
         (400, {"code": "content_filter"}, "filtered", False),
+        (400, {"code": "content_policy_violation"}, "filtered", False),
+        (403, {"code": 403, "message": "Your input was flagged by moderation."}, "filtered", False),
         (400, {"message": "unknown field"}, "refused_request", False),
         (404, {"code": "model_not_found"}, "refused_request", False),
         (500, {"message": "oops"}, "model_unreachable", True),
         (503, "<html>busy</html>", "model_unreachable", True),
         (408, None, "model_unreachable", True),
+        (529, {"type": "overloaded_error"}, "model_unreachable", True),
     ],
 )
 def test_status_and_words_make_a_kind(status: int, error: Any, kind: str, retryable: bool) -> None:
     failure = provider_failure(error, status=status)
     assert (failure.kind, failure.retryable) == (kind, retryable)
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds"),
+    [
+        ({"message": "Rate limit reached. Please try again in 1.5s."}, 1.5),
+        ({"message": "Please try again in 20ms."}, 0.02),
+        ({"details": [{"retryDelay": "34s"}]}, 34.0),
+        ({"message": "Please try again in a while."}, None),
+    ],
+)
+def test_a_wait_may_stand_in_the_error_itself(error: dict[str, Any], seconds: float | None) -> None:
+    assert provider_failure(error, status=429).retry_after == seconds
+    assert provider_failure(error, status=429, wait=2.0).retry_after == 2.0
 
 
 def test_a_providers_message_is_not_repeated() -> None:

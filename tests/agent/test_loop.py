@@ -1,18 +1,15 @@
 """The loop's rules: rounds, calls, limits, endings."""
 
-import asyncio
-import logging
 from dataclasses import replace
 
 import orjson
-import pytest
 
 from bot.agent.events import TextDelta, ToolFinished, ToolStarted
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote
 from bot.agent.model import Finished, ModelFailure, Usage
 from bot.agent.tools import RESULT_LIMIT
-from tests.agent.desk import QUESTION, QUICK, Counter, Desk, results
+from tests.agent.desk import QUESTION, QUICK, Desk, results
 from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
 
 
@@ -61,60 +58,11 @@ async def test_no_more_calls_run_at_once_than_the_limit_allows() -> None:
     assert (desk.counter.most, len(desk.counter.seen)) == (1, 6)
 
 
-async def test_a_hung_tool_ends_at_its_own_limit_while_the_others_go_on() -> None:
-    desk = Desk()
-    hung = call("check_shipping", {"tracking_number": "wait"}, id="c1")
-    fine = call("lookup_order", {"order_id": "ORD-1"}, id="c2")
-    outcome = await desk.run(ScriptedModel(calls(hung, fine), says("The parcel is missing.")))
-    slow, found = results(outcome)
-    assert orjson.loads(slow.content)["error"] == "timeout"
-    assert (slow.ok, found.ok, outcome.ended) == (False, True, "answered")
-
-
-async def test_a_failing_tool_is_told_in_fixed_words_and_logged_in_full(caplog: pytest.LogCaptureFixture) -> None:
-    desk = Desk()
-    desk.counter.failures.append(RuntimeError("password hunter2"))
-    with caplog.at_level(logging.ERROR):
-        outcome = await desk.run(ScriptedModel(calls(call("lookup_order", {"order_id": "ORD-1"})), says("Sorry.")))
-    (result,) = results(outcome)
-    assert orjson.loads(result.content)["error"] == "unavailable"
-    assert "hunter2" not in result.content
-    assert "hunter2" in caplog.text
-
-
 async def test_a_tools_own_words_reach_the_model() -> None:
     outcome = await Desk().run(
         ScriptedModel(calls(call("check_shipping", {"tracking_number": "strike"})), says("Sorry."))
     )
     assert "on strike until Monday" in results(outcome)[0].content
-
-
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ('{"tracking_number": "1Z9', ""),
-        ("", "tracking_number"),
-        ('{"tracking_number": 17}', "tracking_number"),
-        ('{"tracking_number": "1Z9", "days": "3"}', "days"),
-        ('{"tracking_number": "1Z9", "customer": "U1"}', "customer"),
-        ('["1Z9"]', ""),
-        ("[" * 20_000, ""),
-    ],
-)
-async def test_bad_arguments_run_nothing_and_name_the_field(arguments: str, field: str) -> None:
-    desk = Desk()
-    outcome = await desk.run(ScriptedModel(calls(call("check_shipping", arguments)), says("Which parcel?")))
-    told = orjson.loads(results(outcome)[0].content)
-    assert told["error"] == "invalid_arguments"
-    assert field in [problem["field"] for problem in told["problems"]]
-    assert desk.counter.seen == []
-    assert desk.happened(ToolStarted) == []
-
-
-async def test_an_unknown_tool_is_answered_with_the_names_of_those_on_offer() -> None:
-    outcome = await Desk().run(ScriptedModel(calls(call("delete_account")), says("I cannot.")))
-    told = orjson.loads(results(outcome)[0].content)
-    assert told == {"error": "unknown_tool", "offered": ["check_shipping", "escalate_to_human", "lookup_order"]}
 
 
 async def test_a_long_result_is_cut_and_says_so() -> None:
@@ -197,23 +145,6 @@ async def test_calls_beyond_the_limit_are_refused_and_the_answer_is_forced() -> 
     assert (outcome.forced, outcome.reason) == (True, "calls")
 
 
-async def test_the_same_call_again_is_served_from_the_turn_and_the_third_forces_the_answer() -> None:
-    desk = Desk()
-    again = [calls(call("lookup_order", layout, id=f"c{at}")) for at, layout in enumerate(_LAYOUTS)]
-    model = ScriptedModel(*again, says("It is shipped."))
-    outcome = await desk.run(model)
-    assert desk.counter.seen == ["ORD-1"]
-    first, second, third = results(outcome)
-    assert second.content.startswith("[You made this same call before")
-    assert second.content.endswith(first.content)
-    assert third.call_id == "c2"
-    assert [request.may_call for request in model.requests] == [True, True, True, False]
-    assert (outcome.text, outcome.reason) == ("It is shipped.", "repeats")
-
-
-_LAYOUTS = ('{"order_id": "ORD-1"}', '{"order_id":"ORD-1"}', ' {"order_id" : "ORD-1"} ')
-
-
 async def test_the_same_call_twice_in_one_round_runs_once() -> None:
     desk = Desk()
     twice = [call("lookup_order", {"order_id": "ORD-1"}, id=name) for name in ("c1", "c2")]
@@ -221,16 +152,6 @@ async def test_the_same_call_twice_in_one_round_runs_once() -> None:
     assert desk.counter.seen == ["ORD-1"]
     assert [result.call_id for result in results(outcome)] == ["c1", "c2"]
     assert not outcome.forced
-
-
-async def test_going_back_and_forth_between_two_calls_is_stopped_too() -> None:
-    desk = Desk()
-    order, parcel = ("lookup_order", {"order_id": "A"}), ("check_shipping", {"tracking_number": "B"})
-    rounds = [calls(call(*what, id=f"c{at}")) for at, what in enumerate((order, parcel, order, parcel))]
-    model = ScriptedModel(*rounds, says("Stopped."))
-    outcome = await desk.run(model)
-    assert desk.counter.seen == ["A", "B"]
-    assert (outcome.text, outcome.reason, len(model.requests)) == ("Stopped.", "repeats", 5)
 
 
 async def test_the_order_of_arguments_does_not_make_another_call() -> None:
@@ -259,20 +180,6 @@ async def test_ids_that_are_empty_or_come_again_are_replaced() -> None:
     assert ids[1] == "x"
 
 
-async def test_calls_of_a_reply_that_reached_its_length_limit_are_not_run() -> None:
-    desk = Desk()
-    cut: list[Step] = [call("lookup_order", '{"order_id": "ORD-1"}'), Finished("length")]
-    outcome = await desk.run(ScriptedModel(cut, says("Shorter.")))
-    assert desk.counter.seen == []
-    assert "length limit" in results(outcome)[0].content
-    assert outcome.text == "Shorter."
-
-
-async def test_an_answer_cut_by_the_length_limit_stands_and_says_so() -> None:
-    outcome = await Desk().run(ScriptedModel([TextDelta("A long st"), Finished("length")]))
-    assert (outcome.ended, outcome.text, outcome.reason) == ("answered", "A long st", "shortened")
-
-
 async def test_usage_adds_up_over_the_rounds() -> None:
     first: list[Step] = [call("lookup_order", {"order_id": "ORD-1"}), Usage(100, 20, 64), Finished("calls")]
     second: list[Step] = [TextDelta("Done."), Usage(150, 30), Finished("stop")]
@@ -284,17 +191,6 @@ async def test_white_space_at_the_start_of_a_round_is_not_shown() -> None:
     desk = Desk()
     outcome = await desk.run(ScriptedModel(says("\n\n", " Hello", " there.")))
     assert (desk.shown, outcome.text) == ("Hello there.", "Hello there.")
-
-
-async def test_cancelling_a_turn_cancels_its_tools_and_closes_their_cards() -> None:
-    desk = Desk(Counter())
-    turn = asyncio.create_task(desk.run(ScriptedModel(calls(call("lookup_order", {"order_id": "wait"})))))
-    await desk.counter.started.wait()
-    turn.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await turn
-    assert desk.counter.running == 0
-    assert desk.happened(ToolFinished)[0].ok is False
 
 
 async def test_the_window_is_fitted_before_each_request() -> None:

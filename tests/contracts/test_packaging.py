@@ -53,7 +53,9 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: zipfile.ZipFile) -> N
     assert packed == set(product_files())
 
 
-@pytest.mark.parametrize("pattern", ["bot/locales/*.yml", "bot/desk/instructions/*.md", "bot/store/migrations/**/*.py"])
+@pytest.mark.parametrize(
+    "pattern", ["bot/locales/*.yml", "bot/agent/*.yml", "bot/desk/instructions/*.md", "bot/store/migrations/**/*.py"]
+)
 def test_files_that_are_not_imported_are_packed_too(wheel: zipfile.ZipFile, pattern: str) -> None:
     present = {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)}
     assert present

@@ -86,7 +86,7 @@ def test_the_environment_is_read_where_a_process_begins_and_nowhere_else() -> No
 
 def test_every_variable_the_documents_speak_of_exists() -> None:
     known = {*VARIABLES, "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
-    prefixes = "SLACK|OPENAI|SHOP|KB|AGENT|DATABASE|DATA|EMBEDDING|LINK|ANSWER"
+    prefixes = "SLACK|OPENAI|SHOP|KB|AGENT|DATABASE|DATA|EMBEDDING|LINK|ANSWER|MODEL|CUSTOMER|WORKSPACE|TOOL|SENTENCES"
     for document in ("README.md", "docs/settings.md", "docs/real-slack.md", "docs/cli.md", "docs/architecture.md"):
         spoken_of = set(re.findall(rf"\b(?:{prefixes})_[A-Z_]*[A-Z]\b", read(document)))
         assert spoken_of <= known, f"{document}: {spoken_of - known}"

@@ -59,6 +59,7 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "OPENAI_API_KEY": world.stand_in.key,
             "OPENAI_BASE_URL": world.stand_in.url,
             "OPENAI_MODEL": "frontdesk-offline",
+            "MODEL_PRICES": str(ROOT / "demo" / "model" / "prices.yml"),
             "SHOP_NAME": "Fernwick",
             "SHOP_URL": world.shop.url,
             "SHOP_TOKEN": world.shop.token,

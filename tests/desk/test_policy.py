@@ -100,3 +100,105 @@ def test_after_a_search_in_vain_nothing_is_asked_back() -> None:
 
 def test_a_long_text_that_ends_in_a_question_is_not_a_question_back() -> None:
     assert not policy.may_stand("We ship everywhere. " * 40 + "Anything else?", "Do you ship?", evidence=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("Where is my order ORD-12345?", ("Where is my order ORD-12345?",)),
+        (
+            "Hi! How do I return boots? And which cards do you take?",
+            ("How do I return boots?", "And which cards do you take?"),
+        ),
+        ("How do I pay?\nHow long is the warranty?!", ("How do I pay?", "How long is the warranty?!")),
+        ("¿Dónde está mi pedido? ¿Y cómo lo devuelvo?", ("¿Dónde está mi pedido?", "¿Y cómo lo devuelvo?")),
+        ("退货需要多长时间？你们接受哪些信用卡？", ("退货需要多长时间？", "你们接受哪些信用卡？")),
+        ("Where is my order? Where is my order?", ("Where is my order?",)),
+        ("It is late, right?", ("It is late, right?",)),
+        ("> How do I pay?\nIs this still true?", ("Is this still true?",)),
+        ("What does “30 days?” mean on the page?", ("What does “30 days?” mean on the page?",)),
+    ],
+)
+def test_the_questions_of_a_message_are_found(text: str, questions: tuple[str, ...]) -> None:
+    assert policy.questions_in(text) == questions
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Thanks a lot!",
+        "And ORD-12345?",
+        "Hello, can you help me?",
+        "Hi! How are you today?",
+        "> How do I return an item?",
+        "The page says “Are returns free of charge?” and that is all.",
+        'Your mail asked "How did we do today?" again.',
+        "See https://shop.example.com/?order=1 for it",
+        "Halo kak, bisa bantu saya?",
+    ],
+)
+def test_what_is_quoted_short_or_polite_is_no_question(text: str) -> None:
+    assert policy.questions_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("Where is ORD-12345? How do I return boots?", 2),
+        ("Where is ORD-12345? How do I return boots? Which cards do you take? Do you ship to France?", 4),
+        ("I bought boots and they are small. Can I exchange them? Where is my other order ORD-67890?", 2),
+        ("Pesanan saya ORD-12345 sampai mana? Bagaimana cara mengembalikan barang?", 2),
+        ("Wo ist meine Bestellung ORD-12345? Welche Zahlungsarten gibt es bei Ihnen?", 2),
+        ("How do I return an item? Is it possible to pay by invoice?", 2),
+    ],
+)
+def test_separate_questions_are_taken_apart(text: str, apart: int) -> None:
+    assert len(policy.questions_apart(text)) == apart
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is my order ORD-12345?",
+        "Where is my order ORD-12345? Has it been sent?",
+        "How do I pay with a gift card? And how long is it valid?",
+        "Wie schicke ich etwas zurück? Was kostet das?",
+        "Bagaimana cara retur barang? Biayanya berapa ya kak?",
+        "¿Cómo devuelvo las botas? ¿Cuánto cuesta eso?",
+        "Comment retourner un article ? Combien de temps prend cela ?",
+        "Where is ORD-12345? How do I return boots? Please change my address too.",
+        "Where is ORD-12345? How do I return boots? " + "It is a long story. " * 60,
+        "Who are you? Where is it? What is this? When does it come? How much is it? Why is that so?",
+    ],
+)
+def test_what_belongs_together_stays_together(text: str) -> None:
+    assert policy.questions_apart(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is ORD-1? Is ORD-2 paid? How do returns work? Which cards do you take? How long is the warranty?",
+        "I ordered boots. Where is ORD-12345? How do returns work? Please also tell me whether ORD-67890 is paid.",
+        "Please tell me where ORD-12345 is. I also need the invoice of ORD-67890. Let me know how returns work.",
+        "Tolong cek ORD-12345. Saya juga mau tahu cara retur barang. Kapan ORD-67890 sampai ya?",
+    ],
+)
+def test_a_message_that_asks_for_many_things_is_compound(text: str) -> None:
+    assert policy.is_compound(text)
+    assert policy.questions_apart(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Where is my order ORD-12345?",
+        "Please tell me where my order ORD-12345 is.",
+        "My order is late. I need it on Friday. Please hurry up with this.",
+        "Where is ORD-12345? How do I return boots?",
+        "Please read this. " * 300,
+    ],
+)
+def test_an_ordinary_message_is_not(text: str) -> None:
+    assert not policy.is_compound(text)

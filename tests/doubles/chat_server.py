@@ -1,4 +1,4 @@
-"""A local server that speaks Chat Completions by the book of a script, and misbehaves on demand."""
+"""A local server that answers models' requests by the book of a script, whatever protocol, and misbehaves on demand."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -30,6 +30,8 @@ class ChatServer:
     def __init__(self) -> None:
         self.url = ""
         self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
+        """Where they went, with the query."""
         self.headers: list[Mapping[str, str]] = []
         self.connections: set[object] = set()
         """The connections that requests came over."""
@@ -42,8 +44,9 @@ class ChatServer:
         self._replies = list(replies)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Handle POST /chat/completions."""
+        """Handle a POST of any path."""
         self.requests.append(orjson.loads(await request.read()))
+        self.paths.append(request.path_qs)
         self.headers.append(request.headers)
         self.connections.add(request.transport)
         reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
@@ -79,7 +82,7 @@ async def open_chat_server() -> AsyncIterator[ChatServer]:
     """The server on a free port of loopback."""
     server = ChatServer()
     app = web.Application(client_max_size=64 << 20)
-    app.add_routes([web.post("/v1/chat/completions", server.answer)])
+    app.add_routes([web.post("/{path:.+}", server.answer)])
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     try:

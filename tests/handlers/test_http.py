@@ -50,8 +50,11 @@ async def client() -> AsyncIterator[TestClient[Any, Any]]:
     async def ready() -> str | None:
         return "the knowledge base"
 
+    async def degraded() -> str | None:
+        return None
+
     bolt = AsyncApp(authorize=authorize, signing_secret=SECRET, request_verification_enabled=False)
-    app = build_web_app(ready=ready, metrics=Metrics(), bolt=bolt, signing_secret=SECRET)
+    app = build_web_app(ready=ready, degraded=degraded, metrics=Metrics(), bolt=bolt, signing_secret=SECRET)
     async with TestClient(TestServer(app)) as opened:
         yield opened
 

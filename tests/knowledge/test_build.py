@@ -236,7 +236,7 @@ async def test_another_embedder_builds_everything_anew(kb: Path, library: Path, 
     report = await build(Generations(kb), sources_of(library), other, tell=ignore)
 
     assert (report.generation, report.embedded, report.unchanged) == (2, report.chunks, len(PAGES) + 3)
-    assert rows(kb, "SELECT DISTINCT length(windows) FROM chunk") == [(0,)]
+    assert rows(kb, "SELECT DISTINCT length(windows) FROM vector") == [(0,)]
 
 
 async def test_an_embedder_that_fails_halfway_leaves_the_old_generation_and_no_rubbish(
@@ -307,6 +307,7 @@ async def test_progress_names_every_phase(tmp_path: Path, library: Path, embedde
     assert list(dict.fromkeys(progress.phase for progress in heard)) == [
         "scan",
         "read",
+        "cut",
         "embed",
         "index",
         "calibrate",

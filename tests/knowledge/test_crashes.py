@@ -57,7 +57,7 @@ def test_a_builder_killed_in_any_phase_leaves_the_served_generation_whole(
     kb: Path, library: Path, embedder: TableEmbedder
 ) -> None:
     change(library)
-    for phase in ("read", "embed", "index", "calibrate", "verify"):
+    for phase in ("read", "cut", "embed", "index", "calibrate", "verify"):
         with builder(kb, library) as process:
             wait_for(process, phase)
             process.send_signal(signal.SIGKILL)

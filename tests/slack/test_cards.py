@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 
 from bot.sentences import LANGUAGES, Language, load_sentences
 from bot.slack import cards
-from bot.slack.cards import Card, Source, plainer
+from bot.slack.cards import Card, Choice, Source, plainer
+from bot.slack.mrkdwn import escape
 from demo.slack.blocks import message_faults
 
 SENTENCES = load_sentences()
 HANDLED = {
     "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
-    "case.resolve", "case.handback", "case.takeover", "case.reopen", "relay.claim_send", "relay.note", "csat.1",
-    "csat.2", "csat.3", "csat.4", "csat.5",
+    "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "relay.claim_send",
+    "relay.note", "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
 }  # fmt: skip
 NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
 
@@ -46,6 +47,11 @@ def staff_cards(words: str) -> Iterator[Card]:
     yield cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
     yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield cards.moved_on(case="FD-1042", state=words)
+    texts = [(words, escape(words)[:2_400]) for _ in range(3)]
+    yield cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3])
+    for failed in (False, True):
+        choice = Choice(2, "U0AGENTA", 1_795_200_000.0, failed=failed)
+        yield cards.drafts(case="FD-1042", asked=7, texts=texts, choice=choice)
 
 
 def sound(card: Card) -> None:
@@ -121,6 +127,8 @@ def test_values_name_the_case_or_the_answer() -> None:
     assert values(cards.escalated(SENTENCES, "en", case="FD-1042")) == ["FD-1042"]
     scores = values(cards.resolved(SENTENCES, "en", case="FD-1042", staff="Agent A"))
     assert scores == [*(f"FD-1042/{score}" for score in range(1, 6)), "FD-1042"]
+    drafts = cards.drafts(case="FD-1042", asked=7, texts=[("Short", "Yes."), ("Warm", "Yes!")])
+    assert values(drafts) == ["FD-1042/7/1", "FD-1042/7/2"]
     assert values(cards.take_over_prompt(case="FD-1042", ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
     (feedback,) = cards.answer_footer(SENTENCES, "en", ref="7", offer_person=False).blocks[0]["elements"]
     assert (feedback["positive_button"]["value"], feedback["negative_button"]["value"]) == ("7/up", "7/down")
@@ -154,3 +162,11 @@ def test_plainer_keeps_what_older_workspaces_know() -> None:
         {"type": "section", "text": {"type": "mrkdwn", "text": "Same"}},
     ]
     assert plainer(blocks) == [{"type": "section", "text": {"type": "mrkdwn", "text": "Look"}}, blocks[1]]
+
+
+def test_a_chosen_draft_is_named_and_none_can_be_chosen_any_more() -> None:
+    texts = [("Short", "Yes."), ("Warm", "Yes!")]
+    card = cards.drafts(case="FD-1042", asked=7, texts=texts, choice=Choice(2, "U0AGENTA", 0.0))
+    assert list(buttons(list(card.blocks))) == []
+    told = list(mrkdwn(list(card.blocks)))
+    assert "*Sent* by <@U0AGENTA>" in told[told.index("*2 · Warm*\n>Yes!") + 1]

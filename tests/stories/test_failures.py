@@ -22,7 +22,8 @@ async def test_a_model_that_is_down_means_a_sentence_and_a_case(world: World) ->
 
 
 async def test_an_answer_that_is_cut_is_not_passed_off_as_whole(world: World) -> None:
-    await world.model_says({"text": "You have 30 days to retu", "cut": True})
+    cut = {"text": "You have 30 days. It is free to ret", "cut": True}
+    await world.model_says(cut, *[{"error": {"status": 500}}] * 6)
     asked = await world.customer.says("Tell me about returns, how many days do I have?")
     told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     assert told.text

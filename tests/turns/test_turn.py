@@ -7,6 +7,7 @@ from sqlalchemy import select
 from bot.conversation import ThreadRef
 from bot.store import inbox, schema, turns
 from bot.store.database import Database
+from bot.store.inbox import InboxItem
 from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.turn import Turns
@@ -21,7 +22,17 @@ class Untouched:
         raise AssertionError(f"{name} was used")
 
 
-def untouched_turns(database: Database) -> Turns:
+class Owed:
+    """Records for which rows a summary was looked after."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    async def catch_up(self, item: InboxItem) -> None:
+        self.rows.append(item.id)
+
+
+def untouched_turns(database: Database, summaries: Owed | None = None) -> Turns:
     nothing = cast(Any, Untouched())
     return Turns(
         database=database,
@@ -30,9 +41,11 @@ def untouched_turns(database: Database) -> Turns:
         sentences=nothing,
         identities=nothing,
         answers=nothing,
+        budgets=nothing,
         cases=nothing,
         relay=nothing,
         presses=nothing,
+        summaries=cast(Any, summaries or nothing),
         metrics=Metrics(),
     )
 
@@ -57,10 +70,12 @@ async def test_a_row_whose_answer_was_given_before_a_crash_is_only_closed(databa
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1"), now=1.0)
         await turns.save(tx, record, now=2.0)
-    await untouched_turns(database).take(1)
+    summaries = Owed()
+    await untouched_turns(database, summaries).take(1)
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox.c.state, schema.inbox.c.reason))).one()
     assert tuple(row) == ("done", "answered")
+    assert summaries.rows == [1]
 
 
 async def test_a_closed_row_is_left_alone(database: Database) -> None:

@@ -38,6 +38,33 @@ TOOLS: list[Json] = [
     )
 ]
 
+
+def named_tool(name: str, description: str, argument: str = "reason", *, required: bool = False) -> Json:
+    """A tool with one text argument."""
+    schema = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument] * required}
+    return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
+
+
+HANDOVERS: list[Json] = [
+    named_tool("hand_over_to_orders", "Hand the conversation over to orders. What is in an order, what it cost."),
+    named_tool("hand_over_to_shipping", "Hand the conversation over to shipping. Where an order or a parcel is."),
+    named_tool("hand_over_to_answers", "Hand the conversation over to answers. Everything the help pages tell."),
+]
+PERSON_TOOL = TOOLS[-1]
+TRIAGE: list[Json] = [PERSON_TOOL, *HANDOVERS]
+QUESTIONS: list[Json] = [
+    named_tool("ask_orders", "Ask orders. What is in an order, what it cost.", "question", required=True),
+    named_tool("ask_shipping", "Ask shipping. Where an order or a parcel is.", "question", required=True),
+    named_tool("ask_answers", "Ask answers. Everything the help pages tell.", "question", required=True),
+]
+LEAD: list[Json] = [PERSON_TOOL, *QUESTIONS]
+ANSWERS: list[Json] = [TOOLS[3], PERSON_TOOL, *HANDOVERS[:2]]
+ORDERS: list[Json] = [TOOLS[0], TOOLS[2], TOOLS[3], PERSON_TOOL, *HANDOVERS[1:]]
+SHIPPING: list[Json] = [*TOOLS, HANDOVERS[0], HANDOVERS[2]]
+CHECK = "You check a draft before a customer reads it. If all of it holds, reply with the single word STANDS."
+DRAFT = "You write replies that a person of the team may send. Use the summary.\n\nVoice: {voice}. Be so."
+SUMMARY = "You summarise the older part of a conversation in at most 300 characters."
+
 PASSAGES = """Passages from the help pages, best first.
 
 <passage number="1" title="Returns › How to send it back" updated="2026-10-01">
@@ -64,11 +91,13 @@ def request(
     tools: list[Json] | None = None,
     passages: str = PASSAGES,
     before: list[Json] | None = None,
+    after: list[Json] | None = None,
+    instructions: str = "You are the shop's assistant.",
     **more: Any,
 ) -> Json:
     """A request for the turn that begins with `said`; each round holds calls with what they brought."""
     messages: list[Json] = [
-        {"role": "system", "content": "You are the shop's assistant."},
+        {"role": "system", "content": instructions},
         {"role": "system", "content": passages},
         *(before or []),
         {"role": "user", "content": said},
@@ -83,4 +112,5 @@ def request(
         for id_, (_, result) in zip(ids, answers, strict=True):
             text = result if isinstance(result, str) else json.dumps(result)
             messages.append({"role": "tool", "tool_call_id": id_, "content": text})
+    messages += after or []
     return {"model": "any", "messages": messages, "tools": TOOLS if tools is None else tools, **more}

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from demo.model.conversation import unpaired
 from demo.model.embeddings import DIMENSIONS, embed
-from demo.model.intents import read_wants
+from demo.model.intents import offers_person, read_wants
 from demo.model.language import language_of
-from demo.model.phrases import PHRASES, dated
+from demo.model.phrases import PHRASES, Phrases, dated
 from demo.model.quoting import Passage, best_quote, read_passages, search_words
 
 
@@ -101,6 +101,64 @@ def test_no_layout_makes_it_stumble(lines: list[str]) -> None:
 def test_a_search_is_made_in_english_words() -> None:
     assert search_words("¿Cuánto tarda el envío a España?") == "days shipping spain"
     assert search_words("How long are gift cards valid?") == "gift cards valid"
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("How do I return an article?", "return item"),
+        ("Wie lange habe ich Zeit, etwas zurückzugeben?", "days time return"),
+        ("Welche Öffnungszeiten haben Sie?", "opening hours"),
+        ("Kann ich mit Klarna bezahlen?", "klarna pay"),
+        ("Comment puis-je payer ?", "pay"),
+        ("Où trouver l'adresse ?", "address"),
+        ("Berapa ongkirnya?", "cost"),
+        ("Verkaufen Sie Elefanten?", "verkaufen elefanten"),
+        ("Haben Sie das Zelt Larch?", "tent larch"),
+    ],
+)
+def test_words_that_help_no_search_in_english_are_left_out(question: str, words: str) -> None:
+    assert search_words(question) == words
+
+
+def test_of_a_table_only_the_rows_that_the_question_tells_apart_are_quoted() -> None:
+    rows = "\n".join(f"| {place} | 3 days | {number}.00 USD |" for number, place in enumerate(["Canada", "Japan"]))
+    page = Passage("Shipping", f"| To | Express time | Express costs |\n| --- | --- | --- |\n{rows}")
+    quote = best_quote("What does express shipping to Japan cost?", [page])
+    assert quote is not None
+    assert quote.text == "- **Japan**: Express time: 3 days, Express costs: 1.00 USD"
+    whole = best_quote("What does express shipping cost?", [page])
+    assert whole is not None
+    assert "Canada" in whole.text
+
+
+def test_what_a_question_leans_on_counts_less_than_what_it_asks() -> None:
+    pages = [Passage("Returns", "A return takes 30 days."), Passage("Costs", "The cost of a return is 4.90 USD.")]
+    quote = best_quote("And the cost?", pages, before="How long do I have for a return?")
+    assert quote is not None
+    assert quote.title == "Costs"
+
+
+@pytest.mark.parametrize(
+    ("answer", "offers"),
+    [
+        ("I couldn't find this. Shall I bring in a person? They'll see everything you wrote here.", True),
+        ("Perlu saya panggilkan seseorang? Mereka akan melihat semuanya.", True),
+        ("Soll ich jemanden aus dem Team holen? Alles ist dort zu sehen.", True),
+        ("¿Aviso a una persona? Verá todo.", True),
+        ("Dois-je appeler une personne ? Elle verra tout.", True),
+        ("A person can take this over.", False),
+        ("Which order is it?", False),
+    ],
+)
+def test_the_offer_of_a_person_is_known_by_its_words(answer: str, offers: bool) -> None:
+    assert offers_person(answer) is offers
+    assert offers_person("") is False
+
+
+@pytest.mark.parametrize("phrases", PHRASES.values())
+def test_its_own_offer_is_one(phrases: Phrases) -> None:
+    assert offers_person(f"{phrases.unknown} {phrases.person_offer}")
 
 
 @pytest.mark.parametrize(

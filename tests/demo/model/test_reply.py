@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from demo.model.conversation import Call, Json, read_request
+from demo.model.conversation import Call, Json, Reply, read_request
 from demo.model.phrases import PHRASES
-from demo.model.reply import Reply, decide
+from demo.model.reply import decide
 from tests.demo.model.requests import LIST, ORDER, PARCEL, PERSON, SEARCH, TOOLS, request
 
 SHIPPED: Json = {
@@ -175,8 +175,8 @@ def test_weak_passages_lead_to_one_search_and_then_to_not_knowing() -> None:
 def test_a_foreign_question_is_searched_for_in_english_and_answered_in_its_language() -> None:
     said = "Bagaimana cara mengembalikan barang?"
     (search,) = answer(said, passages="").calls
-    assert search.arguments["query"] == "return article"
-    found = '<passage number="1" title="Returns">\nYou can return an article within 30 days.\n</passage>'
+    assert search.arguments["query"] == "return item"
+    found = '<passage number="1" title="Returns">\nYou can return an item within 30 days.\n</passage>'
     told = answer(said, [(search, found)], passages="").text
     assert told.startswith("Halaman bantuan kami **Returns**")
     assert "(dalam bahasa Inggris)" in told

@@ -9,8 +9,9 @@ import openai
 import pytest
 
 from demo.model.embeddings import embed
+from demo.model.phrases import PHRASES
 from demo.model.server import EMBEDDING_MODEL, FINGERPRINT, MODEL, Pace, StandIn, open_stand_in
-from tests.demo.model.requests import ORDER, TOOLS, request
+from tests.demo.model.requests import ANSWERS, CHECK, DRAFT, LEAD, ORDER, SUMMARY, TOOLS, TRIAGE, request
 
 
 @pytest.fixture
@@ -139,6 +140,79 @@ async def test_a_scripted_round_can_wait_for_its_message(session: aiohttp.Client
     assert (await said(session, stand_in, "What about B?"))[0] == "about B"
 
 
+async def test_a_scripted_round_waits_for_those_who_answer_and_is_not_used_up_by_other_roles(
+    client: openai.AsyncOpenAI, session: aiohttp.ClientSession, stand_in: StandIn
+) -> None:
+    await script(session, stand_in, ["for whoever answers"])
+    assert await asked(client, "hello", tools=[], instructions=CHECK) == "STANDS"
+    assert "hello" in await asked(client, "hello", tools=[], instructions=DRAFT.format(voice="thorough"))
+    assert "hello" not in await asked(client, "hello", tools=[], instructions=SUMMARY)
+    assert await asked(client, "hello", tools=TRIAGE) == "hand_over_to_answers"
+    assert await asked(client, "Where is ORD-12345?", tools=TRIAGE) == "hand_over_to_shipping"
+    assert await asked(client, "I want to talk to a human", tools=TRIAGE) == "hand_over_to_answers"
+    assert await asked(client, "hello", tools=ANSWERS) == "for whoever answers"
+    assert await asked(client, "hello", tools=TRIAGE) == PHRASES["en"].greeting
+    roles = [(entry["role"], entry["by"]) for entry in await requests(session, stand_in)]
+    assert roles == [
+        ("check", "rules"),
+        ("draft", "rules"),
+        ("summary", "rules"),
+        ("triage", "rules"),
+        ("triage", "rules"),
+        ("triage", "rules"),
+        ("answer", "script"),
+        ("triage", "rules"),
+    ]
+
+
+async def test_a_scripted_round_can_be_meant_for_one_role(
+    client: openai.AsyncOpenAI, session: aiohttp.ClientSession, stand_in: StandIn
+) -> None:
+    rounds: list[Any] = [
+        {"text": "sorted", "triage": True},
+        *({"text": role, "role": role} for role in ("check", "summary", "draft", "lead", "answer")),
+        {"text": "for both"},
+        {"text": "for both"},
+    ]
+    await script(session, stand_in, rounds)
+    assert await asked(client, "hello", tools=ANSWERS) == "answer"
+    assert await asked(client, "hello", tools=LEAD) == "lead"
+    assert await asked(client, "hello", tools=ANSWERS) == "for both"
+    assert await asked(client, "hello", tools=LEAD) == "for both"
+    assert await asked(client, "hello", tools=TRIAGE) == "sorted"
+    assert await asked(client, "hello", tools=[], instructions=CHECK) == "check"
+    assert await asked(client, "hello", tools=[], instructions=SUMMARY) == "summary"
+    assert await asked(client, "hello", tools=[], instructions=DRAFT) == "draft"
+    assert not stand_in.script.rounds
+
+
+async def test_a_scripted_round_for_one_question_of_a_message_is_not_given_to_another(
+    client: openai.AsyncOpenAI, session: aiohttp.ClientSession, stand_in: StandIn
+) -> None:
+    whole = "What about A? What about B?"
+    await script(session, stand_in, [{"text": "about B", "when": "B?"}, {"text": "about A", "when": "A?"}])
+    for letter in "AB":
+        only = f"Answer only this question of the message: “What about {letter}?”; the others are answered elsewhere."
+        after = [{"role": "system", "content": only}]
+        assert await asked(client, whole, tools=ANSWERS, after=after) == f"about {letter}"
+    await script(session, stand_in, [{"text": "about all of it", "when": whole}])
+    narrowed = {"role": "system", "content": "Answer only this question: “What about A?”"}
+    assert await asked(client, whole, tools=ANSWERS, after=[narrowed]) == "about all of it"
+
+
+async def test_an_answer_that_an_output_limit_cut_is_gone_on_with(client: openai.AsyncOpenAI) -> None:
+    question = "How do I return something?"
+    whole = await asked(client, question)
+    body: Any = request(question, max_completion_tokens=5)
+    cut = (await client.chat.completions.create(**body)).choices[0]
+    assert cut.finish_reason == "length"
+    after = [
+        {"role": "assistant", "content": cut.message.content},
+        {"role": "system", "content": "Your last message broke off on its way. Continue it exactly where it stops."},
+    ]
+    assert cut.message.content + await asked(client, question, after=after) == whole
+
+
 async def test_scripted_calls_keep_their_arguments_to_the_letter(
     session: aiohttp.ClientSession, stand_in: StandIn
 ) -> None:
@@ -187,7 +261,9 @@ async def test_a_stalled_stream_is_silent_after_its_text(session: aiohttp.Client
         assert b'finish_reason":"stop' not in received
 
 
-@pytest.mark.parametrize("body", ["{}", "5", '[{"nonsense": 1}]', '[{"calls": [{}]}]', "[5]", "not json"])
+@pytest.mark.parametrize(
+    "body", ["{}", "5", '[{"nonsense": 1}]', '[{"calls": [{}]}]', "[5]", '[{"role": "boss"}]', "not json"]
+)
 async def test_a_script_that_cannot_be_played_is_refused_in_words(
     session: aiohttp.ClientSession, stand_in: StandIn, body: str
 ) -> None:
@@ -208,6 +284,13 @@ def test_a_pace_has_a_first_pause_and_then_short_ones() -> None:
     pauses = Pace(first=0.5, chunk=0.02).pauses()
     assert next(pauses) == 0.5
     assert all(0.01 < next(pauses) < 0.03 for _ in range(20))
+
+
+async def asked(client: openai.AsyncOpenAI, said: str, **more: Any) -> str:
+    """What comes back: the words, or the name of the first tool to call."""
+    body: Any = request(said, **more)
+    message = (await client.chat.completions.create(**body)).choices[0].message
+    return str(message.content or message.tool_calls[0].function.name)
 
 
 async def _receive(session: aiohttp.ClientSession, stand_in: StandIn, into: list[bytes]) -> None:

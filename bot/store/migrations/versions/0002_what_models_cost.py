@@ -30,6 +30,13 @@ def upgrade() -> None:
     op.create_index("ix_spending_at", "spending", ["at"], unique=False)
     op.create_index("ix_spending_thread", "spending", ["thread"], unique=False)
     op.create_table(
+        "pace",
+        sa.Column("key", sa.String(length=128), nullable=False),
+        sa.Column("until", sa.Float(), nullable=False),
+        sa.PrimaryKeyConstraint("key", name=op.f("pk_pace")),
+    )
+    op.add_column("turn", sa.Column("trace", sa.JSON(), nullable=True))
+    op.create_table(
         "summary",
         sa.Column("thread", sa.String(length=128), nullable=False),
         sa.Column("episode", sa.Integer(), autoincrement=False, nullable=False),

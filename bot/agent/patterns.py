@@ -1,0 +1,475 @@
+"""Ways to let agents work: small functions over `run`, all under the same `Terms`.
+
+    single        one agent alone
+    handoff       a team: whoever is in charge answers, or passes the conversation on
+    sequential    a draft, and a checker that reads it before anybody else does
+    concurrent    the questions of one message at the same time
+    brainstorm    one agent asked several times at once in different voices, for drafts to choose from
+    magentic      a lead that asks the team's agents, reads what they found, and answers once
+
+Several runs in one turn share its journal without sharing steps, their tools have idempotency keys of their own,
+and their usage is added up. All tasks end with the function that started them. Like `run`, nothing here raises for
+what a model or a tool does.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import reduce
+from hashlib import blake2b
+from operator import add
+from typing import Annotated, Protocol, TypeVar
+
+from pydantic import Field
+
+from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Models
+from bot.agent.events import Emit, Event, TextDelta, ToolFinished, ToolStarted
+from bot.agent.journal import NO_JOURNAL, Journal, part_of
+from bot.agent.limits import Limits
+from bot.agent.loop import Outcome, run
+from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, StaffMessage, SystemNote, ToolResult
+from bot.agent.model import Usage
+from bot.agent.tools import Context, Tool, ToolOutput, tool
+
+CHECK_SECONDS = 20.0
+"""What a check may take; past it the draft is the answer."""
+CHECK_LEAST_SECONDS = 2.0
+"""When less than this is left of the turn, the draft is the answer."""
+ASK_SHARE = 0.35
+"""Of the turn's time, what one question to a colleague may take; two in a row leave the lead time to answer."""
+ASK = "ask_"
+"""How the tools begin by which a lead asks a colleague; the rest is the colleague's name."""
+ID_LIMIT = 40
+"""Characters of a call's id that stand in the names of its colleague's steps."""
+STANDS = "STANDS"
+"""What a checker says of a draft that it leaves as it is."""
+
+_NO_ANSWER = "No answer came. Say which part is missing; do not guess it."
+_STANDS = re.compile(rf"\W*(?:the draft )?{STANDS}\W*(?:\n.*)?", re.IGNORECASE | re.DOTALL)
+_DRAFT_MARK = re.compile(r"\s*</?draft>\s*")
+_MARK = re.compile(r"<\s*(/?)\s*(question|results?|draft)\b", re.IGNORECASE)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Under what a pattern works."""
+
+    models: Models
+    context: Context
+    emit: Emit
+    limits: Limits
+    """For each run, save that tokens and money are shared among those that run at the same time."""
+    passages: str = ""
+    """The text retrieved for the customer's message."""
+    journal: Journal = NO_JOURNAL
+
+    def part(self, name: str) -> "Terms":
+        """The same for one of several runs in a turn: its steps, idempotency keys and progress cards are its own."""
+        return replace(
+            self,
+            context=replace(self.context, turn=f"{self.context.turn}/{name}"),
+            emit=_apart(self.emit, name),
+            journal=part_of(self.journal, name),
+        )
+
+    def without_text(self) -> "Terms":
+        """The same with nothing of what the agents say shown; what their tools do is."""
+        return replace(self, emit=_without_text(self.emit))
+
+    def one_of(self, runs: int) -> "Terms":
+        """The same with an equal share of what may be spent."""
+        limits = self.limits
+        cost = None if limits.cost is None else limits.cost / runs
+        return replace(self, limits=replace(limits, tokens=limits.tokens // runs, cost=cost))
+
+
+class Pattern(Protocol):
+    """A way to get from a conversation to an outcome."""
+
+    async def __call__(self, team: Team, agent: str, history: Sequence[Message], /, *, terms: Terms) -> Outcome:
+        """Continue the conversation; `agent` is the one in charge, the team's entry if it is unknown."""
+        ...
+
+
+async def single(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:
+    """Let one agent of the team answer alone, with nobody to hand over to."""
+    return await handoff(_alone(team[agent]), agent, history, terms=terms)
+
+
+async def handoff(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:
+    """Let the team answer, beginning with `agent`, or with its entry if it has none of that name."""
+    return await run(
+        team,
+        agent,
+        history,
+        models=terms.models,
+        context=terms.context,
+        passages=terms.passages,
+        emit=terms.emit,
+        limits=terms.limits,
+        journal=terms.journal,
+    )
+
+
+async def sequential(
+    team: Team,
+    agent: str,
+    history: Sequence[Message],
+    *,
+    terms: Terms,
+    checker: Agent,
+    drafting: Pattern = handoff,
+) -> Outcome:
+    """Have an answer drafted unseen, then checked against what it rests on, and emit what stands, once.
+
+    The checker has no tools. It says STANDS, or gives a version without what its sources do not hold. When it fails
+    or gives none, the draft is the answer.
+    """
+    now = asyncio.get_running_loop().time
+    end = now() + terms.limits.turn_seconds
+    draft = await drafting(team, agent, history, terms=terms.part("draft").without_text())
+    if draft.ended != "answered":
+        return draft
+    checked = await _check(checker, history, draft, terms=terms.part("check"), seconds=end - now())
+    if checked is not None:
+        spent, wrote = draft.usage + checked.usage, _unique(draft.models + checked.models)
+        draft = replace(reworded(draft, _corrected(draft.text, checked)), usage=spent, models=wrote)
+    terms.emit(TextDelta(draft.text))
+    return draft
+
+
+async def _check(
+    checker: Agent, history: Sequence[Message], draft: Outcome, *, terms: Terms, seconds: float
+) -> Outcome | None:
+    """What the checker says; None when there is no time left to ask it."""
+    if seconds < CHECK_LEAST_SECONDS:
+        return None
+    limits = replace(terms.limits, turn_seconds=min(CHECK_SECONDS, seconds))
+    asked = _latest(history)
+    before = [message for message in history[:asked] if isinstance(message, CustomerMessage | StaffMessage)]
+    sheet = CustomerMessage(_sheet(history, draft, limits.window_characters // 2))
+    return await single(
+        _alone(checker), checker.name, [*before, sheet], terms=replace(terms, limits=limits, emit=_nowhere)
+    )
+
+
+def _sheet(history: Sequence[Message], draft: Outcome, room: int) -> str:
+    """The question, what the tools found (the newest if there is not room for all), and the draft."""
+    results: list[str] = []
+    for message in reversed([*history, *draft.messages]):
+        if isinstance(message, ToolResult) and (room := room - len(message.content)) > 0:
+            results.insert(0, f'<result tool="{message.name}">\n{_unmarked(message.content)}\n</result>')
+    asked = "\n".join(m.text for m in history[_latest(history) :] if isinstance(m, CustomerMessage | SystemNote))
+    parts = ["<question>", _unmarked(asked), "</question>", "<results>", *results, "</results>"]
+    return "\n".join([*parts, "<draft>", _unmarked(draft.text), "</draft>"])
+
+
+def _latest(history: Sequence[Message]) -> int:
+    """Where the customer's latest message stands, which notes may follow."""
+    places = [place for place, message in enumerate(history) if isinstance(message, CustomerMessage)]
+    return places[-1] if places else len(history)
+
+
+def _unmarked(text: str) -> str:
+    """Words that cannot end the part of the sheet they stand in."""
+    return _MARK.sub(r"(\1\2", text)
+
+
+def _corrected(draft: str, checked: Outcome) -> str:
+    """The checker's version; the draft if that stands, or if what came is no shorter version of it."""
+    text = _DRAFT_MARK.sub("", checked.text).strip()
+    if checked.ended != "answered" or checked.reason == "shortened" or not text or _STANDS.fullmatch(text):
+        return draft
+    return text if len(text) <= len(draft) * 3 // 2 + 200 else draft
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of several questions in a message, with what belongs to it alone."""
+
+    question: str
+    """In the customer's words."""
+    passages: str
+    """The text retrieved for it."""
+    context: Context
+    emit: Emit
+
+
+Settle = Callable[[int, Outcome], Outcome]
+"""(the share's place, its outcome) -> what takes the outcome's place."""
+
+
+async def concurrent(
+    team: Team,
+    agent: str,
+    history: Sequence[Message],
+    shares: Sequence[Share],
+    *,
+    terms: Terms,
+    settle: Settle = lambda place, outcome: outcome,
+    go_live: Callable[[int], None] = lambda place: None,
+    answering: Pattern = handoff,
+) -> Outcome:
+    """Put every question to the team at the same time, and join the answers in the order of the questions.
+
+    `settle` is called once for each share, in order, as soon as it and all before it have ended; `go_live` with the
+    place of a share that goes on when all before it have ended, and perhaps again. Escalated if one of them is, else
+    failed if one of them is; in charge afterwards is whoever answered last.
+    """
+    ended: dict[int, Outcome] = {}
+    settled: list[Outcome] = []
+
+    async def answer(place: int, share: Share) -> None:
+        own = replace(terms, context=share.context, emit=share.emit, passages=share.passages)
+        own = own.one_of(len(shares)).part(f"question-{place + 1}")
+        ended[place] = await answering(team, agent, [*history, _only(share.question)], terms=own)
+        while (outcome := ended.get(len(settled))) is not None:
+            settled.append(settle(len(settled), outcome))
+        if len(settled) < len(shares):
+            go_live(len(settled))
+
+    go_live(0)
+    await _together([answer(place, share) for place, share in enumerate(shares)])
+    return _joined(settled)
+
+
+def _only(question: str) -> SystemNote:
+    return SystemNote(f"Answer only this question of the message: “{question}”; the others are answered elsewhere.")
+
+
+def _joined(outcomes: Sequence[Outcome]) -> Outcome:
+    worst = next(
+        (outcome for end in ("escalated", "failed") for outcome in outcomes if outcome.ended == end), outcomes[-1]
+    )
+    return Outcome(
+        ended=worst.ended,
+        agent=outcomes[-1].agent,
+        text="\n\n".join(text for outcome in outcomes if (text := outcome.text.strip())),
+        messages=tuple(message for outcome in outcomes for message in outcome.messages),
+        usage=_spent(outcomes),
+        reason=worst.reason or next((outcome.reason for outcome in outcomes if outcome.reason), ""),
+        forced=any(outcome.forced for outcome in outcomes),
+        models=_unique(model for outcome in outcomes for model in outcome.models),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Drafts:
+    """What came of asking for several."""
+
+    texts: tuple[str, ...]
+    """In the order of the voices; fewer than these when some failed, said nothing, or said the same."""
+    usage: Usage
+    models: tuple[str, ...] = ()
+    """Those that wrote."""
+    reason: str = ""
+    """Why there is none, the first failure's stable word; empty when there is one."""
+
+
+async def brainstorm(
+    team: Team, agent: str, history: Sequence[Message], voices: Sequence[str], *, terms: Terms
+) -> Drafts:
+    """Ask one agent of the team once for each voice, all at the same time.
+
+    A voice is a paragraph that is added to the agent's instructions. Drafts are nobody's answer yet: their text is
+    not emitted, and the agent has only the tools that change nothing and end no turn.
+    """
+    drafting, own = _looking_only(team[agent]), terms.one_of(max(1, len(voices))).without_text()
+    outcomes = await _together(
+        [
+            single(_alone(_in_voice(drafting, voice)), agent, history, terms=own.part(f"voice-{number}"))
+            for number, voice in enumerate(voices, start=1)
+        ]
+    )
+    drafts: dict[str, str] = {}
+    for outcome in outcomes:
+        if outcome.ended == "answered" and outcome.text.strip():
+            drafts.setdefault(_same(outcome.text), outcome.text.strip())
+    reasons = (outcome.reason for outcome in outcomes if outcome.ended != "answered")
+    models = _unique(model for outcome in outcomes for model in outcome.models)
+    return Drafts(tuple(drafts.values()), _spent(outcomes), models, "" if drafts else next(reasons, "blank"))
+
+
+def _looking_only(agent: Agent) -> Agent:
+    """The agent with the tools that only find out."""
+    return replace(agent, tools=tuple(tool for tool in agent.tools if not (tool.writes or tool.terminal)))
+
+
+def _in_voice(agent: Agent, voice: str) -> Agent:
+    return replace(agent, instructions=f"{agent.instructions}\n\n{voice}".strip())
+
+
+def _same(text: str) -> str:
+    """What two texts share that say the same, however they are laid out."""
+    return " ".join(text.split()).casefold()
+
+
+async def magentic(team: Team, agent: str, history: Sequence[Message], *, terms: Terms, lead: Agent) -> Outcome:
+    """Let a lead split the message, ask the agents of the team that answer, and answer the whole once.
+
+    The lead has one tool for each of them beside its own. They look up and say what they found, unseen; calling a
+    person is the lead's. In charge afterwards is `agent` again.
+    """
+    asked: list[Outcome] = []
+    colleagues = [each for each in team.agents if each.sees_passages and each.name != lead.name]
+    own = terms.one_of(len(colleagues) + 1)
+    journal = _Retraced(part_of(terms.journal, "lead"))
+    tools = [_ask_tool(each, history, asked, journal, terms=own) for each in colleagues]
+    leading = _alone(replace(lead, tools=(*lead.tools, *tools)))
+    context = replace(terms.context, turn=f"{terms.context.turn}/lead")
+    leads = replace(own, context=context, emit=_without_asking(terms.emit), journal=journal)
+    outcome = await single(leading, lead.name, history, terms=leads)
+    return replace(
+        outcome,
+        agent=agent if agent in team else team.entry,
+        usage=_spent([outcome, *asked]),
+        models=_unique(model for each in (*asked, outcome) for model in each.models),
+    )
+
+
+def _ask_tool(
+    colleague: Agent, history: Sequence[Message], asked: list[Outcome], journal: "_Retraced", *, terms: Terms
+) -> Tool:
+    """`ask_<name>`: a run of the colleague that answers the lead. Its outcome is added to `asked`."""
+    seconds = terms.limits.turn_seconds * ASK_SHARE
+    limits = replace(terms.limits, turn_seconds=seconds)
+    alone = _alone(_looking_only(colleague))
+
+    @tool(title="Asking a colleague", timeout=seconds + 1)
+    async def ask(
+        context: Context,
+        question: Annotated[
+            str, Field(min_length=3, max_length=1_000, description="Everything you want of this colleague, whole.")
+        ],
+    ) -> ToolOutput:
+        """Ask a colleague."""
+        own = replace(terms, limits=limits).part(f"ask-{_short(context.call)}").without_text()
+        with journal.retracing(context.call):
+            outcome = await single(alone, colleague.name, [*history[:-1], _put(question, history)], terms=own)
+        asked.append(outcome)
+        if outcome.ended != "answered":
+            return ToolOutput({"error": "no_answer", "message": _NO_ANSWER}, ok=False)
+        return ToolOutput({"answer": outcome.text}, private=_holds_private(outcome.messages))
+
+    description = f"Ask {colleague.name}. {colleague.purpose}".strip()
+    return replace(ask, name=ASK + colleague.name, description=description)
+
+
+def _short(call: str) -> str:
+    """The call's id, or what stands for one that would make too long a name for a step."""
+    return call if len(call) <= ID_LIMIT else blake2b(call.encode(), digest_size=8).hexdigest()
+
+
+def _put(question: str, history: Sequence[Message]) -> Message:
+    """The lead's question in the place of the customer's message, whom it is asked for."""
+    match history[-1]:
+        case CustomerMessage() as message:
+            return replace(message, text=question)
+        case _:
+            return CustomerMessage(question)
+
+
+class _Retraced:
+    """A lead's journal. What colleagues did has steps of its own; asking them again after a restart makes none of
+    these anew and brings back what they cost and what they found, so that the asking itself is not noted."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._retraced: set[str] = set()
+        self._broke: Exception | None = None
+
+    @contextmanager
+    def retracing(self, call: str) -> Iterator[None]:
+        """Around what the call of this id does. What is raised there, which is what the journal raises, is raised by
+        the lead's next step too: a tool that fails does not end a turn, but this must."""
+        self._retraced.add(f"call-{call}")
+        try:
+            yield
+        except Exception as failure:
+            self._broke = failure
+            raise
+
+    async def recall(self, name: str) -> JsonObject | None:
+        return await self._journal.recall(name)
+
+    async def record(self, name: str, value: JsonObject) -> None:
+        if self._broke is not None:
+            raise self._broke
+        if name not in self._retraced:
+            await self._journal.record(name, value)
+
+
+def reworded(outcome: Outcome, text: str) -> Outcome:
+    """The outcome as if the agent had ended with these words."""
+    if text == outcome.text:
+        return outcome
+    messages = outcome.messages
+    if messages and isinstance(messages[-1], AgentMessage) and not messages[-1].calls:
+        messages = messages[:-1]
+    return replace(outcome, text=text, messages=(*messages, AgentMessage(text, agent=outcome.agent)))
+
+
+def _alone(agent: Agent) -> Team:
+    return Team((replace(agent, hands_over_to=()),), entry=agent.name)
+
+
+async def _together(runs: Sequence[Coroutine[None, None, T]]) -> list[T]:
+    """What the runs come to, in their order. Raises what one of them raises, once the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in runs]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _spent(outcomes: Sequence[Outcome]) -> Usage:
+    return reduce(add, (outcome.usage for outcome in outcomes), Usage())
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _holds_private(messages: Sequence[Message]) -> bool:
+    return any(isinstance(message, ToolResult) and message.private for message in messages)
+
+
+def _apart(emit: Emit, name: str) -> Emit:
+    """Events of calls under ids that no other run of the turn uses."""
+
+    def tell(event: Event) -> None:
+        match event:
+            case ToolStarted() | ToolFinished():
+                emit(replace(event, call_id=f"{name}/{event.call_id}"))
+            case _:
+                emit(event)
+
+    return tell
+
+
+def _without_text(emit: Emit) -> Emit:
+    def tell(event: Event) -> None:
+        if not isinstance(event, TextDelta):
+            emit(event)
+
+    return tell
+
+
+def _without_asking(emit: Emit) -> Emit:
+    """All but a lead's questions to its colleagues; what these do tells of itself."""
+
+    def tell(event: Event) -> None:
+        if not (isinstance(event, ToolStarted | ToolFinished) and event.name.startswith(ASK)):
+            emit(event)
+
+    return tell
+
+
+def _nowhere(event: Event) -> None:
+    del event

@@ -1,0 +1,111 @@
+"""Drafts in a case's thread: shown to the team, and one of them sent to the customer when the owner says so.
+
+of_owner   the case, for the person who is on it
+shown      the row that shows drafts under the case's card
+send       one draft goes out like a message that the owner wrote
+
+A draft is never relayed by itself. Its text is kept under the press that brought it; a button only names it.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from bot.cases.case import MovedOn
+from bot.cases.cases import UnknownCase, the_case
+from bot.cases.messages import card_key, payload
+from bot.cases.relay import Relay
+from bot.clock import Clock
+from bot.slack import cards
+from bot.slack.cards import Choice
+from bot.slack.outbox import Outbox
+from bot.store import drafts, outbox, records
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.outbox import Outgoing
+
+VOICES = ("Short", "Warm", "Thorough")
+"""What the drafts are called, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDrafts:
+    """Shows drafts and sends them."""
+
+    database: Database
+    outbox: Outbox
+    clock: Clock
+    relay: Relay
+    agent_channel: str
+
+    async def of_owner(self, ref: str, user: str) -> Case:
+        """The case, when the user is the person who is on it. Raises MovedOn or UnknownCase."""
+        async with self.database.transaction() as tx:
+            return owned(await the_case(tx, ref), user)
+
+    def shown(self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = ()) -> Outgoing:
+        """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3."""
+        card = cards.drafts(case=case.ref, asked=asked, texts=_titled(texts), doubtful=doubtful)
+        return Outgoing(
+            drafts_key(asked), "post", self.agent_channel, payload(card), parent=card_key(case), case_id=case.id
+        )
+
+    async def send(self, ref: str, user: str, *, asked: int, number: int, ts: str) -> bool:
+        """Send one draft; `ts` is the message that shows it. Again the same, and it is sent once.
+
+        False when another draft of the message was sent: one of them answers the customer.
+
+        Raises:
+            MovedOn: the user is not on the case.
+            UnknownCase: there is no such case, or no such draft.
+        """
+        async with self.database.transaction() as tx:
+            case = await the_case(tx, ref)
+            texts = await drafts.find(tx, case.id, asked)
+            if not 1 <= number <= len(texts):
+                raise UnknownCase(ref)
+            refused = self._chosen(case, asked, texts, Choice(number, user, self.clock.now(), failed=True))
+            key = f"{drafts_key(asked)}/sent"
+            row = self.relay.to_customer(case, texts[number - 1], key=key, ts=ts, when_failed=(refused,))
+            before = await outbox.by_key(tx, key)
+            if before is not None:
+                return before.payload == row.payload
+            owned(case, user)
+            sent = self._chosen(case, asked, texts, Choice(number, user, self.clock.now()))
+            for each in (row, sent):
+                await outbox.add(tx, each, now=self.clock.now())
+            detail = {"asked": asked, "number": number}
+            await records.note(
+                tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now()
+            )
+        self.outbox.wake()
+        return True
+
+    def _chosen(self, case: Case, asked: int, texts: Sequence[str], choice: Choice) -> Outgoing:
+        """The update that says which draft was sent and takes the buttons away."""
+        card = cards.drafts(case=case.ref, asked=asked, texts=_titled(texts), choice=choice)
+        return Outgoing(
+            f"{drafts_key(asked)}/{'refused' if choice.failed else 'chosen'}",
+            "update",
+            self.agent_channel,
+            payload(card),
+            parent=drafts_key(asked),
+            case_id=case.id,
+        )
+
+
+def owned(case: Case, user: str) -> Case:
+    """The case, when the user is the person who is on it; raises MovedOn otherwise."""
+    if case.state != "human" or case.owner != user:
+        raise MovedOn(case)
+    return case
+
+
+def drafts_key(asked: int) -> str:
+    """The outbox key of the message that shows the drafts of one press."""
+    return f"drafts/{asked}"
+
+
+def _titled(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Each draft under its voice; when one is missing, nobody knows whose the others are."""
+    known = len(texts) == len(VOICES)
+    return [(VOICES[at] if known else "Draft", text) for at, text in enumerate(texts)]

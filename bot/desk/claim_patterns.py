@@ -1,0 +1,94 @@
+"""The words with which a deed is claimed, in five languages: `bot/desk/claim_words`, read into patterns.
+
+A claim has one of three forms: done ("I have cancelled it"), promised ("I'll cancel it now"), stated ("it was
+cancelled"). A language's file lists, for each form and each kind of deed, the phrases that claim it, over folded
+text (claims.folded: small letters, no accents, one blank between words). Besides:
+
+words       named pieces; `<name>` in a phrase stands for one. Every file also has `<w>`, one word; `<gap>` and
+            `<long>`, up to 6 and 14 words of the same clause; `<p>`, an aside between commas, dashes or parentheses;
+            `<id>`, an order's number; `<money>`, an amount
+hints       without one of these in a sentence, no phrase of the kind can match; they only save time
+conditions  before a claim in its clause: it speaks of a case that may not be given
+rules       anywhere in the sentence of a promise, or behind a state in the present: it tells what happens in general
+denials     inside a claim or right before it: it is denied
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Literal, get_args
+
+import yaml
+
+Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
+"""What is claimed: money went back · an order or a part of it is off · something of an order or account is another ·
+something is sent again · a person has been called."""
+Form = Literal["done", "promised", "stated"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FORMS: tuple[Form, ...] = get_args(Form)
+
+MONEY = (
+    r"(?:(?:[$€£¥]|us\$|rp\.?|usd|eur|gbp|idr|sgd|jpy) ?\d[\d.,]*"
+    r"|\d[\d.,]* ?(?:[$€£¥]|usd|eur|gbp|idr|sgd|jpy|us dollars?|dollars?|dollar|euros?|pounds?|rupiah|yen|dolares))"
+)
+ORDER_ID = r"(?:# ?\d{3,}|\b(?!usd|eur|gbp|idr|sgd|jpy)[a-z]{2,6}-?\d{3,}(?:-\d+)*)"
+_EVERYWHERE = {
+    "w": r"[^ \n;!?]*[^ \n,;!?.:]",
+    "gap": r"(?: <w>){0,6}?",
+    "long": r"(?: <w>){0,14}?",
+    "p": r"(?:, ?[^,;!?\n]{1,60},| ?\([^()\n]{1,80}\)| [-–—] [^–—;!?\n]{1,60}? [-–—])?",
+    "money": MONEY,
+    "id": ORDER_ID,
+}
+_NAME = re.compile(r"<([a-z]+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One way to claim one kind of deed."""
+
+    kind: Kind
+    form: Form
+    regex: re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One language; see the module's text for the parts."""
+
+    hints: Mapping[Kind, re.Pattern[str]]
+    patterns: Mapping[Kind, tuple[Pattern, ...]]
+    conditions: re.Pattern[str]
+    rules: re.Pattern[str]
+    denials: re.Pattern[str]
+
+
+def load_wordings() -> tuple[Wording, ...]:
+    """All five languages; some hundred patterns are compiled, so once at start."""
+    folder = resources.files("bot") / "desk" / "claim_words"
+    files = sorted((each for each in folder.iterdir() if each.name.endswith(".yml")), key=lambda each: each.name)
+    return tuple(_wording(yaml.safe_load(each.read_text(encoding="utf-8"))) for each in files)
+
+
+def _wording(read: Mapping[str, Any]) -> Wording:
+    words = {**_EVERYWHERE, **read["words"]}
+    return Wording(
+        hints={kind: re.compile(read["hints"][kind]) for kind in KINDS},
+        patterns={kind: tuple(_patterns(read, kind, words)) for kind in KINDS},
+        conditions=re.compile(rf"\b(?:{read['conditions']})(?!\w)"),
+        rules=re.compile(rf"\b(?:{read['rules']})(?!\w)"),
+        denials=re.compile(read["denials"]),
+    )
+
+
+def _patterns(read: Mapping[str, Any], kind: Kind, words: Mapping[str, str]) -> Iterator[Pattern]:
+    for form in FORMS:
+        for phrase in read[form][kind]:
+            yield Pattern(kind, form, re.compile(_filled(phrase, words)))
+
+
+def _filled(phrase: str, words: Mapping[str, str]) -> str:
+    while _NAME.search(phrase):
+        phrase = _NAME.sub(lambda name: f"(?:{words[name[1]]})", phrase)
+    return phrase

@@ -1,0 +1,392 @@
+"""The claim guard: no text says that a deed was done unless something in this turn did it or shows it.
+
+folded       a sentence as the patterns read it: nothing in it hides a word
+find_claims  what a sentence claims: which deed, in which form, of which order, which amounts
+Grounds      what a claim may rest on: deeds of this turn's tools, what look-ups hold, passages
+ClaimGate    lets text through sentence by sentence and stops at the first claim that rests on nothing
+
+A model that obeys an attacker, or that means well and is wrong, changes nothing by itself, since only tools do. Its
+words could do harm: a customer who reads "I have refunded you" will hold the shop to it.
+"""
+
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.agent.guardrails import OutputGate
+from bot.agent.messages import ToolResult
+from bot.desk.answers import SEARCH
+from bot.desk.claim_patterns import MONEY, ORDER_ID, Form, Kind, Pattern, Wording
+from bot.desk.escalate import ESCALATE
+
+DEEDS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
+"""Tool -> what a successful call of it has done. A tool that writes is named here, or its deed cannot be told."""
+LOOK_UPS = frozenset({"lookup_order", "list_my_orders", "check_shipping"})
+"""Tools whose results are the shop's own records. What agents told each other is none."""
+HELD = 600
+"""Characters of one sentence that are held; a longer one is decided on in parts."""
+CARRIED = 300
+"""Characters before a sentence that are read with it when it goes on with them."""
+QUOTED = 8
+"""Words from which on a sentence that stands in a passage counts as quoted."""
+
+_STATUS: Mapping[Kind, frozenset[str]] = {
+    "refunded": frozenset({"refunded", "partly refunded", "partially refunded"}),
+    "cancelled": frozenset({"cancelled", "canceled", "voided"}),
+}
+"""The shop's words for a state, whatever language the customer reads. They count as the whole value of a field."""
+_MENTION: Mapping[Kind, re.Pattern[str]] = {
+    "changed": re.compile(r"\b(?:changed|updated|redirected|modified)\b", re.IGNORECASE),
+    "resent": re.compile(r"\b(?:replacement|re-?sent|re-?shipped)\b", re.IGNORECASE),
+}
+"""Deeds that are no state of an order: there the shop's or a carrier's own words are what can show them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A deed that a text says was done, or is being done."""
+
+    kind: Kind
+    form: Form
+    by_us: bool = False
+    """True when the shop says it of itself ("we", "our team") and not the assistant ("I")."""
+    orders: frozenset[str] = frozenset()
+    """The orders it is said of, folded and without "#"; empty when none is named."""
+    amounts: frozenset[int] = frozenset()
+    """The amounts of money it names, in hundredths."""
+    sentence: str = ""
+    """The folded words it was found in; for deciding, never for a log."""
+
+
+# Reading
+
+_APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼʹ′´＇‛ˈ׳ꞌ", "'"))
+_FROM = "аеорсухіјѕԁһӏԛԝмткнвгαονιρτυχκεηγᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡ"
+_LOOK_ALIKES = str.maketrans(_FROM, "aeopcyxijsdhlqwmtkhbraoviptuxkenyabcdefghijklmnoprstuvwyziag")
+_TICK = re.compile(r"(?<=\w)`(?=(?:ve|ll|m|d|re|s|ai|a)\b)")
+_LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
+_YES = re.compile(r"\bsí(?!\w)")
+_BEEN = re.compile(r"été(?!\w)")
+_LAST_E = re.compile(r"é(?!\w)")
+_MARKUP = re.compile(r"[*~`|>\[\]\"“”„«»‹›]|(?<!\w)_|_(?!\w)|^ {0,3}#+ ", re.MULTILINE)
+_BLANKS = re.compile(r"(?:[ \t_]|\.{2,}|…)+")
+_SPLIT_FORM = re.compile(r" '(?=(?:ve|ll|m|d|re)\b)|(?<=\b[jlndcs])' ")
+_NUMBER = re.compile(r"\b(n[ro]|num)\. ?(?=#?[a-z]*-?\d)")
+_SPELLED = re.compile(r"\b[a-z](?:[ .-][a-z]){3,}\b")
+_KEPT_E = "\x00"
+"""Stands for an é that stays; no text holds it, since controls are taken out before."""
+
+
+def folded(text: str) -> str:
+    """The text in small letters with one blank between words, without accents, emphasis, links and what looks alike.
+
+    Only the é that ends a word stays, since in Spanish it tells "I cancelled" from "cancel". A line break stays.
+    """
+    text = _plain(html.unescape(text)) if "&" in text or not text.isascii() else text.lower()
+    text = _LINK.sub(r"\1", _TICK.sub("'", text))
+    text = _SPLIT_FORM.sub("'", _BLANKS.sub(" ", _MARKUP.sub("", text)))
+    text = _NUMBER.sub(r"\1 ", text)
+    text = _SPELLED.sub(lambda word: re.sub("[ .-]", "", word[0]), text)
+    return _LISTED.sub(r"\1+", text)
+
+
+def _plain(text: str) -> str:
+    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
+    text = unicodedata.normalize("NFC", "".join(each for each in text if _is_read(each)))
+    text = _MARKUP.sub("", text)  # before it is seen which é ends a word
+    marked = unicodedata.normalize("NFKD", _LAST_E.sub(_KEPT_E, _BEEN.sub("ete", _YES.sub("yes", text))))
+    bare = "".join(each for each in marked if not unicodedata.combining(each))
+    return bare.translate(_LOOK_ALIKES).replace(_KEPT_E, "é")
+
+
+def _is_read(character: str) -> bool:
+    """False for what is not seen."""
+    return character in "\n\t" or unicodedata.category(character) not in ("Cf", "Cc", "Cs", "Co", "Me")
+
+
+_CLAUSE_END = re.compile(r"[;:!?\n()–—]|[,.](?!\d)")
+_JOINT = re.compile(
+    r"[;:!?\n()–—]|[,.](?!\d)| - "
+    r"|\b(?:and|but|while|und|aber|wahrend|y|pero|mientras|et|mais|tandis|dan|tapi|sedangkan)\b"
+)
+_PRESENT = re.compile(r"\b(?:is|are|ist|sind|est|sont|esta|estan|queda)\b|'(?:s|re)\b")
+_PERFECT = re.compile(r"\b(?:been|ete|sido|worden)\b")
+_IDIOM = re.compile(
+    r"\b(?:no (?:problem|worries|doubt)|not (?:a|to) (?:problem|worry)|nothing to worry about"
+    r"|without (?:further ado|delay)|kein (?:problem|thema)|keine sorge|ohne weiteres|tidak masalah"
+    r"|sin (?:problemas?|mas)|no hay problema"
+    r"|pas de (?:probleme|souci|soucis)|sans (?:probleme|souci))\b"
+)
+_BY_US = re.compile(
+    r"(?:we|our|the|wir|haben wir|(?:hat )?unser|nous|notre|hemos|nuestro|(?:sudah|telah) kami|kami|tim)\b"
+)
+_LISTED = re.compile(rf"({ORDER_ID})(?:,| and| und| y| et| dan| &|, and)+ ?(?={ORDER_ID})")
+_ORDER = re.compile(
+    rf"{ORDER_ID}|(?<=\border )\d{{3,}}|(?<=\bn[ro] )\d{{3,}}|(?<=\bpesanan )\d{{3,}}|(?<=\bnomor )\d{{3,}}"
+)
+_AMOUNT = re.compile(MONEY)
+_FIGURE = re.compile(r"\d[\d.,]*")
+_WORD = re.compile(r"\w+")
+
+
+def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named: str = "") -> Iterator[Claim]:
+    """What the folded text claims behind the position `since`. `named` is the order that was spoken of before."""
+    for wording in wordings:
+        for kind, hint in wording.hints.items():
+            if not hint.search(text):
+                continue
+            for pattern in wording.patterns[kind]:
+                for found in pattern.regex.finditer(text):
+                    if found.end() > since and not _is_harmless(found, pattern, wording):
+                        yield _claim(found, pattern, named)
+
+
+def _is_harmless(found: re.Match[str], pattern: Pattern, wording: Wording) -> bool:
+    """Whether the words speak of a condition, a rule, a denial or a question."""
+    text, near = found.string, 1 if pattern.form == "done" else 2
+    clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, found.start()) : found.start()])
+    if _stands_before(wording.conditions, clause, near) or _stands_before(wording.denials, clause, 3):
+        return True
+    if wording.denials.search(_IDIOM.sub("", found[0])):
+        return True
+    rest = re.split(r"[!\n]|\.(?!\d)", text[found.end() :], maxsplit=1)[0]
+    asked, mark, _ = rest.partition("?")
+    if mark and not _CLAUSE_END.search(asked):
+        return True
+    if pattern.form == "promised":
+        begin = _last_end(re.compile(r"[!?\n]|\.(?!\d)"), text, found.start())
+        return bool(mark) or bool(wording.rules.search(text[begin : found.start()] + " " + rest))
+    is_present = pattern.form == "stated" and _PRESENT.search(found[0]) and not _PERFECT.search(found[0])
+    return bool(is_present and wording.rules.search(rest))
+
+
+def _stands_before(pattern: re.Pattern[str], clause: str, words: int) -> bool:
+    """Whether one of the pattern's words stands at the clause's end, with at most so many words behind it."""
+    return any(len(clause[found.end() :].split()) <= words for found in pattern.finditer(clause))
+
+
+def _last_end(pattern: re.Pattern[str], text: str, before: int) -> int:
+    """Where the last match before a position ends; 0 without one."""
+    return max((found.end() for found in pattern.finditer(text, 0, before)), default=0)
+
+
+def _claim(found: re.Match[str], pattern: Pattern, named: str) -> Claim:
+    text = found.string
+    following = _JOINT.search(text, found.end())
+    end = following.start() if following else len(text)
+    # The subject stands nearest to the verb; amounts may stand anywhere between.
+    clause, whole = _cut(text, found.end(), end), _cut(text, found.start(), end)
+    orders = orders_in(clause) or orders_in(text[: found.end()])[-1:] or ([named] if named else [])
+    return Claim(
+        pattern.kind,
+        pattern.form,
+        by_us=bool(_BY_US.match(found[0])),
+        orders=frozenset(orders),
+        amounts=frozenset(_figures(" ".join(_AMOUNT.findall(whole)))),
+        sentence=text,
+    )
+
+
+def _cut(text: str, position: int, end: int) -> str:
+    """The text up to `end`, from where the clause begins that holds the position."""
+    return text[_last_end(_JOINT, text, position) : end]
+
+
+def orders_in(text: str) -> list[str]:
+    """The order numbers in a folded text, in the order they stand there."""
+    return [found.lstrip("# ") for found in _ORDER.findall(text)]
+
+
+def _figures(text: str) -> Iterator[int]:
+    """The figures in a text, in hundredths."""
+    return map(_hundredths, _FIGURE.findall(text))
+
+
+def _hundredths(figure: str) -> int:
+    """An amount however its thousands and decimals are marked: 1,299.00 and 1.299,00 are the same."""
+    figure = figure.rstrip(".,")
+    has_part = len(figure) > 3 and figure[-3] in ".,"
+    digits = int(re.sub(r"\D", "", figure)[:15])
+    return digits if has_part else digits * 100
+
+
+# Deciding
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """What claims may rest on, as far as it is known when it is asked for."""
+
+    results: Callable[[], Iterable[ToolResult]]
+    """What this turn's tools returned."""
+    passages: Callable[[], Iterable[str]]
+    """The help pages' words that the agents were given."""
+    earlier: Sequence[ToolResult] = ()
+    """What tools returned earlier in the conversation: states that were looked up then still count, deeds do not."""
+
+    def bear(self, claim: Claim) -> bool:
+        """Whether the claim rests on something."""
+        results = [result for result in self.results() if result.ok]
+        if any(claim.kind in DEEDS.get(result.name, ()) for result in results):
+            return True
+        if claim.form == "stated" and self._are_quoted(claim.sentence, results):
+            return True
+        if claim.form == "stated" or (claim.form == "done" and claim.by_us and claim.orders):
+            found = [result.content for result in (*self.earlier, *results) if result.ok and result.name in LOOK_UPS]
+            return _show(found, claim)
+        return False
+
+    def _are_quoted(self, sentence: str, results: Iterable[ToolResult]) -> bool:
+        """Whether the sentence stands in a help page, word for word."""
+        words = _WORD.findall(sentence)
+        pages = (*self.passages(), *(result.content for result in results if result.name == SEARCH))
+        return len(words) >= QUOTED and any(_holds_words(words, page) for page in pages)
+
+
+def _holds_words(words: Sequence[str], page: str) -> bool:
+    return f" {' '.join(words)} " in f" {' '.join(_WORD.findall(folded(page)))} "
+
+
+def _show(found: Sequence[str], claim: Claim) -> bool:
+    """Whether look-ups hold the state, for every order that is named, and the amounts."""
+    records = [record for content in found for record in _objects(content)]
+    of_each = [[record for record in records if _is_of(record, order)] for order in claim.orders] or [records]
+    if not all(any(_holds(record, claim.kind) for record in own) for own in of_each):
+        return False
+    return claim.amounts <= {figure for content in found for figure in _figures(content)}
+
+
+def _is_of(record: Mapping[str, Any], order: str) -> bool:
+    """Whether a record is that of an order or of a parcel with this number."""
+    numbers = (value.casefold().lstrip("#") for value in record.values() if isinstance(value, str))
+    return order in numbers
+
+
+def _holds(value: Any, kind: Kind) -> bool:
+    """Whether a record says the state of itself or in something inside it."""
+    match value:
+        case Mapping():
+            return any(_holds(inner, kind) for inner in value.values())
+        case list():
+            return any(_holds(inner, kind) for inner in value)
+        case str() if kind in _STATUS:
+            return value.casefold().replace("_", " ") in _STATUS[kind]
+        case str() if kind in _MENTION:
+            return bool(_MENTION[kind].search(value))
+        case _:
+            return False
+
+
+def _objects(content: str) -> list[Mapping[str, Any]]:
+    """The JSON objects in a tool's result, the outermost first; none when it is none. A note may stand before it."""
+    start = content.find("{")
+    try:
+        return list(_walk(json.loads(content[start:]))) if start >= 0 else []
+    except (ValueError, RecursionError):
+        return []
+
+
+def _walk(value: Any) -> Iterator[Mapping[str, Any]]:
+    match value:
+        case Mapping():
+            yield value
+            for inner in value.values():
+                yield from _walk(inner)
+        case list():
+            for inner in value:
+                yield from _walk(inner)
+
+
+# Letting through
+
+_END = re.compile(r"\n|[.!?…]+[\"'”’»)\]*_`]*\s")
+_OPEN = re.compile(
+    r"[^.!?…:\s\"'”’»)\]*_`][\"'”’»)\]*_`]*\s*$|(?:\.\.|…)\s*$"
+    r"|\b(?:n[ro]|num|núm|ca|bzw|b|inkl|str|dr|mrs?|approx|e\.g|i\.e|art|\d{1,2})\.\s*$",
+    re.IGNORECASE,
+)
+"""A sentence that has not ended: a line without a mark behind it, one that trails off, an abbreviation."""
+_NEW_LINE = re.compile(r"\s*(?:[-*+•] |\d+[.)] |#+ |\|)")
+"""What begins a point of a list, a heading or a row of a table."""
+_FIRST = re.compile(r"\w")
+
+
+class ClaimGate:
+    """Takes text in any pieces and gives out the same text whatever the pieces were, up to the first bare claim.
+
+    At most the sentence that is being written is held, and of that no more than HELD characters. The text is judged
+    as the customer will read it, so it goes through an output gate first.
+    """
+
+    def __init__(self, wordings: Sequence[Wording], grounds: Grounds, output: OutputGate) -> None:
+        self.stopped: Claim | None = None
+        """The claim that rests on nothing; from it on everything is dropped."""
+        self._wordings = wordings
+        self._grounds = grounds
+        self._output = output
+        self._held = ""
+        self._before = ""
+        """The end of what was let through, as far as the next sentence may go on with it."""
+        self._named = ""
+        """The order that was spoken of last."""
+
+    def feed(self, text: str) -> str:
+        """The sentences that are whole now and may be shown."""
+        self._held += self._output.feed(text)
+        return self._pass_whole()
+
+    def settle(self) -> str:
+        """What was held, decided on as it stands: nothing more of this sentence will come."""
+        self._held += self._output.close()
+        return self._pass_whole() + self._pass(len(self._held))
+
+    def find(self, text: str) -> Claim | None:
+        """The first claim in another, whole text that rests on nothing."""
+        other = ClaimGate(self._wordings, self._grounds, OutputGate(frozenset()))
+        other.feed(text)
+        other.settle()
+        return other.stopped
+
+    def _pass_whole(self) -> str:
+        shown: list[str] = []
+        while self.stopped is None and (end := self._next_end()):
+            shown.append(self._pass(end))
+        return "".join(shown)
+
+    def _next_end(self) -> int:
+        """Where the next part to decide on ends; 0 while that is open."""
+        found = _END.search(self._held)
+        if found and found.end() <= HELD:
+            return found.end()
+        if len(self._held) < HELD + 1:
+            return 0
+        return self._held.rfind(" ", HELD // 2, HELD) + 1 or HELD
+
+    def _pass(self, end: int) -> str:
+        """The held text up to `end`, unless something is claimed in it that rests on nothing."""
+        part, self._held = self._held[:end], self._held[end:]
+        if self.stopped is not None or not part.strip():
+            return "" if self.stopped else part
+        before, joint = self._what_it_continues(part)
+        own = folded(part)
+        text = _NUMBER.sub(r"\1 ", before + joint + own)
+        for claim in find_claims(text, self._wordings, since=len(text) - len(own), named=self._named):
+            if not self._grounds.bear(claim):
+                self.stopped, self._held = claim, ""
+                return ""
+        self._before = (self._before + part if joint else part)[-CARRIED:]
+        self._named = (orders_in(text) or [self._named])[-1]
+        return part
+
+    def _what_it_continues(self, part: str) -> tuple[str, str]:
+        """The folded text that this part goes on with, and what joins them; ("", "") when it begins afresh."""
+        if not self._before or _NEW_LINE.match(part):
+            return "", ""
+        begins_small = _FIRST.search(part)
+        if _OPEN.search(self._before) or (begins_small and begins_small[0].islower()):
+            return folded(self._before).strip(), " "
+        return "", ""

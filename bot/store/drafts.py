@@ -1,0 +1,77 @@
+"""Drafts for staff: the answers that were proposed, and what was said in the thread that they are to go on with."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.agent.messages import CustomerMessage, Message, StaffMessage, from_json
+from bot.store import schema
+from bot.store.cases import Case
+from bot.store.inbox import words_of
+from bot.store.statements import insert_new
+
+
+async def save(tx: AsyncConnection, case_id: int, asked: int, texts: Sequence[str], *, now: float) -> None:
+    """Keep the drafts, as mrkdwn, that the press with this inbox id brought; they are numbered from 1."""
+    for number, text in enumerate(texts, start=1):
+        values = {"case_id": case_id, "asked": asked, "number": number, "text": text, "made_at": now}
+        await insert_new(tx, schema.draft, values)
+
+
+async def find(tx: AsyncConnection, case_id: int, asked: int) -> list[str]:
+    """The case's drafts of one press, in order; none when there is no such press."""
+    table = schema.draft
+    statement = select(table.c.text).where(table.c.case_id == case_id, table.c.asked == asked).order_by(table.c.number)
+    return list((await tx.execute(statement)).scalars())
+
+
+async def conversation(tx: AsyncConnection, case: Case, *, agent_channel: str, latest: int = 30) -> list[Message]:
+    """What was said in the customer's thread since the case before this one ended, oldest first, by all sides.
+
+    Of each side the `latest`. Staff's words are mrkdwn as the customer reads them, the name in a line of its own.
+    """
+    since = await _end_of_the_case_before(tx, case)
+    inbox, turn, outbox = schema.inbox, schema.turn, schema.outbox
+    answered = await tx.execute(
+        select(turn.c.id, turn.c.ts, turn.c.messages)
+        .where(turn.c.thread == case.thread.key, turn.c.finished_at > since)
+        .order_by(turn.c.ts.desc())
+        .limit(latest)
+    )
+    turns = {row.id: row for row in answered}
+    wrote = await tx.execute(
+        select(inbox.c.id, inbox.c.ts, inbox.c.author, inbox.c.body)
+        .where(inbox.c.thread == case.thread.key, inbox.c.kind == "message", inbox.c.received_at > since)
+        .order_by(inbox.c.ts.desc())
+        .limit(latest)
+    )
+    relayed = await tx.execute(
+        select(outbox.c.ts, outbox.c.payload)
+        .where(
+            outbox.c.case_id == case.id,
+            outbox.c.channel == case.thread.channel,
+            outbox.c.source_channel == agent_channel,
+            outbox.c.state == "sent",
+            outbox.c.ts.is_not(None),
+        )
+        .order_by(outbox.c.id.desc())
+        .limit(latest)
+    )
+    said: list[tuple[str, list[Message]]] = []
+    said += [(row.ts, [from_json(message) for message in row.messages]) for row in turns.values()]
+    said += [(row.ts, _wrote(row.ts, row.author, row.body)) for row in wrote if row.id not in turns]
+    said += [(row.ts, [StaffMessage(row.payload["text"])]) for row in relayed]
+    return [message for _, messages in sorted(said, key=lambda one: one[0]) for message in messages]
+
+
+def _wrote(ts: str, author: str, body: Mapping[str, Any]) -> list[Message]:
+    words = words_of(body)
+    return [CustomerMessage(words, speaker=author, ts=ts)] if words else []
+
+
+async def _end_of_the_case_before(tx: AsyncConnection, case: Case) -> float:
+    table = schema.kase
+    statement = select(func.max(table.c.ended_at)).where(table.c.thread == case.thread.key, table.c.id < case.id)
+    return (await tx.execute(statement)).scalar_one_or_none() or 0.0

@@ -1,0 +1,164 @@
+"""What models have cost: one row for each use of a model, added once, and totals over them.
+
+Keys are `turn/<id>` (for every further model of the turn `turn/<id>/<model>`), `summary/<thread>/<through>` and
+`drafts/<id>`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.agent.model import Usage
+from bot.conversation import ThreadRef
+from bot.store import schema
+from bot.store.statements import insert_new
+from bot.telemetry import Metrics
+
+Purpose = Literal["answer", "summary", "draft"]
+"""What the model was asked for: a customer's answer, the summary of a long conversation, drafts for staff."""
+By = Literal["day", "customer", "thread", "model", "purpose"]
+"""What totals are told apart by."""
+
+DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One use of a model, as it is kept."""
+
+    key: str
+    """Says what it was for; a second row of the same key is not added."""
+    purpose: Purpose
+    thread: ThreadRef
+    customer: str
+    """Whose conversation it was for."""
+    models: Sequence[str]
+    """Who wrote, in the order of first use; usually one."""
+    usage: Usage
+
+
+def count(metrics: Metrics, spending: Spending) -> None:
+    """Tell the metrics of a use."""
+    usage = spending.usage
+    metrics.model_used(
+        ", ".join(spending.models),
+        spending.purpose,
+        input_tokens=usage.input_tokens,
+        cached_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+        cost=usage.cost,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What one group of uses came to."""
+
+    group: str
+    """A customer, a thread's key, a model, a purpose, or a day (UTC, `2026-11-21`)."""
+    uses: int
+    usage: Usage
+
+
+async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
+    """Keep a use; False when its key is there already."""
+    usage = spending.usage
+    added = await insert_new(
+        tx,
+        schema.spending,
+        {
+            "key": spending.key[:200],
+            "at": now,
+            "purpose": spending.purpose,
+            "team": spending.thread.team,
+            "thread": spending.thread.key,
+            "customer": spending.customer,
+            "models": ", ".join(spending.models)[:255],
+            "input_tokens": usage.input_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "output_tokens": usage.output_tokens,
+            "cost": usage.cost,
+            "estimated": usage.estimated,
+        },
+    )
+    return added is not None
+
+
+async def cost_of_customer(tx: AsyncConnection, team: str, customer: str, *, since: float) -> float:
+    """US dollars spent on a person's conversations."""
+    table = schema.spending
+    return await _cost(tx, table.c.customer == customer, table.c.at >= since, table.c.team == team)
+
+
+async def cost_of_workspace(tx: AsyncConnection, team: str, *, since: float) -> float:
+    """US dollars spent on all conversations of the workspace in which the app is installed."""
+    table = schema.spending
+    return await _cost(tx, table.c.at >= since, table.c.team == team)
+
+
+async def cost_of_thread(tx: AsyncConnection, thread: ThreadRef) -> float:
+    """US dollars spent on one conversation."""
+    return await _cost(tx, schema.spending.c.thread == thread.key)
+
+
+async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Spending]]:
+    """What each of these turns cost, a row for each model; nothing for those that used none."""
+    table, inbox = schema.spending, schema.inbox
+    threads = select(inbox.c.thread).where(inbox.c.id.in_(ids))
+    rows = await tx.execute(select(table).where(table.c.thread.in_(threads)).order_by(table.c.key))
+    found: dict[int, list[Spending]] = {}
+    for row in rows:
+        kind, _, rest = row.key.partition("/")
+        number = rest.partition("/")[0]
+        if kind == "turn" and number.isdigit() and int(number) in ids:
+            found.setdefault(int(number), []).append(_spending(row))
+    return found
+
+
+async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
+    """Everything spent since then, the dearest group first; days in order."""
+    table = schema.spending
+    seconds = cast(table.c.at, BigInteger)
+    columns: dict[By, ColumnElement[Any]] = {
+        "customer": table.c.customer,
+        "thread": table.c.thread,
+        "model": table.c.models,
+        "purpose": table.c.purpose,
+        "day": seconds - seconds % DAY_SECONDS,
+    }
+    group = columns[by].label("group")
+    estimated = func.max(case((table.c.estimated, 1), else_=0))
+    sums = [
+        func.sum(column).label(column.name)
+        for column in (table.c.input_tokens, table.c.output_tokens, table.c.cached_tokens, table.c.cost)
+    ]
+    statement = (
+        select(group, func.count().label("uses"), *sums, estimated.label("estimated"))
+        .where(table.c.at >= since)
+        .group_by(group)
+        .order_by(group if by == "day" else func.sum(table.c.cost).desc())
+    )
+    rows = (await tx.execute(statement)).all()
+    return [Total(_day(row.group) if by == "day" else row.group, row.uses, _usage(row)) for row in rows]
+
+
+async def _cost(tx: AsyncConnection, *conditions: ColumnElement[bool]) -> float:
+    statement = select(func.coalesce(func.sum(schema.spending.c.cost), 0.0)).where(*conditions)
+    return float((await tx.execute(statement)).scalar_one())
+
+
+def _spending(row: Any) -> Spending:
+    models = tuple(row.models.split(", "))
+    return Spending(row.key, row.purpose, ThreadRef(*row.thread.split("/")), row.customer, models, _usage(row))
+
+
+def _usage(row: Any) -> Usage:
+    return Usage(row.input_tokens, row.output_tokens, row.cached_tokens, float(row.cost), bool(row.estimated))
+
+
+def _day(start: float) -> str:
+    return f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d}"

@@ -1,0 +1,44 @@
+"""What the older turns of an episode came to. A summary belongs to its thread and is made once."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import schema
+from bot.store.statements import insert_new
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """All of an episode up to one of its turns."""
+
+    through: str
+    """The timestamp of the last turn that it covers."""
+    text: str
+
+
+async def latest(tx: AsyncConnection, thread: ThreadRef, episode: int) -> Summary | None:
+    """The summary that covers most of the episode; None while there is none."""
+    table = schema.summary
+    statement = (
+        select(table.c.through, table.c.text)
+        .where(table.c.thread == thread.key, table.c.episode == episode)
+        .order_by(table.c.through.desc())
+        .limit(1)
+    )
+    row = (await tx.execute(statement)).one_or_none()
+    return Summary(row.through, row.text) if row else None
+
+
+async def save(tx: AsyncConnection, thread: ThreadRef, episode: int, summary: Summary, *, now: float) -> bool:
+    """Keep a summary; False when there is one through that turn already."""
+    values = {
+        "thread": thread.key,
+        "episode": episode,
+        "through": summary.through,
+        "text": summary.text,
+        "made_at": now,
+    }
+    return await insert_new(tx, schema.summary, values) is not None

@@ -1,0 +1,124 @@
+"""Turns as people look at them: what was asked, what the agents did, how it ended; and what had no answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store import schema
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """One finished turn in one thread; a private answer to a question in a channel has two."""
+
+    id: int
+    thread: str
+    """The key of the thread in which it was answered."""
+    episode: int
+    customer: str
+    agent: str
+    ended: str
+    reason: str
+    messages: Sequence[dict[str, Any]]
+    """What later turns see of it."""
+    trace: Sequence[dict[str, Any]] | None
+    """What really happened, where that is something else."""
+    sources: Sequence[dict[str, str]]
+    confidence: float
+    attempts: int
+    received_at: float
+    finished_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """An inbox row, whatever became of it."""
+
+    kind: str
+    state: str
+    reason: str
+    steps: Sequence[str]
+    """The finished steps of its turn, if that is still running."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A question to which the help pages held no answer."""
+
+    text: str
+    """As the customer wrote it."""
+    customer: str
+    at: float
+
+
+async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[Unanswered]:
+    """The newest questions that ended without an answer since then, the newest first."""
+    table = schema.turn
+    statement = (
+        select(table.c.messages, table.c.customer, table.c.finished_at)
+        .where(table.c.ended == "no_answer", table.c.finished_at >= since)
+        .order_by(table.c.finished_at.desc())
+        .limit(limit)
+    )
+    return [
+        Unanswered(message["text"], row.customer, row.finished_at)
+        for row in await tx.execute(statement)
+        for message in row.messages
+        if message["type"] == "customer"
+    ]
+
+
+async def latest(
+    tx: AsyncConnection, *, limit: int, thread: str | None = None, customer: str | None = None
+) -> list[StoredTurn]:
+    """The newest turns, the newest last; of one thread (its key) or one customer, if given."""
+    table = schema.turn
+    statement = _turns().order_by(table.c.id.desc()).limit(limit)
+    if thread is not None:
+        statement = statement.where(table.c.thread == thread)
+    if customer is not None:
+        statement = statement.where(table.c.customer == customer)
+    return [_turn(row) for row in reversed((await tx.execute(statement)).all())]
+
+
+async def find(tx: AsyncConnection, turn: int) -> list[StoredTurn]:
+    """The turn, in every thread in which it was answered."""
+    statement = _turns().where(schema.turn.c.id == turn).order_by(schema.turn.c.finished_at)
+    return [_turn(row) for row in await tx.execute(statement)]
+
+
+async def find_row(tx: AsyncConnection, item: int) -> StoredRow | None:
+    """The inbox row of this id, which a turn's id is."""
+    inbox, journal = schema.inbox, schema.journal
+    row = (await tx.execute(select(inbox).where(inbox.c.id == item))).one_or_none()
+    if row is None:
+        return None
+    statement = select(journal.c.name).where(journal.c.turn == item).order_by(journal.c.recorded_at)
+    return StoredRow(row.kind, row.state, row.reason, (await tx.execute(statement)).scalars().all())
+
+
+def _turns() -> Select[Any]:
+    table, inbox = schema.turn, schema.inbox
+    return select(table, inbox.c.attempts, inbox.c.received_at).join(inbox, inbox.c.id == table.c.id)
+
+
+def _turn(row: Row[Any]) -> StoredTurn:
+    return StoredTurn(
+        id=row.id,
+        thread=row.thread,
+        episode=row.episode,
+        customer=row.customer,
+        agent=row.agent,
+        ended=row.ended,
+        reason=row.reason,
+        messages=row.messages,
+        trace=row.trace,
+        sources=row.sources,
+        confidence=row.confidence,
+        attempts=row.attempts,
+        received_at=row.received_at,
+        finished_at=row.finished_at,
+    )

@@ -1,0 +1,416 @@
+"""How the agents are asked, and what of it the customer sees meanwhile.
+
+ask          take the message apart, or have it answered as a whole
+  _whole     one search, one reply: by the team, by the one agent there is, or by a lead
+  _apart     a search, a reply and evidence for each question; written one below the other
+judge        what an outcome is worth, in one stable word
+way_of       the pattern for a message
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Literal
+
+from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Models
+from bot.agent.events import Emit, Event, HandedOver, TextDelta
+from bot.agent.guardrails import OutputGate
+from bot.agent.limits import Limits
+from bot.agent.loop import Outcome
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult
+from bot.agent.patterns import Pattern, Share, Terms, concurrent, handoff, magentic, reworded, sequential, single
+from bot.clock import Clock
+from bot.desk import policy
+from bot.desk.answers import Evidence, TurnContext, known_from, passages_text
+from bot.desk.claim_patterns import Wording
+from bot.desk.claims import ClaimGate, Grounds
+from bot.desk.team import IN_DOUBT
+from bot.sentences import Sentences
+from bot.slack.stream import StreamWriter, TaskStatus
+from bot.turns.journal import TurnJournal
+from bot.turns.question import Question
+from bot.turns.reply import Reply
+from knowledge.knowledge_base import Findings, KnowledgeBase
+from knowledge.passages import Hit
+
+SOURCES = 4
+"""Pages named under the answers to several questions, at the most."""
+
+Verdict = Literal["stands", "not_found", "pages_down", "claimed", "shop_down", "escalated", "failed", "stopped"]
+"""It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · it says that
+a deed was done which nothing did · the shop did not answer · a person was called · there is no answer · the customer
+pressed Stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, what the agents made of it, and where it is being said."""
+
+    question: Question
+    outcome: Outcome
+    writer: StreamWriter
+    reply: Reply
+    verdict: Verdict
+    sources: Sequence[Hit]
+    """The pages that the answer used, best first."""
+    confidence: float
+    """Of the search with the customer's own words; the least, if there were several."""
+    journal: TurnJournal
+    partly: bool = False
+    """True: some of its questions were answered or begun, and the others were spoken of, though the whole has no
+    answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Inquiry:
+    """What belongs to one message while the agents are asked."""
+
+    question: Question
+    writer: StreamWriter
+    journal: TurnJournal
+    limits: Limits
+
+    @property
+    def conversation(self) -> list[Message]:
+        return [*self.question.history, self.question.message]
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """Those who are asked."""
+
+    knowledge: KnowledgeBase
+    sentences: Sentences
+    clock: Clock
+    team: Team
+    models: Models
+    wordings: Sequence[Wording]
+    """How deeds are claimed."""
+    link_hosts: frozenset[str]
+    """Hosts that an answer may link to."""
+    lead: Agent | None = None
+    """Leads the work on messages that ask for many things; None: the team answers these like any other."""
+    checker: Agent | None = None
+    """Reads an answer before it is sent; None: answers are shown as they are written."""
+    takes_apart: bool = True
+    """Whether the questions of one message are answered at the same time."""
+
+    async def ask(self, question: Question, writer: StreamWriter, journal: TurnJournal, *, limits: Limits) -> Asked:
+        """Have the question answered; what may be shown of the answer goes to `writer` as it comes."""
+        inquiry = _Inquiry(question, writer, journal, limits)
+        questions = policy.questions_apart(question.text) if self.takes_apart else ()
+        return await (self._apart(inquiry, questions) if questions else self._whole(inquiry))
+
+    async def _whole(self, inquiry: _Inquiry) -> Asked:
+        question = inquiry.question
+        findings = await self._search(question)
+        evidence = self._evidence(question, findings)
+        reply = self._reply(inquiry, inquiry.writer, evidence)
+        terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
+        outcome = await self.way_of(question.text)(
+            self.team, self._in_charge(question), inquiry.conversation, terms=terms
+        )
+        verdict = judge(question.text, outcome, reply)
+        sources = evidence.sources(outcome.text)
+        return Asked(question, outcome, inquiry.writer, reply, verdict, sources, findings.confidence, inquiry.journal)
+
+    async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:
+        column = _Column(inquiry.writer)
+        parts = await self._parts(inquiry, questions, column)
+        outcome = await concurrent(
+            self.team,
+            self._in_charge(inquiry.question),
+            inquiry.conversation,
+            [part.share for part in parts],
+            terms=self._terms(inquiry, passages="", evidence=Evidence(), emit=lambda event: None),
+            settle=lambda place, ended: self._settle(inquiry.question, parts[place], ended, column),
+            go_live=lambda place: parts[place].section.open(),
+            answering=self.way_of(""),
+        )
+        verdicts = [part.verdict for part in parts]
+        stood = "stands" in verdicts
+        if stood:
+            column.close()
+        verdict = _verdict_of(verdicts, stopped=inquiry.writer.stopped)
+        reply = self._reply(inquiry, inquiry.writer, Evidence())
+        reply.private = any(part.reply.private for part in parts)
+        reply.shown = column.spoke
+        reply.claim = next((part.reply.claim for part in parts if part.verdict == "claimed"), None)
+        for part in parts:
+            reply.retries.update(part.reply.retries)
+        sources = {hit.url or hit.title: hit for part in parts for hit in part.sources}
+        return Asked(
+            inquiry.question,
+            outcome,
+            inquiry.writer,
+            reply,
+            verdict,
+            list(sources.values())[:SOURCES],
+            min(part.confidence for part in parts),
+            inquiry.journal,
+            partly=verdict != "stands" and (stood or (verdict == "claimed" and column.spoke)),
+        )
+
+    async def _parts(self, inquiry: _Inquiry, questions: Sequence[str], column: "_Column") -> list["_Part"]:
+        async with asyncio.TaskGroup() as group:
+            searches = [group.create_task(self.knowledge.search(each)) for each in questions]
+        parts: list[_Part] = []
+        for text, search in zip(questions, searches, strict=True):
+            findings = search.result()
+            evidence, section = self._evidence(inquiry.question, findings), _Section(column)
+            reply = self._reply(inquiry, section, evidence)
+            share = Share(text, self._passages(findings), self._context(inquiry.question, evidence), reply.emit)
+            parts.append(_Part(share, reply, section, findings.confidence))
+        return parts
+
+    def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: "_Column") -> Outcome:
+        """Let the part's answer stand, or say in its place why there is none."""
+        part.verdict = judge(part.share.question, outcome, part.reply)
+        match part.verdict:
+            case "stands":
+                part.section.open()
+                part.reply.release()
+                part.sources = part.reply.evidence.sources(outcome.text)
+            case "not_found" | "pages_down" | "claimed" | "shop_down" | "failed" as why:
+                sentence = self.sentences.say(question.language, _INSTEAD[why], question=part.share.question)
+                said = part.section.drop()
+                column.say_beside(sentence)
+                if why == "claimed":
+                    outcome = _without_words(outcome)
+                outcome = reworded(outcome, f"{said}\n\n{sentence}" if said else sentence)
+            case "escalated" | "stopped":
+                part.section.drop()
+        return outcome
+
+    def way_of(self, text: str) -> Pattern:
+        """How a message is answered as a whole; small talk needs no check."""
+        way: Pattern = _by_team if len(self.team.agents) > 1 else single
+        if self.lead is not None and policy.is_compound(text):
+            way = partial(magentic, lead=self.lead)
+        if self.checker is None or policy.is_small_talk(text):
+            return way
+        return partial(sequential, checker=self.checker, drafting=way)
+
+    async def _search(self, question: Question) -> Findings:
+        """What the pages say to the message; when nothing, to it and the one before, as "And how long?" needs."""
+        findings = await self.knowledge.search(question.text)
+        before = [message.text for message in question.history if isinstance(message, CustomerMessage)]
+        if findings.answerable or not before or policy.is_small_talk(question.text):
+            return findings
+        return await self.knowledge.search(f"{before[-1]}\n{question.text}")
+
+    def _in_charge(self, question: Question) -> str:
+        return question.agent if question.agent in self.team else self.team.entry
+
+    def _terms(self, inquiry: _Inquiry, *, passages: str, evidence: Evidence, emit: Emit) -> Terms:
+        context = self._context(inquiry.question, evidence)
+        return Terms(self.models, context, emit, inquiry.limits, passages, inquiry.journal)
+
+    def _context(self, question: Question, evidence: Evidence) -> TurnContext:
+        return TurnContext(question.customer, question.item.thread, str(question.item.id), evidence=evidence)
+
+    def _passages(self, findings: Findings) -> str:
+        return passages_text(findings, today=datetime.fromtimestamp(self.clock.now(), UTC).date())
+
+    def _evidence(self, question: Question, findings: Findings) -> Evidence:
+        evidence = Evidence(known=known_from(question.known))
+        evidence.add(findings)
+        return evidence
+
+    def _reply(self, inquiry: _Inquiry, page: "StreamWriter | _Section", evidence: Evidence) -> Reply:
+        question = inquiry.question
+        grounds = Grounds(
+            results=lambda: inquiry.journal.results,
+            passages=lambda: [f"{hit.heading} {hit.text}" for hit in evidence.hits.values()],
+            earlier=[message for message in question.known if isinstance(message, ToolResult)],
+        )
+        gate = ClaimGate(self.wordings, grounds, OutputGate(self.link_hosts))
+        titles = self.sentences.task_titles(question.language)
+        return Reply(page, evidence, gate, is_direct=question.item.thread.is_direct, titles=titles)
+
+
+def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
+    """What the outcome of asking this is worth."""
+    reply.end(outcome.text)
+    if reply.writer.stopped:
+        return "stopped"
+    if reply.wants_person:
+        return "failed"
+    if outcome.ended != "answered":
+        return outcome.ended
+    if reply.is_dead_end:
+        return "shop_down"
+    if reply.claim is not None:
+        return "claimed"
+    found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
+    may_stand = policy.may_stand(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
+    if may_stand:
+        return "stands"
+    return "pages_down" if reply.evidence.unasked else "not_found"
+
+
+def _without_words(outcome: Outcome) -> Outcome:
+    """The outcome with nothing of what the agents said; their calls stay."""
+    messages = [
+        replace(message, text="") if isinstance(message, AgentMessage) else message for message in outcome.messages
+    ]
+    return replace(outcome, messages=tuple(messages))
+
+
+_INSTEAD = {
+    "not_found": "part_not_found",
+    "pages_down": "part_pages_down",
+    "claimed": "claim_withdrawn",
+    "shop_down": "shop_down",
+    "failed": "part_failed",
+}
+"""Verdict on one of several questions -> the sentence in place of its answer."""
+
+
+def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
+    """What the whole is worth: the gravest of what cannot be left to the text, else that some of it stands."""
+    if stopped:
+        return "stopped"
+    grave: Sequence[Verdict] = ("escalated", "failed", "claimed", "shop_down", "pages_down", "stands")
+    return next((verdict for verdict in grave if verdict in verdicts), "not_found")
+
+
+async def _by_team(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:
+    """The team's answer, without what an agent said that only passes messages on.
+
+    Such an agent may greet and ask back. If it says more, nobody reads that, and the one for doubtful cases answers.
+    """
+    now = asyncio.get_running_loop().time
+    end = now() + terms.limits.turn_seconds
+    curtain = _Curtain(team, terms.emit, drawn=not team[agent].sees_passages)
+    outcome = await handoff(team, agent, history, terms=replace(terms, emit=curtain.emit))
+    if outcome.ended != "answered" or team[outcome.agent].sees_passages:
+        return outcome
+    asked = next((message.text for message in reversed(history) if isinstance(message, CustomerMessage)), "")
+    if policy.may_stand(outcome.text, asked, evidence=False):
+        curtain.open()
+        return outcome
+    limits = replace(terms.limits, turn_seconds=max(0.0, end - now()))
+    again = await handoff(team, IN_DOUBT, history, terms=replace(terms, limits=limits).part("again"))
+    return replace(again, usage=outcome.usage + again.usage, models=tuple(dict.fromkeys(outcome.models + again.models)))
+
+
+@dataclass(slots=True)
+class _Curtain:
+    """Keeps back what an agent says that does not see the passages, until it is clear that it is the reply."""
+
+    team: Team
+    to: Emit
+    drawn: bool
+    _held: list[TextDelta] = field(default_factory=list)
+    _spoke: bool = False
+
+    def emit(self, event: Event) -> None:
+        """Pass the event on, or keep it."""
+        match event:
+            case TextDelta() if self.drawn:
+                self._held.append(event)
+            case TextDelta(text) if not self._spoke:
+                # The break after what is not shown is not shown either.
+                if text.strip():
+                    self._spoke = True
+                    self.to(TextDelta(text.lstrip()))
+            case HandedOver(_, target):
+                self._held.clear()
+                self.drawn = not self.team[target].sees_passages
+                self.to(event)
+            case _:
+                self.to(event)
+
+    def open(self) -> None:
+        """Show what was kept."""
+        for event in self._held:
+            self.to(event)
+        self._held.clear()
+
+
+@dataclass(slots=True)
+class _Part:
+    """One of several questions while it is being answered."""
+
+    share: Share
+    reply: Reply
+    section: "_Section"
+    confidence: float
+    verdict: Verdict = "stopped"
+    sources: Sequence[Hit] = ()
+
+
+class _Column:
+    """Sections that are written at the same time and read one below the other."""
+
+    def __init__(self, writer: StreamWriter) -> None:
+        self.writer = writer
+        self.spoke = False
+        self._beside: list[str] = []
+
+    def say_beside(self, sentence: str) -> None:
+        """Say a sentence that makes sense beside an answer: now, or as soon as there is one."""
+        self._beside.append(sentence)
+        if self.spoke:
+            self.close()
+
+    def begin_paragraph(self) -> None:
+        """What comes next stands by itself."""
+        self.close()
+        self._break()
+
+    def close(self) -> None:
+        """Say what waits for an answer to stand beside."""
+        for sentence in self._beside:
+            self._break()
+            self.writer.text(sentence)
+        self._beside.clear()
+
+    def _break(self) -> None:
+        if self.spoke:
+            self.writer.text("\n\n")
+        self.spoke = True
+
+
+class _Section:
+    """The page of one reply among several; its words wait until it is their turn, its cards do not."""
+
+    def __init__(self, column: _Column) -> None:
+        self._column = column
+        self._is_open = False
+        self._waiting = ""
+        self._said = ""
+
+    @property
+    def stopped(self) -> bool:
+        """Implements Page.stopped."""
+        return self._column.writer.stopped
+
+    def text(self, delta: str) -> None:
+        """Implements Page.text."""
+        self._waiting += delta
+        if self._is_open and self._waiting and (self._said or self._waiting.strip()):
+            words, self._waiting = self._waiting, ""
+            if not self._said:
+                words = words.lstrip()
+                self._column.begin_paragraph()
+            self._said += words
+            self._column.writer.text(words)
+
+    def task(self, task_id: str, *, title: str, status: TaskStatus) -> None:
+        """Implements Page.task."""
+        self._column.writer.task(task_id, title=title, status=status)
+
+    def open(self) -> None:
+        """Those above are complete."""
+        self._is_open = True
+        self.text("")
+
+    def drop(self) -> str:
+        """Forget the words that nobody has read; those that were."""
+        self._waiting = ""
+        return self._said

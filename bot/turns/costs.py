@@ -1,0 +1,49 @@
+"""What a turn has cost, told apart by model: the rounds in its journal, and what failed besides."""
+
+from collections.abc import Mapping
+
+from bot.agent.loop import Outcome
+from bot.agent.messages import JsonObject
+from bot.agent.model import Usage
+from bot.agent.replies import Reply
+from bot.store.inbox import InboxItem
+from bot.store.spending import Spending
+
+UNKNOWN = "unknown"
+"""For tokens of requests that none of the turn's replies came from."""
+
+
+def costs_of(item: InboxItem, rounds: Mapping[str, JsonObject], outcome: Outcome | None = None) -> list[Spending]:
+    """One row for each model that was used.
+
+    `rounds` are the turn's replies as the journal has them. `outcome` adds what failed requests used up, which is
+    known only when the turn has come to an end; it is put down to the model that wrote last.
+    """
+    shares: dict[str, Usage] = {}
+    for noted in rounds.values():
+        reply = Reply.from_json(noted)
+        shares[reply.model or UNKNOWN] = shares.get(reply.model or UNKNOWN, Usage()) + reply.usage
+    if outcome is not None:
+        rest = _rest(outcome.usage, sum(shares.values(), Usage()))
+        if rest.input_tokens or rest.output_tokens:
+            model = next(reversed(outcome.models), UNKNOWN)
+            shares[model] = shares.get(model, Usage()) + rest
+    used = [(model, usage) for model, usage in shares.items() if usage.input_tokens or usage.output_tokens]
+    return [
+        Spending(_key(item, number, model), "answer", item.thread, item.author, (model,), usage)
+        for number, (model, usage) in enumerate(used)
+    ]
+
+
+def _key(item: InboxItem, number: int, model: str) -> str:
+    return f"turn/{item.id}/{model}" if number else f"turn/{item.id}"
+
+
+def _rest(whole: Usage, known: Usage) -> Usage:
+    return Usage(
+        max(0, whole.input_tokens - known.input_tokens),
+        max(0, whole.output_tokens - known.output_tokens),
+        max(0, whole.cached_tokens - known.cached_tokens),
+        max(0.0, whole.cost - known.cost),
+        whole.estimated and not known.estimated,
+    )

@@ -1,0 +1,36 @@
+"""A customer's message with what is known around it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.agent.messages import CustomerMessage, Message, ToolResult
+from bot.conversation import Customer
+from bot.sentences import Language
+from bot.store.inbox import InboxItem
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be answered."""
+
+    item: InboxItem
+    customer: Customer
+    language: Language
+    text: str
+    agent: str
+    """Who answered last; empty for nobody."""
+    episode: int
+    history: Sequence[Message]
+    """The episode so far, without this message."""
+    looked_up: Sequence[ToolResult] = ()
+    """What was found in those turns of the episode that the history only sums up."""
+
+    @property
+    def known(self) -> Sequence[Message]:
+        """All of the episode that an answer may rest on."""
+        return [*self.looked_up, *self.history]
+
+    @property
+    def message(self) -> CustomerMessage:
+        """The message as the agent reads it."""
+        return CustomerMessage(self.text, speaker=self.customer.user, ts=self.item.ts)

@@ -1,0 +1,36 @@
+"""The desk's roles, and which of them a request speaks to."""
+
+import re
+from typing import Literal, get_args
+
+from demo.model.conversation import Talk
+
+Role = Literal["answer", "triage", "lead", "check", "summary", "draft"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+_WITHOUT_TOOLS: tuple[tuple[Role, re.Pattern[str]], ...] = (
+    ("summary", re.compile(r"\bsummar(?:y|i[sz])", re.IGNORECASE)),
+    ("check", re.compile(r"\b(?:fact-)?check|\bverif", re.IGNORECASE)),
+    ("draft", re.compile(r"\bwrites? (?:a |the )?(?:draft|repl)|\bdrafts? (?:a |the )?repl|\bvoice:", re.IGNORECASE)),
+)
+
+
+def role_of(talk: Talk) -> Role:
+    """The role of a request, told by its tools and its instructions and by nothing else.
+
+    lead       a tool asks a colleague (ask_…)
+    triage     there are tools, and all of them hand over or call a person
+    summary, check, draft    there are no tools, and of the words for the three the instructions have this one first
+    answer     everything else: a specialist, or the one agent of a desk without specialists
+    """
+    if talk.tools.questions:
+        return "lead"
+    others = [offer for offer in talk.tools.offers if not offer.hands_over and offer != talk.tools.person]
+    if talk.tools.handovers and not others:
+        return "triage"
+    return "answer" if talk.tools.offers else _told_by_words(talk.instructions)
+
+
+def _told_by_words(instructions: str) -> Role:
+    found = [(match.start(), role) for role, words in _WITHOUT_TOOLS if (match := words.search(instructions))]
+    return min(found)[1] if found else "answer"

@@ -1,0 +1,213 @@
+"""Awkward streams that real providers send, from files, through the reader, the adapter, and the loop."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.agent.chat_completions import ChatCompletions, open_chat_completions
+from bot.agent.chat_stream import ReplyReader
+from bot.agent.events import ModelRetried, TextDelta
+from bot.agent.messages import CustomerMessage, ToolCall
+from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, ReplyExtra, Thinking, Usage
+from tests.agent.desk import QUICK, Counter, Desk, desk_tools, results
+from tests.agent.stream_files import STREAMS, Stream
+from tests.doubles.chat_server import ChatServer, open_chat_server, text
+
+TOOLS = desk_tools(Counter())
+REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),), tools=TOOLS)
+IMPATIENT = replace(QUICK, first_token_seconds=0.15, idle_seconds=0.15)
+
+KINDS = {
+    "thought-signature": "Gemini's signature must come back with the call",
+    "index-always-zero": "the index of every call is 0, its id empty or missing",
+    "duplicate-ids": "one id for two calls, or one call told twice",
+    "two-calls-in-one-delta": "",
+    "id-or-name-repeated": "on later fragments",
+    "whole-arguments-with-stop": "in one delta, the finish being another word",
+    "content-and-calls": "in one reply",
+    "leaked-tool-name": "with tokens of the model's format",
+    "dotted-tool-name": "with a namespace",
+    "blank-answer": "",
+    "tool-markup": "inside the text",
+    "reasoning-markup": "inside the text",
+    "reasoning-content": "in a field of its own",
+    "provider-fields": "of the whole message, which must come back",
+    "refusal": "",
+    "content-filter": "",
+    "azure-first-chunk": "without choices, with the results of its filter",
+    "usage-with-empty-choices": "",
+    "null-usage-after-usage": "",
+    "usage-elsewhere": "or none",
+    "keep-alive-comments": "",
+    "keep-alive-after-id": "",
+    "comment-as-data": "",
+    "retry-only-block": "",
+    "crlf": "",
+    "split-utf-8": "",
+    "split-emoji": "as two escapes in two chunks",
+    "error-in-stream": "with status 200",
+    "cut-in-text": "",
+    "cut-in-arguments": "",
+    "cut-before-first-token": "",
+    "end-without-finish": "nor [DONE]",
+    "stall": "with and without pings",
+    "json-in-place-of-stream": "",
+    "page-in-place-of-stream": "",
+    "retry-after": "0.5, 1, 600, a date",
+    "insufficient-quota": "",
+}
+"""Every kind that has to be among the files."""
+
+
+READABLE = [stream for stream in STREAMS if stream.status == 200]
+
+
+def named(streams: Iterable[Stream]) -> pytest.MarkDecorator:
+    """One test for each of them."""
+    streams = list(streams)
+    return pytest.mark.parametrize("stream", streams, ids=[stream.name for stream in streams])
+
+
+def told(events: Sequence[ModelEvent], failure: ModelFailure | None = None) -> dict[str, Any]:
+    """What events amount to, in the form of Stream.reply."""
+    amount: dict[str, Any] = {}
+    if spoken := "".join(event.text for event in events if isinstance(event, TextDelta)):
+        amount["text"] = spoken
+    if failure is not None:
+        return amount | {"failure": failure.kind, "retryable": failure.retryable}
+    for event in events:
+        match event:
+            case ToolCall(id_, name, arguments, extra):
+                call = {"id": id_, "name": name, "arguments": _value(arguments)} | ({"extra": extra} if extra else {})
+                amount.setdefault("calls", []).append(call)
+            case ReplyExtra(fields):
+                amount["extra"] = fields
+            case Usage(read, written, cached):
+                amount["usage"] = [read, written, cached]
+            case Finished(reason):
+                amount["finish"] = reason
+            case TextDelta() | Thinking():
+                pass
+    assert isinstance(events[-1], Finished)
+    return amount
+
+
+def _value(arguments: str) -> Any:
+    try:
+        return orjson.loads(arguments)
+    except orjson.JSONDecodeError:
+        return arguments
+
+
+def read(blocks: Iterable[bytes]) -> dict[str, Any]:
+    """What the reader makes of these blocks."""
+    reader, events = ReplyReader(characters=10_000, tools=TOOLS), list[ModelEvent]()
+    try:
+        for block in blocks:
+            events += reader.feed(block)
+        events += reader.close()
+    except ModelFailure as failure:
+        return told(events, failure)
+    return told(events)
+
+
+def without_wait(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """A reply but for what only headers tell."""
+    return {name: value for name, value in reply.items() if name != "retry_after"}
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ChatServer]:
+    async with open_chat_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def model(server: ChatServer) -> AsyncIterator[ChatCompletions]:
+    async with open_chat_completions(api_key="key-1", base_url=server.url) as model:
+        yield model
+
+
+def test_every_kind_has_a_stream() -> None:
+    assert set(KINDS) <= {stream.name.partition(".")[0] for stream in STREAMS}
+
+
+@named(READABLE)
+def test_a_stream_is_read_for_what_it_says(stream: Stream) -> None:
+    assert read([stream.body]) == without_wait(stream.reply)
+
+
+@named(READABLE)
+def test_wherever_a_stream_is_cut_in_two_it_says_the_same(stream: Stream) -> None:
+    whole = read([stream.body])
+    for place in range(1, len(stream.body)):
+        assert read([stream.body[:place], stream.body[place:]]) == whole, place
+
+
+@named(READABLE)
+def test_byte_by_byte_a_stream_says_the_same(stream: Stream) -> None:
+    assert read(stream.body[place : place + 1] for place in range(len(stream.body))) == read([stream.body])
+
+
+@given(st.sampled_from(READABLE), st.lists(st.integers(1, 200), min_size=1))
+def test_in_pieces_of_any_size_a_stream_says_the_same(stream: Stream, sizes: list[int]) -> None:
+    blocks, place = [], 0
+    for size in sizes:
+        blocks.append(stream.body[place : place + size])
+        place += size
+    assert read([*blocks, stream.body[place:]]) == read([stream.body])
+
+
+@named(stream for stream in STREAMS if not stream.never_ends)
+async def test_the_adapter_gives_what_a_stream_says(stream: Stream, server: ChatServer, model: ChatCompletions) -> None:
+    server.will(stream.as_reply())
+    events, failure = list[ModelEvent](), None
+    try:
+        async with asyncio.timeout(5), aclosing(model.stream(REQUEST)) as given_events:
+            async for event in given_events:
+                events.append(event)
+    except ModelFailure as raised:
+        failure = raised
+    assert told(events, failure) == without_wait(stream.reply)
+    wait = failure.retry_after if failure else None
+    asked = stream.reply.get("retry_after")
+    assert (wait is not None and 0 < wait <= 2) if asked == "date" else wait == asked
+
+
+@named(STREAMS)
+async def test_the_loop_makes_the_best_of_a_stream(stream: Stream, server: ChatServer, model: ChatCompletions) -> None:
+    server.will(stream.as_reply(), text(stream.then))
+    desk, turn = Desk(), stream.turn
+    outcome = await desk.run(model, limits=IMPATIENT if stream.never_ends else QUICK)
+    assert (outcome.ended, outcome.reason) == (turn["ended"], turn.get("reason", ""))
+    assert desk.shown == turn["shown"]
+    assert sorted(desk.counter.seen) == sorted(turn["ran"])
+    assert len(server.requests) == turn["requests"]
+    assert outcome.usage.estimated == turn.get("estimated", outcome.usage.estimated)
+    for result, word in zip(results(outcome), turn.get("results", ()), strict=False):
+        assert word in result.content
+    for retried in desk.happened(ModelRetried):
+        assert retried.wait >= turn.get("waited", 0)
+    if "next" in turn:
+        (*_, asked) = (line for line in server.requests[1]["messages"] if line["role"] == "assistant")
+        assert {name: asked.get(name, "missing") for name in turn["next"]} == turn["next"]
+
+
+@named(stream for stream in STREAMS if "calls" in stream.reply)
+async def test_every_call_is_answered_under_an_id_of_its_own(
+    stream: Stream, server: ChatServer, model: ChatCompletions
+) -> None:
+    server.will(stream.as_reply(), text(stream.then))
+    await Desk().run(model)
+    lines = server.requests[1]["messages"]
+    asked = [call["id"] for line in lines for call in line.get("tool_calls", ())]
+    assert [line["tool_call_id"] for line in lines if line["role"] == "tool"] == asked
+    assert len(set(asked)) == len(asked)
+    assert all(asked)

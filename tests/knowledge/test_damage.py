@@ -1,0 +1,156 @@
+"""What is found to be damaged only while it is served."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from knowledge.embedding.table import TableEmbedder
+from knowledge.errors import BuildRefused
+from knowledge.filters import Filter
+from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
+from tests.knowledge.pages import PAGES
+
+QUESTION = "How long is the warranty on lamps?"
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.write(b"nonsense" * (path.stat().st_size // 8))
+
+
+def truncate(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 3)
+
+
+def change(library: Path) -> None:
+    (page := library / "products" / "warranty.md").write_text(page.read_text() + "\n\nOne more sentence on lamps.\n")
+
+
+async def settled(base: KnowledgeBase, wanted: str) -> str:
+    """The base's error, as soon as it tells that."""
+    async with asyncio.timeout(20):
+        while wanted not in ((await base.status()).error or ""):
+            await base.search(QUESTION)
+    return (await base.status()).error or ""
+
+
+@pytest.mark.parametrize("damage", [overwrite, truncate])
+async def test_texts_that_break_are_told_and_a_refresh_without_changes_makes_them_whole(
+    kb: Path, library: Path, embedder: TableEmbedder, damage: Callable[[Path], None]
+) -> None:
+    async with open_knowledge_base(kb, embedder) as base:
+        damage(kb / "gen-000001" / "kb.sqlite")
+        assert await base.search(QUESTION) == Findings(degraded=True)
+        assert base.is_damaged
+        assert "no other generation" in await settled(base, "no other generation")
+        assert (await base.status()).degraded
+
+        report = await base.refresh(library)
+        findings, status = await base.search(QUESTION), await base.status()
+
+    assert report.documents == len(PAGES) + 3
+    assert findings.hits[0].source == "products/warranty.md"
+    assert (status.error, base.is_damaged) == (None, False)
+
+
+async def test_the_generation_before_takes_over(kb: Path, library: Path, embedder: TableEmbedder) -> None:
+    async with open_knowledge_base(kb, embedder) as base:
+        change(library)
+        await base.refresh(library)
+        overwrite(kb / "gen-000002" / "kb.sqlite")
+        await base.search(QUESTION)
+        told = await settled(base, "instead")
+        findings = await base.search(QUESTION)
+        await base.reload()
+        assert (await base.status()).generation == 1, "CURRENT still names the damaged one"
+        report = await base.refresh(library)
+        afterwards = await base.status()
+
+    assert told == "Generation 2 is damaged; generation 1 is served instead."
+    assert findings.hits[0].source == "products/warranty.md"
+    assert (report.generation, afterwards.generation, afterwards.error) == (3, 3, None)
+
+
+async def test_an_index_that_was_removed_and_built_under_the_same_number_is_served(
+    kb: Path, library: Path, embedder: TableEmbedder
+) -> None:
+    async with open_knowledge_base(kb, embedder) as base:
+        (kb / "gen-000001" / "kb.sqlite").unlink()
+        await asyncio.gather(*(base.search(QUESTION) for _ in range(8)))
+        report = await base.refresh(library)
+        findings = await base.search(QUESTION)
+
+    assert report.documents == len(PAGES) + 3
+    assert (findings.degraded, bool(findings.hits)) == (False, True)
+
+
+async def test_troubles_that_pass_are_not_taken_for_damage(
+    kb: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_knowledge_base(kb, embedder) as base:
+        with monkeypatch.context() as broken:
+            broken.setattr("knowledge.catalog.Reader.passages", _no_memory)
+            assert await base.search(QUESTION) == Findings(degraded=True)
+        assert not base.is_damaged
+        assert (await base.status()).degraded
+        assert not (await base.search(QUESTION)).degraded
+        assert (await base.status()).error is None
+
+
+def _no_memory(*_arguments: object) -> None:
+    error = sqlite3.OperationalError("out of memory")
+    error.sqlite_errorname = "SQLITE_NOMEM"
+    raise error
+
+
+async def test_a_first_build_that_failed_is_not_taken_for_an_empty_base(
+    tmp_path: Path, embedder: TableEmbedder
+) -> None:
+    (empty := tmp_path / "pages").mkdir()
+    async with open_knowledge_base(tmp_path / "kb", embedder) as base:
+        with pytest.raises(BuildRefused):
+            await base.refresh(empty)
+        assert await base.search(QUESTION) == Findings(degraded=True)
+        assert "no document" in ((await base.status()).error or "")
+
+
+async def test_while_the_first_build_runs_nothing_can_be_looked_up(
+    tmp_path: Path, library: Path, embedder: TableEmbedder
+) -> None:
+    async with open_knowledge_base(tmp_path / "kb", embedder) as base:
+        building = asyncio.create_task(base.refresh(library))
+        while not base.is_building:
+            await base.status()
+        assert await base.search(QUESTION) == Findings(degraded=True)
+        await building
+        assert (await base.search(QUESTION)).hits
+
+
+async def test_a_refresh_mends_vectors_however_often_they_broke(
+    kb: Path, library: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("knowledge.knowledge_base.REPAIRS", 0)
+    async with open_knowledge_base(kb, embedder) as base:
+        overwrite(kb / "gen-000001" / "chroma" / "chroma.sqlite3")
+        assert (await base.search(QUESTION)).degraded
+        report = await base.refresh(library)
+        findings = await base.search(QUESTION)
+
+    assert (report.is_new, report.generation, findings.degraded) == (False, 2, False)
+
+
+async def test_a_filter_that_nothing_fits_finds_nothing(kb: Path, embedder: TableEmbedder) -> None:
+    from_nowhere = Filter(category="no such category")
+    async with open_knowledge_base(kb, embedder) as base:
+        assert await base.search(QUESTION, only=from_nowhere) == Findings()
+
+
+async def test_a_hit_tells_what_of_its_score_the_words_brought(kb: Path, embedder: TableEmbedder) -> None:
+    async with open_knowledge_base(kb, embedder) as base:
+        same, other = await base.search(QUESTION), await base.search("zzz qqq xxx")
+    assert 0 < same.hits[0].words < same.hits[0].score
+    assert all(hit.words == 0 for hit in other.hits)

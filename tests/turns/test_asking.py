@@ -1,0 +1,410 @@
+"""Which pattern a message gets, and what of it the customer reads."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, cast
+
+import pytest
+
+from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Endpoint, Models
+from bot.agent.limits import Limits
+from bot.agent.messages import AgentMessage, Message
+from bot.agent.model import ModelFailure
+from bot.conversation import Customer
+from bot.desk.answers import answer_tools
+from bot.desk.claim_patterns import load_wordings
+from bot.sentences import load_sentences
+from bot.store import inbox
+from bot.store.database import Database
+from bot.turns.asking import Agents, Asked
+from bot.turns.journal import open_journal
+from bot.turns.question import Question
+from knowledge.knowledge_base import Findings
+from knowledge.passages import Hit
+from tests.agent.desk import Counter, desk_tools
+from tests.doubles.clock import ManualClock
+from tests.doubles.routed_model import RoutedModel
+from tests.doubles.scripted_model import Step, call, calls, says
+from tests.turns.arrivals import arrival
+
+LOOK = calls(call("lookup_order", {"order_id": "ORD-1"}))
+PERSON = calls(call("escalate_to_human", {"reason": "angry"}))
+WHERE, RETURNS, TUNGSTEN = "Where is my order ORD-1?", "How do returns of boots work?", "How hot does tungsten get?"
+LONG = f"I bought boots. {WHERE} {RETURNS} Please also tell me which cards you take."
+Routes = Mapping[str, Sequence[Sequence[Step]]]
+
+
+def hit(title: str) -> Hit:
+    url = f"https://help.example.com/{title}"
+    return Hit(title, title, url, f"{title}.md", "", "2026-10-01", f"All about {title} stands here.", 1.0, title)
+
+
+class FewPages:
+    """Finds the page whose title stands in the query."""
+
+    def __init__(self, *titles: str) -> None:
+        self._titles = titles
+
+    async def search(self, query: str) -> Findings:
+        """As KnowledgeBase.search."""
+        found = tuple(hit(title) for title in self._titles if title in query)
+        return Findings(hits=found, confidence=float(bool(found)), answerable=bool(found))
+
+
+@dataclass
+class FakeWriter:
+    """What the customer reads, in pieces."""
+
+    pieces: list[str] = field(default_factory=list)
+    cards: list[str] = field(default_factory=list)
+    stopped: bool = False
+
+    def text(self, delta: str) -> None:
+        self.pieces.append(delta)
+
+    def task(self, task_id: str, *, title: str, status: str) -> None:
+        self.cards.append(f"{task_id} {title} {status}")
+
+    @property
+    def words(self) -> str:
+        return "".join(self.pieces)
+
+
+@dataclass
+class Room:
+    """Agents over a scripted model, a knowledge base of a page or two, and one customer."""
+
+    database: Database
+    routes: Routes
+    channel: str = "D0CUSTOMERA"
+    checks: bool = False
+    takes_apart: bool = True
+    titles: tuple[str, ...] = ("boots",)
+    writer: FakeWriter = field(default_factory=FakeWriter)
+    counter: Counter = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.model = RoutedModel(self.routes)
+
+    @property
+    def agents(self) -> Agents:
+        knowledge = cast(Any, FewPages(*self.titles))
+        lookup, shipping, escalate = desk_tools(self.counter)
+        search = answer_tools(knowledge)
+        triage = Agent("triage", "You sort.", (escalate,), ("orders", "answers"), tier="cheap", sees_passages=False)
+        orders = Agent("orders", "You know orders.", (lookup, shipping, *search, escalate), ("answers",))
+        answers = Agent("answers", "You know the pages.", (*search, escalate), ("orders",))
+        return Agents(
+            knowledge=knowledge,
+            sentences=load_sentences(),
+            clock=ManualClock(),
+            team=Team((triage, orders, answers), entry="triage"),
+            models=Models(strong=(Endpoint("strong", self.model),), cheap=(Endpoint("cheap", self.model),)),
+            wordings=load_wordings(),
+            link_hosts=frozenset(),
+            lead=Agent("lead", "You lead.", (escalate,), rounds=3) if self.takes_apart else None,
+            checker=Agent("check", "You check.", tier="cheap") if self.checks else None,
+            takes_apart=self.takes_apart,
+        )
+
+    async def ask(self, text: str, *, agent: str = "", history: Sequence[Message] = ()) -> Asked:
+        """Have the customer's message answered."""
+        async with self.database.transaction() as tx:
+            await inbox.add(tx, arrival("1.1", text=text, channel=self.channel), now=0.0)
+            item = await inbox.start(tx, 1)
+        assert item is not None
+        customer = Customer("T0FRONTDESK", "U0CUSTOMERA", "Customer A", "en-US", "member")
+        question = Question(item, customer, "en", text, agent, 0, history)
+        limits = Limits(retries=0, retry_seconds=0.001)
+        journal = await open_journal(self.database, ManualClock(), turn=item.id, attempt=item.attempts)
+        return await self.agents.ask(question, cast(Any, self.writer), journal, limits=limits)
+
+
+OpenRoom = Callable[..., Room]
+
+
+@pytest.fixture
+def room_for(database: Database) -> OpenRoom:
+    """Rooms over one database."""
+    return partial(Room, database)
+
+
+def only(question: str) -> str:
+    return f"Answer only this question of the message: “{question}”"
+
+
+# One answer for the whole message
+
+
+async def test_a_new_conversation_goes_through_triage_to_the_specialist(room_for: OpenRoom) -> None:
+    room = room_for(
+        {"You sort.": [calls(call("hand_over_to_orders"))], "You know orders.": [[], LOOK, says("Shipped.")]}
+    )
+    asked = await room.ask(WHERE)
+    assert (asked.verdict, asked.outcome.agent, room.writer.words) == ("stands", "orders", "Shipped.")
+    assert room.writer.cards == [f"call02000 Looking up the order {status}" for status in ("in_progress", "complete")]
+    assert [request.model for request in room.model.requests] == ["cheap", "strong", "strong"]
+
+
+async def test_the_next_message_is_for_whoever_answered_last(room_for: OpenRoom) -> None:
+    room = room_for({"You know orders.": [LOOK, says("Shipped.")]})
+    asked = await room.ask(WHERE, agent="orders")
+    assert asked.verdict == "stands"
+    assert len(room.model.requests) == 2
+
+
+async def test_what_triage_says_while_it_hands_over_is_not_shown(room_for: OpenRoom) -> None:
+    handing = calls(call("hand_over_to_answers"), text="One moment, a colleague will help.")
+    room = room_for({"You sort.": [handing], "You know the pages.": [[], says("All about boots.")]})
+    await room.ask(RETURNS)
+    assert room.writer.words == "All about boots."
+
+
+@pytest.mark.parametrize(
+    ("message", "reply"), [("Hello!", "Hi! What can I do for you?"), ("It is broken", "Which order do you mean?")]
+)
+async def test_triage_may_greet_and_ask_back(message: str, reply: str, room_for: OpenRoom) -> None:
+    room = room_for({"You sort.": [says(reply)]})
+    asked = await room.ask(message)
+    asked.reply.release()
+    assert (asked.verdict, asked.outcome.agent, room.writer.words) == ("stands", "triage", reply)
+
+
+async def test_what_triage_answers_by_itself_is_replaced_by_the_one_for_doubtful_cases(room_for: OpenRoom) -> None:
+    room = room_for(
+        {"You sort.": [says("Boots can be returned for 90 days.")], "You know the pages.": [says("30 days.")]}
+    )
+    asked = await room.ask(RETURNS)
+    assert (asked.verdict, asked.outcome.agent, room.writer.words) == ("stands", "answers", "30 days.")
+    assert [message.text for message in asked.outcome.messages if isinstance(message, AgentMessage)] == ["30 days."]
+
+
+async def test_an_answer_of_a_specialist_without_evidence_does_not_stand(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("It melts at 3422 degrees.")]})
+    asked = await room.ask(TUNGSTEN, agent="answers")
+    assert (asked.verdict, room.writer.words) == ("not_found", "")
+
+
+async def test_a_desk_of_one_agent_needs_no_triage(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("All about boots.")]})
+    alone = Team((Agent("answers", "You know the pages."),), entry="answers")
+    room_agents = replace(room.agents, team=alone)
+    assert room_agents.way_of(RETURNS).__name__ == "single"  # type: ignore[attr-defined]
+
+
+# Several questions
+
+
+def several(second: Sequence[Sequence[Step]], *, first: Sequence[Sequence[Step]] = (LOOK, says("Shipped."))) -> Routes:
+    return {only(WHERE): first, only(RETURNS): second, only(TUNGSTEN): second}
+
+
+async def test_separate_questions_are_answered_one_below_the_other_from_their_own_pages(room_for: OpenRoom) -> None:
+    room = room_for(several([says("All about boots stands here.")]), titles=("boots", "ORD-1"))
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert asked.verdict == "stands"
+    assert not asked.partly
+    assert room.writer.words == "Shipped.\n\nAll about boots stands here."
+    assert asked.outcome.text == room.writer.words
+    assert [source.title for source in asked.sources] == ["boots"]
+    assert "boots" not in room.model.asked(only(WHERE))[0].system[1]
+
+
+async def test_the_first_answer_is_live_while_the_others_wait_for_it(room_for: OpenRoom) -> None:
+    slow = [calls(call("lookup_order", {"order_id": "meet"})), says("It is sent. ", "It comes soon.")]
+    quick = [calls(call("lookup_order", {"order_id": "meet-too"})), says("30 days.")]
+    room = room_for(several(quick, first=slow))
+    await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    first, *others = room.writer.pieces
+    assert first.startswith("It is sent.")
+    assert "It comes soon." not in first
+    assert "".join(others).endswith("It comes soon.\n\n30 days.")
+
+
+async def test_cards_of_a_later_question_do_not_wait(room_for: OpenRoom) -> None:
+    room = room_for(several([LOOK, says("30 days.")]))
+    await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert sorted(card for card in room.writer.cards if "in_progress" in card) == [
+        "question-1/call_1 Looking up the order in_progress",
+        "question-2/call_1 Looking up the order in_progress",
+    ]
+
+
+async def test_a_question_that_nothing_supports_is_said_not_to_be_found_beside_the_others(room_for: OpenRoom) -> None:
+    room = room_for(several([says("3422 degrees.")]))
+    asked = await room.ask(f"{WHERE} {TUNGSTEN}", agent="orders")
+    assert asked.verdict == "stands"
+    assert room.writer.words.startswith("Shipped.\n\nOn “How hot does tungsten get?” I couldn't find anything")
+    assert "3422" not in room.writer.words + asked.outcome.text + str(asked.outcome.messages)
+
+
+async def test_that_the_first_was_not_found_is_said_as_soon_as_another_is(room_for: OpenRoom) -> None:
+    room = room_for(several([says("3422 degrees.")]))
+    asked = await room.ask(f"{TUNGSTEN} {WHERE}", agent="orders")
+    assert asked.verdict == "stands"
+    assert room.writer.words.startswith("On “How hot does tungsten get?” I couldn't find anything")
+    assert room.writer.words.endswith("\n\nShipped.")
+
+
+async def test_when_no_question_is_found_the_whole_has_no_answer(room_for: OpenRoom) -> None:
+    room = room_for(several([says("3422 degrees.")], first=[says("In the post.")]))
+    asked = await room.ask(f"{TUNGSTEN} {WHERE}", agent="orders")
+    assert (asked.verdict, room.writer.words, asked.reply.shown) == ("not_found", "", False)
+
+
+async def test_a_question_that_calls_a_person_leaves_the_others_their_answers(room_for: OpenRoom) -> None:
+    room = room_for(several([PERSON]))
+    asked = await room.ask(f"{RETURNS} {WHERE}", agent="orders")
+    assert (asked.verdict, asked.partly, room.writer.words) == ("escalated", True, "Shipped.")
+    assert asked.outcome.ended == "escalated"
+
+
+async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answered(room_for: OpenRoom) -> None:
+    cut: list[Step] = [*says("Return them with")[:-1], ModelFailure("filtered")]
+    room = room_for(several([cut]))
+    asked = await room.ask(f"{RETURNS} {WHERE}", agent="orders")
+    assert (asked.verdict, asked.partly) == ("failed", True)
+    assert room.writer.words == (
+        "Return them with\n\nOn “How do returns of boots work?” I can't answer at the moment because of a technical "
+        "problem on our side. I've passed it to our team.\n\nShipped."
+    )
+
+
+async def test_a_failure_that_waited_for_its_turn_shows_nothing_of_its_text(room_for: OpenRoom) -> None:
+    cut: list[Step] = [*says("Return them with")[:-1], ModelFailure("filtered")]
+    room = room_for(several([cut]))
+    await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert room.writer.words.startswith("Shipped.\n\nOn “How do returns of boots work?” I can't answer")
+
+
+async def test_when_every_question_fails_the_turn_has_failed_as_a_whole(room_for: OpenRoom) -> None:
+    room = room_for(several([[ModelFailure("filtered")]], first=[[ModelFailure("filtered")]]))
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert (asked.verdict, asked.partly, room.writer.words) == ("failed", False, "")
+
+
+async def test_a_shop_that_is_down_takes_only_its_own_question(room_for: OpenRoom) -> None:
+    strike = [calls(call("check_shipping", {"tracking_number": "strike"})), says("It is lost.")]
+    room = room_for(several([says("30 days.")], first=strike))
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert (asked.verdict, asked.partly) == ("shop_down", True)
+    assert room.writer.words.endswith("Please try again in a few minutes.\n\n30 days.")
+    assert "lost" not in room.writer.words
+
+
+async def test_in_a_channel_only_what_is_nobodys_is_written(room_for: OpenRoom) -> None:
+    room = room_for(several([says("30 days.")]), channel="C0SUPPORT")
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert (asked.verdict, asked.reply.withheld) == ("stands", True)
+    assert room.writer.words == "30 days."
+    assert asked.outcome.text == "Shipped.\n\n30 days."
+
+
+async def test_a_customer_who_pressed_stop_gets_no_more(room_for: OpenRoom) -> None:
+    room = room_for(several([says("30 days.")]))
+    room.writer.stopped = True
+    assert (await room.ask(f"{WHERE} {RETURNS}", agent="orders")).verdict == "stopped"
+
+
+async def test_the_setting_has_one_agent_answer_everything(room_for: OpenRoom) -> None:
+    room = room_for({"You know orders.": [LOOK, says("Shipped, 30 days.")]}, takes_apart=False)
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert (asked.verdict, room.writer.words) == ("stands", "Shipped, 30 days.")
+    await room.ask(LONG, agent="orders")
+    assert not any("You lead." in request.system[0] for request in room.model.requests)
+
+
+# A lead
+
+
+def leading() -> Routes:
+    asks = calls(call("ask_orders", {"question": WHERE}, id="c1"), call("ask_answers", {"question": RETURNS}, id="c2"))
+    return {
+        "You lead.": [asks, says("Shipped, and 30 days.")],
+        "You know orders.": [LOOK, says("ORD-1 is shipped.")],
+        "You know the pages.": [calls(call("search_knowledge", {"query": "boots"})), says("30 days.")],
+    }
+
+
+async def test_a_long_request_is_led_and_answered_once(room_for: OpenRoom) -> None:
+    room = room_for(leading())
+    asked = await room.ask(LONG, agent="orders")
+    assert (asked.verdict, asked.outcome.agent, room.writer.words) == ("stands", "orders", "Shipped, and 30 days.")
+    assert sorted(card for card in room.writer.cards if card.endswith("complete")) == [
+        "ask-c1/call_1 Looking up the order complete",
+        "ask-c2/call_1 Searching the help pages complete",
+    ]
+    assert [source.title for source in asked.sources] == []
+
+
+async def test_what_a_lead_says_with_nothing_to_rest_on_does_not_stand(room_for: OpenRoom) -> None:
+    room = room_for({"You lead.": [says("Everything is fine with your boats.")]}, titles=())
+    assert (await room.ask(LONG)).verdict == "not_found"
+
+
+async def test_a_lead_in_a_channel_shows_neither_cards_nor_words_of_private_things(room_for: OpenRoom) -> None:
+    room = room_for(leading(), channel="C0SUPPORT")
+    asked = await room.ask(LONG, agent="orders")
+    assert asked.reply.withheld
+    assert room.writer.words == ""
+    assert not any("order" in card for card in room.writer.cards)
+
+
+# A check
+
+
+async def test_a_checked_answer_is_written_once_and_whole(room_for: OpenRoom) -> None:
+    routes = {"You check.": [says("Ship", "ped.")], "You know orders.": [LOOK, says("Shipped, and free.")]}
+    room = room_for(routes, checks=True)
+    asked = await room.ask(WHERE, agent="orders")
+    assert (asked.verdict, room.writer.pieces) == ("stands", ["Shipped."])
+    assert asked.outcome.text == "Shipped."
+
+
+async def test_each_of_several_answers_is_checked(room_for: OpenRoom) -> None:
+    routes = {"You check.": [says("STANDS")]} | dict(several([says("30 days.")]))
+    room = room_for(routes, checks=True)
+    await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert room.writer.words == "Shipped.\n\n30 days."
+    assert len(room.model.asked("You check.")) == 2
+
+
+async def test_the_answer_of_a_lead_is_checked(room_for: OpenRoom) -> None:
+    room = room_for({"You check.": [says("Shipped.")]} | dict(leading()), checks=True)
+    asked = await room.ask(LONG, agent="orders")
+    assert (asked.verdict, room.writer.words) == ("stands", "Shipped.")
+
+
+async def test_small_talk_is_not_checked(room_for: OpenRoom) -> None:
+    room = room_for({"You sort.": [says("Hi! What can I do?")]}, checks=True)
+    assert (await room.ask("Hello!")).verdict == "stands"
+
+
+# Restarts
+
+
+@pytest.mark.parametrize(
+    ("routes", "text", "checks"),
+    [
+        (several([LOOK, says("30 days.")]), f"{WHERE} {RETURNS}", False),
+        (several([says("3422.")]), f"{TUNGSTEN} {WHERE}", False),
+        (leading(), LONG, False),
+        ({"You check.": [says("Shipped.")]} | dict(leading()), LONG, True),
+        ({"You sort.": [says("Ninety days.")], "You know the pages.": [says("30 days.")]}, RETURNS, False),
+    ],
+)
+async def test_a_turn_that_is_taken_up_again_comes_to_the_same_without_a_request(
+    routes: Routes, text: str, checks: bool, room_for: OpenRoom
+) -> None:
+    first = room_for(routes, checks=checks)
+    agent = "" if "You sort." in routes else "orders"
+    asked = await first.ask(text, agent=agent)
+    again = room_for({}, checks=checks, counter=first.counter)
+    looked_up = len(first.counter.seen)
+    repeated = await again.ask(text, agent=agent)
+    assert (repeated.verdict, repeated.outcome) == (asked.verdict, asked.outcome)
+    assert again.writer.words == first.writer.words
+    assert len(again.counter.seen) == looked_up
+    assert again.model.requests == []
