@@ -7,24 +7,31 @@ A `Breaker` keeps turns from waiting for a server that is known to be away, and 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Literal
 
-from bot.agent.model import FailureKind, Model, Usage
+from bot.agent.model import FailureKind, Model, ModelFailure, Usage
 
 Tier = Literal["strong", "cheap"]
 """strong: answers customers. cheap: routes, summarises."""
 
 TRIP_AFTER = 5
-"""Failures in a row after which an endpoint is left alone."""
-OPEN_SECONDS = 30.0
-"""For how long; then one request finds out."""
+"""Failures, one after the other, after which an endpoint is left alone; what fails at the same time is one failure."""
+OPEN_SECONDS = 10.0
+"""For how long; then requests go one by one until one of them is answered."""
+PROBE_SECONDS = 1.0
+"""Between two of these."""
+LASTING_SECONDS = 60.0
+"""For how long an endpoint is left alone that cannot work: the key is wrong, the account is empty."""
+LIMITED_SECONDS = 60.0
+"""The longest that one answer of "too many requests" keeps all turns away, whatever it asks for."""
 RETRY_SHARE = 0.25
 """Retries that one request earns: a server in trouble gets a quarter more to do, not three times as much."""
 RETRY_RESERVE = 20.0
 """Retries that may be saved up, and are there at the start."""
 
-_OUR_FAULT: frozenset[FailureKind] = frozenset({"refused_request", "context_length", "filtered", "refused", "blank"})
-"""Failures that say nothing about the server's health."""
+_ILLNESS: frozenset[FailureKind] = frozenset({"model_unreachable", "deadline", "cut"})
+"""Failures of a server that is not well. All others are answers, if not those one hoped for."""
 _LASTING: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota"})
 """Failures that the next request will meet as well."""
 
@@ -49,22 +56,39 @@ class Breaker:
     def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._failures = 0
-        self._open_until = 0.0
+        self._counted_at = -inf
+        self._not_before = -inf
+        self._because: FailureKind = "model_unreachable"
         self._retries = RETRY_RESERVE
+
+    @property
+    def rest(self) -> float:
+        """Seconds until a request may be made; 0 when one may be made now."""
+        return max(0.0, self._not_before - self._now())
 
     @property
     def is_open(self) -> bool:
         """True while requests are kept away."""
-        return self._now() < self._open_until
+        return self.rest > 0
 
-    def allows(self) -> bool:
-        """Whether a request may be made now; it counts as made, so that after a rest a single one goes ahead."""
+    @property
+    def because(self) -> FailureKind:
+        """Why they are."""
+        return self._because
+
+    @property
+    def is_hopeless(self) -> bool:
+        """True when waiting for the end of the rest would be in vain."""
+        return self.is_open and self._because in _LASTING
+
+    def enter(self) -> float | None:
+        """Begin a request; its time, for `failed`. None when it may not be made."""
         if self.is_open:
-            return False
+            return None
         if self._failures >= TRIP_AFTER:
-            self._open_until = self._now() + OPEN_SECONDS
+            self._not_before = self._now() + PROBE_SECONDS
         self._retries = min(RETRY_RESERVE, self._retries + RETRY_SHARE)
-        return True
+        return self._now()
 
     def allows_retry(self) -> bool:
         """Whether a failed request may be made once more; it counts as made."""
@@ -73,18 +97,31 @@ class Breaker:
         self._retries -= 1
         return True
 
-    def succeeded(self) -> None:
-        """A request got its reply."""
-        self._failures = 0
-        self._open_until = 0.0
+    def answered(self) -> None:
+        """A request is being answered: the server is there."""
+        if self._failures:
+            self._failures = 0
+            self._not_before = -inf
 
-    def failed(self, kind: FailureKind) -> None:
-        """A request got none."""
-        if kind in _OUR_FAULT:
-            return
-        self._failures = max(self._failures + 1, TRIP_AFTER if kind in _LASTING else 0)
-        if self._failures >= TRIP_AFTER:
-            self._open_until = self._now() + OPEN_SECONDS
+    def failed(self, failure: ModelFailure, *, begun: float) -> None:
+        """The request that began then got no reply."""
+        if failure.kind == "rate_limited":
+            self.answered()
+            self._keep_away(min(failure.retry_after or 0.0, LIMITED_SECONDS), failure.kind)
+        elif failure.kind in _LASTING:
+            self._failures = TRIP_AFTER
+            self._keep_away(LASTING_SECONDS, failure.kind)
+        elif failure.kind not in _ILLNESS:
+            self.answered()
+        elif begun >= self._counted_at:
+            self._counted_at = self._now()
+            self._failures += 1
+            if self._failures >= TRIP_AFTER:
+                self._keep_away(OPEN_SECONDS, failure.kind)
+
+    def _keep_away(self, seconds: float, because: FailureKind) -> None:
+        self._not_before = max(self._not_before, self._now() + seconds)
+        self._because = because
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ _LOST = "This call was interrupted. Whether it had an effect is not known."
 
 
 def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
-    """The conversation in about `characters`: older tool results shrink first, then the oldest messages go.
+    """The conversation in about `characters`: older tool results shrink first, then the oldest messages go, save the
+    notes at its beginning.
 
     From the latest customer message on everything stays, so a turn that is large all by itself can exceed the
     size. Calls are never separated from their results.
@@ -122,16 +123,20 @@ def _shrink_results(messages: list[Message], start: int, end: int, *, limit: int
 
 
 def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
-    """Begin at the first message of a person from which on everything fits, at the latest with the last one."""
+    """Begin at the first message of a person from which on everything fits, at the latest with the last one.
+
+    Notes in front of the first message stay: they say what came before.
+    """
     starts = [at for at, message in enumerate(messages) if isinstance(message, CustomerMessage | StaffMessage)]
+    first = starts[0] if starts else 0
     size = size_of(messages)
-    dropped = 0
+    dropped = first
     for start in starts:
         size -= size_of(messages[dropped:start])
         dropped = start
         if size <= characters:
             break
-    return [_LEFT_OUT, *messages[dropped:]] if dropped else messages
+    return [*messages[:first], _LEFT_OUT, *messages[dropped:]] if dropped > first else messages
 
 
 def size_of(messages: Sequence[Message]) -> int:

@@ -54,8 +54,8 @@ class Outcome:
     usage: Usage
     """All attempts together, those that failed too."""
     reason: str = ""
-    """failed: why, one stable word (a FailureKind). answered: why the answer was forced ("rounds", "calls",
-    "tool_calls", "repeats", "seconds", "tokens", "cost"); else "shortened" if a length limit cut it; else empty."""
+    """failed: why, one stable word (a FailureKind). answered: "shortened" if a length limit cut the text off; else why
+    the answer was forced: "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens", "cost"; else empty."""
     forced: bool = False
     """True: a limit or a repeated call had the last round made without tools."""
     models: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ async def _serve(turn: "_Turn") -> Outcome:
         reply = await _ask(turn, forced=bool(used_up))
         turn.keep(reply)
         if not reply.calls:
-            reason = used_up or ("shortened" if reply.finish == "length" else "")
+            reason = "shortened" if reply.finish == "length" else used_up
             return turn.outcome("answered", text=reply.text, reason=reason, forced=bool(used_up))
         offered = turn.offered()
         results = await _act(turn, reply, offered)
@@ -260,6 +260,12 @@ class _Turn:
             own.append(fresh)
         return tuple(own)
 
+    def _results_of_last_round(self) -> list[ToolResult]:
+        """What calls found before the round was broken off: what is done must not be told as unknown."""
+        last = self.messages[-1] if self.messages else None
+        calls = last.calls if isinstance(last, AgentMessage) else ()
+        return [result for call in calls if (result := self.ledger.known(call)) is not None]
+
     def outcome(
         self,
         ended: Literal["answered", "escalated", "failed"],
@@ -274,5 +280,6 @@ class _Turn:
     def failed(self, reason: str) -> Outcome:
         """The end without an answer. What the customer has seen stays in the conversation."""
         text = self.speech.shown
-        self.messages = repair([*self.messages, AgentMessage(text, agent=self.agent.name)])
+        known = self._results_of_last_round()
+        self.messages = repair([*self.messages, *known, AgentMessage(text, agent=self.agent.name)])
         return self.outcome("failed", text=text, reason=reason)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
-from bot.agent.endpoints import Endpoint
+from bot.agent.endpoints import PROBE_SECONDS, Endpoint
 from bot.agent.events import Emit, ModelRetried, TextDelta
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
@@ -27,10 +27,12 @@ logger = logging.getLogger(__name__)
 
 CHARACTERS_PER_TOKEN = 4
 """For requests whose tokens nobody counted."""
-SEAM_CHARACTERS = 160
-"""How much of a continuation is looked at for words that were said already."""
+SEAM_CHARACTERS = 32
+"""How much of a continuation is looked at in any case for words that were said already."""
 _SEAM_LEAST = 8
 """A shorter agreement is chance."""
+_LONG_WAIT = 2.0
+"""A provider that asks for more is not waited for while another endpoint can be asked."""
 
 _ELSEWHERE: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota", "deadline"})
 """Failures after which another endpoint is better than another try."""
@@ -103,6 +105,8 @@ class Spent:
     usage: Usage = field(default_factory=Usage)
     retries: int = 0
     continuations: int = 0
+    waited: float = 0.0
+    """Seconds spent waiting for any endpoint to be asked again."""
 
 
 BuildRequest = Callable[[str, int], ModelRequest]
@@ -129,6 +133,18 @@ class Asking:
     partial: str = ""
     """What was shown when the reply broke off; it is now being continued."""
 
+    def left(self) -> float:
+        """Seconds until the turn ends."""
+        return self.deadline - asyncio.get_running_loop().time()
+
+    def continue_from_here(self) -> bool:
+        """Have the next request go on with what was shown; False when the turn may not any more."""
+        if self.spent.continuations >= self.limits.continuations:
+            return False
+        self.spent.continuations += 1
+        self.partial = self.speech.shown
+        return True
+
     def request(self, endpoint: Endpoint) -> ModelRequest:
         """The round for this endpoint, with what was shown of it already."""
         request = self.build(endpoint.name, self.window)
@@ -140,37 +156,56 @@ class Asking:
 async def get_reply(asking: Asking) -> Reply:
     """The round's reply, its text shown. Raises ModelFailure when nothing more can be done for it."""
     while True:
-        endpoint = _pick(asking.endpoints)
+        endpoint, begun = await _pick(asking)
         request = asking.request(endpoint)
         try:
-            reply = await _listen(asking, endpoint, request)
+            reply = await _listen(asking, endpoint, request, begun)
         except ModelFailure as failure:
-            endpoint.breaker.failed(failure.kind)
+            endpoint.breaker.failed(failure, begun=begun)
             logger.warning("a request failed: %s", failure, extra={"model": endpoint.name})
             await _recover(asking, failure, endpoint, request)
         else:
-            endpoint.breaker.succeeded()
-            return reply
+            if not _may_go_on(asking, reply):
+                return reply
 
 
-def _pick(endpoints: Sequence[Endpoint]) -> Endpoint:
-    """The first endpoint that may be asked."""
-    for endpoint in endpoints:
-        if endpoint.breaker.allows():
-            return endpoint
-    raise ModelFailure("model_unreachable", "every endpoint has failed too often just now")
+async def _pick(asking: Asking) -> tuple[Endpoint, float]:
+    """The first endpoint that may be asked, and the time of the request; waits a while for one."""
+    while True:
+        for endpoint in asking.endpoints:
+            if (begun := endpoint.breaker.enter()) is not None:
+                return endpoint, begun
+        resting = min(asking.endpoints, key=lambda endpoint: endpoint.breaker.rest).breaker
+        rest = resting.rest + random.uniform(0.0, PROBE_SECONDS / 2)  # noqa: S311 - not a secret
+        asking.spent.waited += rest
+        in_time = asking.left() > rest and asking.spent.waited <= asking.limits.retry_after_seconds
+        if resting.is_hopeless or not in_time:
+            raise ModelFailure(resting.because, "every endpoint is left alone just now")
+        await asyncio.sleep(rest)
 
 
-async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest) -> Reply:
+def _may_go_on(asking: Asking, reply: Reply) -> bool:
+    """Whether a reply that reached its length limit is continued. What is left of the turn's output is its bound."""
+    if reply.finish != "length" or reply.calls or len(reply.text) >= asking.limits.output_characters // 2:
+        return False
+    return asking.continue_from_here()
+
+
+async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> Reply:
     """One stream under its deadlines; a failure unless it ends in something to say or to do."""
     heard = _Heard()
     try:
-        async with asyncio.timeout(max(asking.limits.first_token_seconds, endpoint.thinking_seconds)) as patience:
+        async with asyncio.timeout(_patience(asking, endpoint)) as patience:
             finish = await _hear(asking, endpoint, request, heard, patience)
     except TimeoutError:
         if not patience.expired():
             raise
         raise ModelFailure("deadline", "no sign of life in the stream", retryable=True) from None
+    except asyncio.CancelledError:
+        silence = ModelFailure("deadline", "silent until the turn's end")
+        if not heard.alive and asking.left() <= 0:
+            endpoint.breaker.failed(silence, begun=begun)
+        raise
     finally:
         usage = heard.usage_of(request)
         usage = replace(usage, cost=endpoint.price.of(usage) if endpoint.price else 0.0)
@@ -184,6 +219,12 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest) -> 
     return Reply(asking.speech.shown, calls, finish, usage, endpoint.name, heard.extra)
 
 
+def _patience(asking: Asking, endpoint: Endpoint) -> float:
+    """How long the first sign of life may take: while another endpoint could be asked, half of what is left."""
+    silence = max(asking.limits.first_token_seconds, endpoint.thinking_seconds)
+    return min(silence, asking.left() / 2) if len(asking.endpoints) > 1 else silence
+
+
 async def _hear(
     asking: Asking, endpoint: Endpoint, request: ModelRequest, heard: "_Heard", patience: asyncio.Timeout
 ) -> FinishReason:
@@ -195,6 +236,9 @@ async def _hear(
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock
                 last = now()
                 patience.reschedule(min(last + idle, end))
+                if not heard.alive:
+                    heard.alive = True
+                    endpoint.breaker.answered()
             match event:
                 case TextDelta(text):
                     heard.say(text, asking)
@@ -216,9 +260,10 @@ class _Heard:
     calls: list[ToolCall] = field(default_factory=list)
     extra: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage | None = None
+    alive: bool = False
     characters: int = 0
     seam: str = ""
-    """The beginning of a continuation, kept back until it is clear that it repeats nothing."""
+    """The beginning of a continuation, kept back while it may still be what was said before."""
     joined: bool = False
 
     def say(self, text: str, asking: Asking) -> None:
@@ -228,14 +273,14 @@ class _Heard:
             asking.speech.show(text)
             return
         self.seam += text
-        if len(self.seam) >= SEAM_CHARACTERS:
+        if len(self.seam) >= SEAM_CHARACTERS and self.seam.strip() not in asking.partial:
             self.close(asking)
 
     def close(self, asking: Asking) -> None:
-        """Show what was kept back."""
+        """Show what was kept back, as far as it is new."""
         if self.seam and not self.joined:
             self.joined = True
-            asking.speech.show(self.seam[_overlap(asking.partial, self.seam) :])
+            asking.speech.show(_new_part(asking.partial, self.seam))
 
     def usage_of(self, request: ModelRequest) -> Usage:
         """The tokens as they were counted, or as the characters tell; none if nothing came."""
@@ -248,26 +293,33 @@ class _Heard:
         return Usage(read // CHARACTERS_PER_TOKEN + 1, written // CHARACTERS_PER_TOKEN + 1, estimated=True)
 
 
-def _overlap(said: str, more: str) -> int:
-    """How many characters at the start of `more` stand at the end of `said` already."""
-    longest = min(len(said), len(more))
-    return next((size for size in range(longest, _SEAM_LEAST - 1, -1) if said.endswith(more[:size])), 0)
+def _new_part(said: str, more: str) -> str:
+    """`more` without what it repeats: the end of what was said, or some of its middle and nothing else."""
+    bare = more.strip()
+    if len(bare) >= SEAM_CHARACTERS and bare in said:
+        return ""
+    # A model that begins anew may lay the same words out with other white space around them.
+    for start in (more, more.lstrip()):
+        longest = min(len(said), len(start))
+        for size in range(longest, _SEAM_LEAST - 1, -1):
+            if said.endswith(start[:size]):
+                return start[size:]
+    return more
 
 
 async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, request: ModelRequest) -> None:
     """Prepare the next attempt, or raise the failure when there shall be none."""
     if asking.speech.shown != asking.partial:
-        if failure.kind not in _BROKE_OFF or asking.spent.continuations >= asking.limits.continuations:
+        if failure.kind not in _BROKE_OFF or not asking.continue_from_here():
             raise failure
-        asking.spent.continuations += 1
-        asking.partial = asking.speech.shown
         return
     if failure.kind == "context_length" and not asking.trimmed:
         asking.trimmed = True
         asking.window = min(asking.window, size_of(request.messages)) // 2
         return
     others = [other for other in asking.endpoints if other is not endpoint and not other.breaker.is_open]
-    pause = None if others and failure.kind in _ELSEWHERE else _pause(asking, failure)
+    better_elsewhere = failure.kind in _ELSEWHERE or (failure.retry_after or 0.0) > _LONG_WAIT
+    pause = None if others and better_elsewhere else _pause(asking, failure)
     if pause is None or not endpoint.breaker.allows_retry():
         if not others or failure.kind in _SAME_ANYWHERE:
             raise failure

@@ -70,6 +70,19 @@ class Ledger:
             return "repeats"
         return ""
 
+    def known(self, call: ToolCall) -> ToolResult | None:
+        """The result of this very call, if it has come."""
+        answer = self.answers.get(_signature(call))
+        return answer.result if answer and answer.result.call_id == call.id else None
+
+    def forget_look_ups(self, tools: Mapping[str, Tool]) -> None:
+        """Something was changed: what was looked up before may be so no more."""
+        self.answers = {
+            signature: answer
+            for signature, answer in self.answers.items()
+            if (tool := tools.get(answer.result.name)) is not None and tool.writes
+        }
+
     def allow(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Those of the calls that are within the limits. One beyond its tool's limit is counted with the tool, so
         that the turn comes to its end."""
@@ -144,17 +157,19 @@ async def run_calls(calls: Sequence[ToolCall], ledger: Ledger, *, shared: Round)
     """One result for each call, in the order of the calls. Raises only what the journal raises."""
     allowed = ledger.allow(calls)
     to_run = ledger.enter(allowed) if allowed else {}
-    ledger.answers |= await _run_all(to_run, shared)
-    return [_answer(call, ledger, to_run) if call in allowed else _refused(call) for call in calls]
+    await _run_all(to_run, ledger, shared)
+    results = [_answer(call, ledger, to_run) if call in allowed else _refused(call) for call in calls]
+    if any(shared.writes(call) and ledger.answers[signature].result.ok for signature, call in to_run.items()):
+        ledger.forget_look_ups(shared.tools)
+    return results
 
 
-async def _run_all(calls: Mapping[str, ToolCall], shared: Round) -> dict[str, "_Answer"]:
-    """The answers by signature: look-ups together, and beside them whatever writes, one after the other."""
-    answers: dict[str, _Answer] = {}
+async def _run_all(calls: Mapping[str, ToolCall], ledger: Ledger, shared: Round) -> None:
+    """Note each answer as it comes: look-ups together, and beside them whatever writes, one after the other."""
 
     async def run_in_order(signatures: Sequence[str]) -> None:
         for signature in signatures:
-            answers[signature] = await _run(calls[signature], shared)
+            ledger.answers[signature] = await _run(calls[signature], shared)
 
     writes = [signature for signature, call in calls.items() if shared.writes(call)]
     try:
@@ -165,7 +180,6 @@ async def _run_all(calls: Mapping[str, ToolCall], shared: Round) -> dict[str, "_
                     group.create_task(run_in_order((signature,)))
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return answers
 
 
 async def _run(call: ToolCall, shared: Round) -> _Answer:
@@ -207,10 +221,18 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
         told = _UNKNOWN if tool.writes else _NO_ANSWER
         return _Answer(_result(call, told), settled=tool.writes, broke=True)
-    except Exception:
+    except (Exception, asyncio.CancelledError) as failure:
+        if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
+            raise
         logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
         told = _UNKNOWN if tool.writes else _FAILED
         return _Answer(_result(call, told), settled=tool.writes, broke=True)
+
+
+def _is_being_cancelled() -> bool:
+    """False when the cancellation is the tool's own, of something it waited for."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _result(call: ToolCall, output: ToolOutput, *, private: bool = False) -> ToolResult:

@@ -141,6 +141,7 @@ class Answers:
 
     async def _deliver(self, asked: Asked) -> str:
         asked.reply.release()
+        self._say_if_shortened(asked, asked.writer)
         await asked.writer.finish(blocks=self._footer(asked), text_if_empty=asked.outcome.text)
         return await self._keep(asked, "answered", sources=asked.sources)
 
@@ -160,11 +161,17 @@ class Answers:
         private = ThreadRef(self.me.team, channel, root)
         async with self._stream(question, private, asked.journal, "private-stream") as writer:
             writer.text(asked.outcome.text)
+            self._say_if_shortened(asked, writer)
             await writer.finish(blocks=self._footer(asked))
         sentence = self.sentences.say(question.language, "sent_privately")
         asked.writer.text(f"\n\n{sentence}" if asked.reply.shown else sentence)
         await self._keep(asked, "answered", sources=asked.sources, thread=private)
         return sentence
+
+    def _say_if_shortened(self, asked: Asked, writer: StreamWriter) -> None:
+        """An answer that a length limit cut off must not look as if it were all."""
+        if asked.outcome.reason == "shortened":
+            writer.text(f"\n\n{self.sentences.say(asked.question.language, 'shortened')}")
 
     async def _say_not_found(self, asked: Asked) -> str:
         card = cards.no_answer(self.sentences, asked.question.language, ref=str(asked.question.item.id))

@@ -6,12 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from bot.agent.endpoints import OPEN_SECONDS, RETRY_RESERVE, TRIP_AFTER, Breaker, Endpoint, Models, Price
+from bot.agent.endpoints import (
+    OPEN_SECONDS,
+    PROBE_SECONDS,
+    RETRY_RESERVE,
+    TRIP_AFTER,
+    Breaker,
+    Endpoint,
+    Models,
+    Price,
+)
 from bot.agent.events import ModelRetried, TextDelta
 from bot.agent.messages import AgentMessage
 from bot.agent.model import FailureKind, Finished, ModelEvent, ModelFailure, ModelRequest, Usage
 from tests.agent.desk import QUICK, Desk
-from tests.doubles.scripted_model import ScriptedModel, Step, call, calls, says
+from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 
 BUSY = ModelFailure("model_unreachable", "503", retryable=True)
 
@@ -96,12 +105,67 @@ async def test_an_endpoint_that_keeps_failing_is_left_alone_by_all_turns() -> No
     assert len(second.requests) == 4
 
 
-async def test_without_a_fallback_an_open_breaker_fails_at_once() -> None:
+class Burst:
+    """Refuses the first requests, however many come at once, and then is well."""
+
+    def __init__(self, failure: ModelFailure, *, times: int) -> None:
+        self.failure = failure
+        self.times = times
+        self.asked = 0
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        del request
+        self.asked += 1
+        if self.asked <= self.times:
+            await asyncio.sleep(0)
+            raise self.failure
+        yield TextDelta("Hello.")
+        yield Finished("stop")
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [BUSY, ModelFailure("rate_limited", retryable=True, retry_after=0.02), ModelFailure("malformed", retryable=True)],
+)
+async def test_a_blip_that_meets_many_turns_at_once_is_one_failure(failure: ModelFailure) -> None:
+    models = Models((Endpoint("model-1", Burst(failure, times=2 * TRIP_AFTER)),))
+    outcomes = await asyncio.gather(*(Desk().run(models=models) for _ in range(2 * TRIP_AFTER)))
+    assert {outcome.text for outcome in outcomes} == {"Hello."}
+
+
+async def test_without_a_fallback_a_turn_waits_for_an_endpoint_that_rests() -> None:
+    endpoint = Endpoint("model-1", ScriptedModel(says("Hello.")))
+    endpoint.breaker.failed(ModelFailure("rate_limited", retry_after=0.05), begun=0.0)
+    assert (await Desk().run(models=Models((endpoint,)))).text == "Hello."
+
+
+async def test_without_a_fallback_a_wait_that_is_too_long_or_hopeless_is_not_begun() -> None:
     model = ScriptedModel([ModelFailure("unauthorized")])
-    models = Models(strong=(Endpoint("model-1", model),))
+    models = Models((Endpoint("model-1", model),))
     assert (await Desk().run(models=models)).reason == "unauthorized"
-    assert (await Desk().run(models=models)).reason == "model_unreachable"
+    assert (await Desk().run(models=models)).reason == "unauthorized"
     assert len(model.requests) == 1
+    endpoint = Endpoint("model-1", ScriptedModel(says("Hello.")))
+    endpoint.breaker.failed(ModelFailure("rate_limited", retry_after=600), begun=0.0)
+    assert (await Desk().run(models=Models((endpoint,)))).reason == "rate_limited"
+
+
+async def test_a_long_wait_is_not_made_where_another_endpoint_could_answer() -> None:
+    first = ScriptedModel([ModelFailure("rate_limited", retryable=True, retry_after=15)])
+    outcome = await Desk().run(models=two(first, ScriptedModel(says("Hello."))))
+    assert (outcome.text, len(first.requests)) == ("Hello.", 1)
+
+
+async def test_a_turn_leaves_time_to_ask_the_fallback_and_a_silence_to_its_end_is_a_failure() -> None:
+    short = replace(QUICK, turn_seconds=0.2)
+    assert (await Desk().run(models=two(ScriptedModel([Silence()]), ScriptedModel(says("Hello."))), limits=short)).text
+    alone = Endpoint("model-1", ScriptedModel([Silence()]))
+    for _ in range(TRIP_AFTER):
+        assert (
+            await Desk().run(models=Models((alone,)), limits=replace(QUICK, turn_seconds=0.02))
+        ).reason == "deadline"
+    assert alone.breaker.is_open
 
 
 async def test_the_cheap_tier_has_endpoints_of_its_own_and_else_the_strong_ones() -> None:
@@ -111,32 +175,45 @@ async def test_the_cheap_tier_has_endpoints_of_its_own_and_else_the_strong_ones(
     assert Models((strong,), (cheap,)).of("strong") == (strong,)
 
 
-def test_after_its_rest_a_breaker_lets_one_request_find_out() -> None:
-    clock = Clock()
+def ill(clock: Clock) -> Breaker:
+    """A breaker that has just tripped."""
     breaker = Breaker(now=clock)
     for _ in range(TRIP_AFTER):
-        assert breaker.allows()
-        breaker.failed("model_unreachable")
-    assert not breaker.allows()
+        begun = breaker.enter()
+        assert begun is not None
+        breaker.failed(BUSY, begun=begun)
+    assert breaker.is_open
+    return breaker
+
+
+def test_after_its_rest_a_breaker_lets_requests_find_out_one_by_one() -> None:
+    clock = Clock()
+    breaker = ill(clock)
+    assert breaker.enter() is None
     clock.now = OPEN_SECONDS
-    assert (breaker.allows(), breaker.allows()) == (True, False)
-    breaker.succeeded()
-    assert (breaker.allows(), breaker.allows()) == (True, True)
+    assert (breaker.enter(), breaker.enter()) == (OPEN_SECONDS, None)
+    clock.now += PROBE_SECONDS
+    assert breaker.enter() == clock.now
+    breaker.answered()
+    assert None not in (breaker.enter(), breaker.enter())
 
 
-@pytest.mark.parametrize("kind", ["refused_request", "context_length", "filtered", "refused", "blank"])
-def test_failures_that_are_no_sign_of_illness_do_not_trip(kind: FailureKind) -> None:
-    breaker = Breaker()
-    for _ in range(3 * TRIP_AFTER):
-        breaker.failed(kind)
-    assert breaker.allows()
+@pytest.mark.parametrize("kind", ["refused_request", "context_length", "filtered", "refused", "blank", "malformed"])
+def test_any_answer_of_a_server_ends_the_rest(kind: FailureKind) -> None:
+    clock = Clock()
+    breaker = ill(clock)
+    clock.now = OPEN_SECONDS
+    begun = breaker.enter()
+    assert begun is not None
+    breaker.failed(ModelFailure(kind), begun=begun)
+    assert None not in (breaker.enter(), breaker.enter())
 
 
 def test_retries_are_a_share_of_the_requests() -> None:
     breaker = Breaker()
     assert sum(breaker.allows_retry() for _ in range(100)) == RETRY_RESERVE
     for _ in range(8):
-        breaker.allows()
+        breaker.enter()
     assert sum(breaker.allows_retry() for _ in range(100)) == 2
 
 

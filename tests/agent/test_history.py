@@ -139,3 +139,14 @@ def test_a_round_that_is_too_large_by_itself_shares_the_room() -> None:
     sizes = [len(message.content) for message in window if isinstance(message, ToolResult)]
     assert sum(sizes) <= 3_000
     assert min(sizes) > OLD_RESULT_LIMIT
+
+
+def test_notes_on_what_came_before_stay_when_the_oldest_messages_go() -> None:
+    note = SystemNote("Summary: a refund was promised for ORD-1.")
+    talk: list[Message] = [
+        message for _ in range(6) for message in (CustomerMessage("q" * 300), AgentMessage("a" * 300))
+    ]
+    fitted = fit([note, *talk, CustomerMessage("And now?")], characters=2_000)
+    assert fitted[0] == note
+    assert isinstance(fitted[1], SystemNote)
+    assert isinstance(fitted[2], CustomerMessage)

@@ -84,6 +84,10 @@ def writing_tools(register: Register) -> tuple[Tool, ...]:
         register.running += 1
         register.most = max(register.most, register.running)
         try:
+            if what == "cancelled":
+                gone = asyncio.get_running_loop().create_future()
+                gone.cancel()
+                await gone
             if what == "wait":
                 await asyncio.Event().wait()
             for _ in range(3):
@@ -126,3 +130,38 @@ async def test_one_tool_takes_no_more_at_once_than_it_was_declared_to() -> None:
     asked = [call("lookup_order", {"order_id": f"ORD-{at}"}, id=f"c{at}") for at in range(7)]
     await desk.run(ScriptedModel(calls(*asked), says("Done.")))
     assert desk.counter.most == 4
+
+
+async def test_a_tool_whose_own_work_was_cancelled_has_failed_and_the_rest_of_the_round_goes_on() -> None:
+    register = Register()
+    asked = [call("note", {"what": what}, id=what) for what in ("cancelled", "b")]
+    outcome = await Desk().run(ScriptedModel(calls(*asked), says("Done.")), team=scribe(register))
+    assert [result.ok for result in results(outcome)] == [False, True]
+    assert register.log == ["b"]
+
+
+async def test_what_was_looked_up_before_a_change_is_looked_up_again() -> None:
+    desk, register = Desk(), Register()
+    lookup, *_ = desk_tools(desk.counter)
+    team = Team((Agent("both", "You do.", (lookup, *writing_tools(register))),), entry="both")
+    look = ("lookup_order", {"order_id": "ORD-1"})
+    model = ScriptedModel(
+        calls(call(*look, id="c1")),
+        calls(call("note", {"what": "x"}, id="c2")),
+        calls(call(*look, id="c3")),
+        says("Done."),
+    )
+    await desk.run(model, team=team)
+    assert desk.counter.seen == ["ORD-1", "ORD-1"]
+
+
+async def test_what_was_done_before_the_turn_ran_out_of_time_is_told_as_done() -> None:
+    desk, register = Desk(), Register()
+    lookup, *_ = desk_tools(desk.counter)
+    team = Team((Agent("both", "You do.", (lookup, *writing_tools(register))),), entry="both")
+    both = calls(call("note", {"what": "x"}, id="c1"), call("lookup_order", {"order_id": "wait"}, id="c2"))
+    outcome = await desk.run(ScriptedModel(both), team=team, limits=replace(QUICK, turn_seconds=0.1))
+    assert (outcome.ended, outcome.reason) == ("failed", "deadline")
+    noted, hung = results(outcome)
+    assert (noted.ok, noted.content) == (True, "noted for Customer A")
+    assert not hung.ok

@@ -87,6 +87,29 @@ async def test_words_that_a_continuation_repeats_are_shown_once() -> None:
     assert desk.shown == "Your order ORD-10482 is on its way."
 
 
+BEGUN = (
+    "Your order ORD-10482 was handed to the carrier on Monday in Leipzig and is on its way to you. It usually takes "
+    "two to three working days from there, so expect it on Wednesday or Thursday at the latest. If it"
+)
+REST = " is not there by Friday, write to us."
+
+
+@pytest.mark.parametrize("again", [len(BEGUN), 120, 40, 12, 0])
+async def test_a_model_that_begins_anew_or_repeats_much_is_shown_once(again: int) -> None:
+    desk = Desk()
+    repeated = BEGUN[len(BEGUN) - again :] + REST
+    pieces = [f"{word} " for word in repeated.split(" ")]
+    await desk.run(ScriptedModel([TextDelta(BEGUN), CUT], says(*pieces)))
+    assert desk.shown.split() == (BEGUN + REST).split()
+
+
+async def test_an_answer_that_the_length_limit_cut_off_is_continued_too() -> None:
+    desk = Desk()
+    first: list[Step] = [TextDelta("1. Open the page. 2. Print the la"), Finished("length")]
+    outcome = await desk.run(ScriptedModel(first, says("bel.")))
+    assert (outcome.text, outcome.reason) == ("1. Open the page. 2. Print the label.", "")
+
+
 async def test_a_continuation_that_asks_for_tools_goes_on_with_the_turn() -> None:
     desk = Desk()
     look = calls(call("lookup_order", {"order_id": "ORD-1"}), text="it up.")

@@ -196,3 +196,14 @@ def called_in(request: Json) -> list[str]:
     """The tools that an assistant message of the request had called."""
     messages = request["body"]["messages"]
     return [call["function"]["name"] for message in messages for call in message.get("tool_calls") or ()]
+
+
+async def test_an_answer_that_stays_too_long_says_that_it_is_not_all(world: World) -> None:
+    half = {"finish": "length"}
+    await world.model_says(
+        {"text": "Open your order, press Return an item, and ", **half}, {"text": "print the la", **half}
+    )
+    asked = await world.customer.says("How do I return an item?")
+    answer = await world.customer.reads(asked)
+    assert "press Return an item, and print the la" in answer.text
+    assert "too much for one answer" in answer.text
