@@ -21,9 +21,7 @@ VOCABULARY = 12_000
 FOLDERS = 24
 
 _SECTION = re.compile(r"(?m)^(?=#{1,6} )")
-_SYLLABLES = re.findall(
-    r"[a-z]+", "ba co di fe gu ha jo ki la me nu po qua ri sa te vo wi xa zu bren dost grun"
-)
+_SYLLABLES = re.findall(r"[a-z]+", "ba co di fe gu ha jo ki la me nu po qua ri sa te vo wi xa zu bren dost grun")
 
 
 def make_tree(pages: Path, target: Path, *, files: int, characters: int) -> Path:

@@ -137,7 +137,7 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
 
             return await serve(settings)
         case "check", _:
-            from bot.app import check, notes
+            from bot.outside import check, notes
 
             faults = await check(settings)
             return _tell(faults, [] if faults else notes(settings))

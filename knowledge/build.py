@@ -301,6 +301,8 @@ async def _embed(stored: Catalog, job: _Job) -> int:
             # An embedder whose vectors are too dear for windows may be one that is paid for.
             job.tokens += sum(job.embedder.count_tokens(text) for text in full)
         whole = await job.embedder.embed_documents(full)
+        if stored.dim not in (0, whole.shape[1]):
+            raise IndexBroken(f"{job.embedder.name} gives vectors of another length than those of the base.")
         parts = [windows(heading, text, words=job.embedder.window_words) for heading, text in texts]
         sizes = np.cumsum([len(part) for part in parts])
         sharp = await job.embedder.embed_documents([window for part in parts for window in part])

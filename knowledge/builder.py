@@ -100,9 +100,7 @@ class Builder:
 
     async def repair(self) -> Report:
         """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
-        return await self._ask(
-            "repair", ("--repair",), only="", force=False, anew=False, listen=lambda progress: None
-        )
+        return await self._ask("repair", ("--repair",), only="", force=False, anew=False, listen=lambda progress: None)
 
     async def close(self) -> None:
         """Stop the build under way and give up those that wait."""

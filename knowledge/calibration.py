@@ -33,7 +33,9 @@ HIGHEST_FUSED, HIGHEST_WORDS = 0.95, 0.55
 """Most questions that have an answer score higher on any base. One that repeats its pages finds each elsewhere, and
 would put the floor above them."""
 FEW_DOCUMENTS = 5
-"""Below this many documents nothing is left of the base when one is taken out."""
+"""Below this many documents next to nothing is left of the base when one is taken out, so only the sentence's own chunk
+is. What the rest of its page scores is no measure of what is found without an answer, and the floor lies halfway to
+that of the foreign questions."""
 _FUSED, _WORDS = 0, 1
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
@@ -135,17 +137,19 @@ async def calibrate(reader: Reader, vectors: VectorIndex, embedder: Embedder) ->
     questions = [(text, frozenset[int]()) for text in FOREIGN_QUESTIONS]
     foreign, _ = await _ask(reader, vectors, embedder, questions)
     present, absent = await _ask(reader, vectors, embedder, _own_sentences(reader))
-    fused, words = (_floor(foreign[:, way], present[:, way], absent[:, way]) for way in (_FUSED, _WORDS))
+    few = reader.documents < FEW_DOCUMENTS
+    fused, words = (_floor(foreign[:, way], present[:, way], absent[:, way], few=few) for way in (_FUSED, _WORDS))
     return Floors(min(fused, HIGHEST_FUSED), min(words, HIGHEST_WORDS))
 
 
-def _floor(foreign: Vectors, present: Vectors, absent: Vectors) -> float:
+def _floor(foreign: Vectors, present: Vectors, absent: Vectors, *, few: bool) -> float:
     above_foreign = float(np.quantile(foreign, FOREIGN_QUANTILE))
     if not len(present):
         return round(above_foreign, 3)
     without = float(np.quantile(absent, ABSENT_QUANTILE))
     with_ = float(np.quantile(present, PRESENT_QUANTILE))
-    return round(max(above_foreign, without + NEARNESS * max(with_ - without, 0.0)), 3)
+    floor = max(above_foreign, without + NEARNESS * max(with_ - without, 0.0))
+    return round((above_foreign + floor) / 2 if few else floor, 3)
 
 
 async def _ask(

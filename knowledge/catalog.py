@@ -200,6 +200,11 @@ class Catalog:
         self._database.execute("DELETE FROM document WHERE id = ?", (row,))
         return tuple(gone)
 
+    @property
+    def dim(self) -> int:
+        """The length of the vectors; 0 while there are none."""
+        return _dim(self._database)
+
     def unembedded(self) -> list[int]:
         """Chunks that still want a vector."""
         rows = self._database.execute("SELECT id FROM chunk WHERE id NOT IN (SELECT chunk FROM vector) ORDER BY id")
@@ -268,6 +273,8 @@ class Reader:
                 f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
             )
             self.documents, self.chunks = _counts(self._database)
+            self.dim = _dim(self._database)
+            """The length of its vectors."""
             self.keywords = keywords.Keywords(self._database, chunks=self.chunks)
         except sqlite3.Error as error:
             raise IndexBroken(f"{path} cannot be read: {error}") from error
@@ -386,6 +393,11 @@ def _hash(*parts: str) -> bytes:
 
 def _pack(vectors: NDArray[np.float32]) -> bytes:
     return vectors.astype(np.float16).tobytes()
+
+
+def _dim(database: sqlite3.Connection) -> int:
+    row = database.execute("SELECT length(whole) FROM vector LIMIT 1").fetchone()
+    return int(row[0]) // np.dtype(np.float16).itemsize if row else 0
 
 
 def _counts(database: sqlite3.Connection) -> tuple[int, int]:

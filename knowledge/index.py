@@ -65,6 +65,8 @@ class Index:
         self.is_comparable = fingerprint == self.manifest.fingerprint
         self.fault: str | None = None
         """Why the vectors cannot be asked; None when all is well."""
+        self.dim = 0
+        """The length of its vectors."""
         self.repairable = False
         """Whether making Chroma anew from the stored vectors would mend it."""
         self._readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
@@ -145,6 +147,7 @@ class Index:
     def _open(self) -> None:
         reader = Reader(self.generation.database)
         self._readers.put(reader)
+        self.dim = reader.dim
         if (reader.documents, reader.chunks) != (self.manifest.documents, self.manifest.chunks):
             raise IndexBroken(f"{self.generation.folder.name} does not hold what its manifest says.")
         if not self.is_comparable:

@@ -223,7 +223,7 @@ class KnowledgeBase:
             sources=manifest.sources,
             floor=manifest.floor,
             previous=before.number if before else None,
-            server=self._chroma_url if manifest.collection else "",
+            server=(self._chroma_url or "(CHROMA_URL is not set)") if manifest.collection else "",
         )
 
     async def refresh(
@@ -327,7 +327,7 @@ class KnowledgeBase:
         vector: Vectors | None = None
         try:
             async with asyncio.timeout(VECTOR_SECONDS):
-                vector = await self._embedder.embed_query(without_identifiers(query))
+                vector = await self._embedded(index, query)
                 if index.fault or (self._vector_fault and self._vector_threads.are_all_taken):
                     return vector, None
                 cosines = await self._cosines(index, vector, only)
@@ -343,6 +343,15 @@ class KnowledgeBase:
             return vector, cosines
         logger.warning("searched by words alone", extra={"fault": self._vector_fault})
         return vector, None
+
+    async def _embedded(self, index: Index, query: str) -> Vectors:
+        """The query's vector. Raises EmbedderFailed, also for one that the base's cannot be compared with."""
+        vector = await self._embedder.embed_query(without_identifiers(query))
+        if len(vector) == index.dim:
+            return vector
+        self._damaged = index.manifest
+        lengths = f"{len(vector)} numbers a text, the base has {index.dim}"
+        raise EmbedderFailed(f"{self._embedder.name} gives {lengths}. The next refresh makes it anew.")
 
     async def _cosines(self, index: Index, vector: Vectors, only: Filter) -> dict[int, float]:
         if index.server is not None:

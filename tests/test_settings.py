@@ -99,3 +99,18 @@ def test_settings_of_models_that_do_not_fit_are_told(given: dict[str, str], told
 @pytest.mark.parametrize(("value", "read"), [("", None), ("0", 0.0), ("1.5", 1.5), ("none", "none"), ("None", "none")])
 def test_a_temperature_is_a_number_or_none_or_the_agents_own(value: str, read: object) -> None:
     assert load_settings({"OPENAI_TEMPERATURE": value}).openai_temperature == read
+
+
+@pytest.mark.parametrize("rule", ["6h", "30m", "0 3 * * 1-5"])
+def test_a_refresh_is_an_interval_or_five_fields_of_cron(rule: str) -> None:
+    assert load_settings({"KB_REFRESH": f" {rule} "}).kb_refresh == rule
+
+
+@pytest.mark.parametrize("rule", ["daily", "5s", "* * * *", "99 * * * *"])
+def test_what_is_no_rule_for_a_refresh_is_told(rule: str) -> None:
+    assert "KB_REFRESH: " in faults({**SERVING, "KB_REFRESH": rule})
+
+
+def test_the_chroma_server_is_an_address() -> None:
+    assert load_settings({"CHROMA_URL": "http://127.0.0.1:8000/"}).chroma_url == "http://127.0.0.1:8000"
+    assert "CHROMA_URL: " in faults({**SERVING, "CHROMA_URL": "127.0.0.1:8000"})

@@ -1,8 +1,9 @@
 """Tool calls of a Chat Completions stream, put together from their fragments.
 
 Servers are known to differ in this: an index that is always 0 or missing; ids that are missing, empty, repeated, or
-late; a name in pieces or on every fragment; arguments whole in one delta, as an object, or once more at the end; two
-calls in one delta; names with a namespace before them or a token of the model's own format behind them.
+late; a name in pieces or on every fragment; arguments whole in one delta, as an object, once more at the end, or after
+an empty object; two calls in one delta; names with a namespace before them or a token of the model's own format behind
+them.
 """
 
 import json
@@ -49,12 +50,17 @@ class CallFragments:
         return len(arguments) + 1
 
     def whole(self) -> list[ToolCall]:
-        """The calls in the order they began, without placeholders that stayed empty; a missing id stays so."""
+        """The calls in the order they began, of those that have a name; a missing id stays so."""
         return [
             ToolCall(sound(call.id), repaired_name(call.name, self._offered), sound(call.arguments), call.kept())
             for call in self._all
-            if call.name or call.arguments
+            if call.name
         ]
+
+    @property
+    def lost(self) -> bool:
+        """Whether there are arguments that nobody can tell the tool of."""
+        return any(call.arguments and not call.name for call in self._all)
 
     def _continued_by(self, piece: "_Call") -> "_Call | None":
         """The call that this piece goes on with; None if it begins one."""
@@ -89,7 +95,8 @@ class _Call:
         self.id = self.id or piece.id
         if piece.name != self.name:
             self.name = piece.name if piece.name.startswith(self.name) else self.name + piece.name
-        self.arguments += piece.arguments
+        begins_anew = piece.arguments.startswith("{") and self.arguments.strip() == "{}"
+        self.arguments = piece.arguments if begins_anew else self.arguments + piece.arguments
         self.extra |= piece.extra
 
     def is_whole(self) -> bool:

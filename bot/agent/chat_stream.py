@@ -1,13 +1,14 @@
 """A streamed Chat Completions reply put together, whatever dialect the server speaks.
 
-`ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text as
-a list of parts; a character cut in two; reasoning and tool calls left in the text (markup.py) or spread over
-fragments (call_fragments.py); fields that must come back (reply_fields.py); usage at any place, or null after it was
-there; a finish of their own words; comments as data; errors in many shapes; one JSON object, a list, or lines of them
-instead of a stream.
+`ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text as a
+list of parts; a character cut in two; reasoning and tool calls left in the text (markup.py) or spread over fragments
+(call_fragments.py); fields that must come back (reply_fields.py); usage at any place, or null after it was there; a
+finish in words of their own, or with every chunk; several choices; comments as data; errors in many shapes; one JSON
+object, a list, or lines of them instead of a stream.
 """
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -21,46 +22,43 @@ from bot.agent.markup import Markup
 from bot.agent.messages import ToolCall
 from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, ReplyExtra, Thinking, Usage
 from bot.agent.reply_fields import ReplyFields
-from bot.agent.surrogates import ends_in_half, sound
+from bot.agent.surrogates import Joiner
 from bot.agent.tools import Tool
 
-_FINISH: Mapping[str, FinishReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "eos_token": "stop",
-    "end_turn": "stop",
-    "tool_calls": "calls",
-    "tool_use": "calls",
-    "function_call": "calls",
-    "length": "length",
-    "max_tokens": "length",
-    "model_length": "length",
-    "content_filter": "filtered",
-    "safety": "filtered",
-    "recitation": "filtered",
-    "blocklist": "filtered",
-    "prohibited_content": "filtered",
-    "spii": "filtered",
-    "sensitive": "filtered",
-    "refusal": "refused",
+_WORDS: Mapping[FinishReason, str] = {
+    "stop": "stop stopped stop_sequence eos eos_token endoftext end end_turn complete completed done finish finished "
+    "success normal",
+    "calls": "tool_calls tool_call tool_use function_call function_calls",
+    "length": "length max_length max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit "
+    "model_length model_context_window_exceeded context_length_exceeded error_limit",
+    "filtered": "content_filter content_filtered guardrail_intervened model_armor error_toxic safety image_safety "
+    "recitation language blocklist prohibited_content spii sensitive",
+    "refused": "refusal refused",
 }
-"""What finish reasons mean, in lower case and up to a colon. Any other word says that the reply is complete, but some
-servers send one of their own with every chunk."""
+_FINISH: Mapping[str, FinishReason] = {word: reason for reason, words in _WORDS.items() for word in words.split()}
+"""What finish reasons mean, in lower case and up to a colon: the words of OpenAI, Anthropic, Gemini, Mistral, Cohere,
+Bedrock, watsonx, Text Generation Inference, Zhipu and Qianfan. Under any other the reply may not be complete."""
+_UNSAID = frozenset({"null", "none", "normal", "not_finished", "finish_reason_unspecified"})
+"""Words that some servers send with every chunk, so that they end nothing."""
 _BROKEN: Mapping[str, FailureKind] = {
     "error": "model_unreachable",
     "network_error": "model_unreachable",
     "insufficient_system_resource": "model_unreachable",
-    "abort": "cut",
-    "aborted": "cut",
-    "cancelled": "cut",
     "malformed_function_call": "malformed",
+    "malformed_response": "malformed",
+    "unexpected_tool_call": "malformed",
+    "too_many_tool_calls": "malformed",
+    "missing_thought_signature": "malformed",
     "function_call_filter": "malformed",
 }
-"""Finish reasons of replies that came to nothing through no fault of what was said."""
+"""Finish reasons of replies that came to nothing through no fault of what was said. Those that tell less, such as
+Gemini's OTHER, Cohere's TIMEOUT, or the abort of vLLM and SGLang, need not be named: the reply was cut."""
 _REASONING = ("reasoning_content", "reasoning", "thinking")
 """Where servers put what the model thinks before it speaks; never shown."""
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 """What the input that came from a cache is called."""
+_TEXTS = ("text", "output_text", "text_delta")
+"""The types of content parts that are to be shown."""
 
 
 class ReplyReader:
@@ -72,8 +70,7 @@ class ReplyReader:
         self._frames = Frames()
         self._room = characters
         self._text: list[str] = []
-        self._half = ""
-        """The first half of a character whose second is to come."""
+        self._joiner = Joiner()
         self._loose = False
         """True: there was JSON that only the lenient reader takes, as with halves of characters."""
         self._markup = Markup(tools)
@@ -83,7 +80,11 @@ class ReplyReader:
         self._alive = False
         self._refused = False
         self._usage: Usage | None = None
+        self._choice: object = None
+        """The index of the choice that is read; None until one came with an index."""
         self._finish: FinishReason | None = None
+        self._odd = ""
+        """A finish reason that nobody documents."""
         self._failure: ModelFailure | None = None
 
     def feed(self, block: bytes) -> list[ModelEvent]:
@@ -105,7 +106,8 @@ class ReplyReader:
     def close(self) -> Iterator[ModelEvent]:
         """The rest, once the bytes are at their end: text, usage, calls, what is to be kept, Finished."""
         self._read_last()
-        text = self._shown() + self._markup.feed(sound(self._half)) + self._markup.close()
+        is_whole = self._failure is None and self._finish in ("stop", "calls")
+        text = self._shown() + self._markup.feed(self._joiner.close()) + self._markup.close(whole=is_whole)
         if text:
             yield TextDelta(text)
         if self._usage:
@@ -114,7 +116,8 @@ class ReplyReader:
             raise self._failure
         if self._finish is None:
             kind: FailureKind = "cut" if self._begun else "malformed"
-            raise ModelFailure(kind, "the stream ended without a finish", retryable=True)
+            odd = f"finish_reason {self._odd}" if self._odd else ""
+            raise ModelFailure(kind, odd or "the stream ended without a finish", retryable=True)
         calls = self._whole_calls()
         yield from calls
         if fields := self._fields.whole(with_calls=bool(calls)):
@@ -135,16 +138,12 @@ class ReplyReader:
         """What of the text that came may be seen."""
         text = "".join(self._text)
         self._text.clear()
-        if self._loose:
-            text = self._half + text
-            self._half = text[-1] if ends_in_half(text) else ""
-            text = sound(text.removesuffix(self._half))
-        return self._markup.feed(text)
+        return self._markup.feed(self._joiner.feed(text) if self._loose else text)
 
     def _read(self, payload: bytes) -> None:
         if payload == b"[DONE]":
             self.done = self.finished = True
-            self._finish = self._finish or "stop"
+            self._finish = self._finish or (None if self._odd else "stop")
             return
         try:
             chunk = orjson.loads(payload)
@@ -189,7 +188,7 @@ class ReplyReader:
             if usage := chunk.get("usage") or chunk.get("x_groq"):
                 self._count(usage)
             if choices := chunk.get("choices"):
-                self._read_choice(choices[0])
+                self._read_choice(choices[0] if len(choices) == 1 else min(choices, key=_place))
             elif "choices" not in chunk and isinstance(chunk.get("message") or chunk.get("detail"), str):
                 raise provider_failure(chunk)
         except (AttributeError, TypeError, LookupError, RecursionError) as error:
@@ -197,6 +196,10 @@ class ReplyReader:
 
     def _read_choice(self, choice: Mapping[str, Any]) -> None:
         self._begun = True
+        if (index := choice.get("index")) != self._choice and index is not None:
+            if self._choice is not None:
+                return
+            self._choice = index
         delta = choice.get("delta") or choice.get("message") or {}
         if content := delta.get("content"):
             text = content if isinstance(content, str) else self._text_of(content)
@@ -226,15 +229,20 @@ class ReplyReader:
         """The text of content that is a list of parts, among them thoughts and refusals."""
         known = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
         self._refused = self._refused or any(part.get("refusal") for part in known)
-        return "".join(part["text"] for part in known if isinstance(part.get("text"), str))
+        shown = [part for part in known if part.get("type", "text") in _TEXTS]
+        return "".join(part["text"] for part in shown if isinstance(part.get("text"), str))
 
     def _end(self, reason: str) -> None:
         word = reason.lower().partition(":")[0].strip()
         if kind := _BROKEN.get(word):
             raise ModelFailure(kind, f"finish_reason {word}", retryable=True)
-        if self._room >= 0:
-            self._finish = _FINISH.get(word, "stop")
-            self.finished = word in _FINISH
+        if self._room < 0:
+            return
+        if word in _FINISH:
+            self._finish = _FINISH[word]
+            self.finished = word not in _UNSAID
+        elif word not in _UNSAID:
+            self._odd = "".join(re.findall(r"[\w.-]", word))[:40] or "?"
 
     def _spend(self, characters: int) -> None:
         self._alive = True
@@ -270,7 +278,15 @@ class ReplyReader:
             return "refused"
         if self._markup.lost:
             raise ModelFailure("malformed", "markup in the text that cannot be read", retryable=True)
+        if finish == "calls" or self._calls.lost:
+            raise ModelFailure("malformed", "calls were announced and none can be told", retryable=True)
         return "stop"
+
+
+def _place(choice: Mapping[str, Any]) -> int:
+    """Where a choice stands among those of its chunk."""
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
 
 
 def _number(fields: Mapping[str, Any], *names: str) -> int:

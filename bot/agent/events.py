@@ -34,6 +34,8 @@ class ToolFinished:
     """True: the text that follows may hold one customer's data."""
     broke: bool = False
     """True: the tool could not do its work (it failed, was too slow, or said so); there is no finding either way."""
+    code: str = ""
+    """What a tool that said so calls the kind of problem; see ToolProblem."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     `status` is the HTTP status, None inside a stream, where many providers put it into the error's code. `wait` is
     what `retry_after` read; without it, what the error itself asks for.
     """
-    fields = _fields(error)
+    error = _unwrapped(error)
+    fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
     code, kind, name, message = (str(fields.get(key) or "") for key in ("code", "type", "status", "message"))
     if status is None:
         status = int(code) if code.isdecimal() else 400 if "invalid_request" in kind else None
@@ -49,8 +50,12 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
         return ModelFailure("context_length", detail)
     if _FILTERED.search(words) or (status in (400, 403) and _FILTERED.search(message)):
         return ModelFailure("filtered", detail)
+    if status in (None, 400) and ("invalid_prompt" in words or "policy" in code):  # as OpenAI words it
+        return ModelFailure("filtered", detail)
     if status == 429 or _BUSY.search(words):
         return ModelFailure("rate_limited", detail, retryable=True, retry_after=wait)
+    if status == 403 and not isinstance(error, Mapping):  # not the provider's word, but that of a firewall before it
+        return ModelFailure("refused_request", detail)
     if status in (401, 403) or "invalid_api_key" in words or "authentication" in words:
         return ModelFailure("unauthorized", detail)
     if status is None or status >= 500 or status in _TRANSIENT:
@@ -76,13 +81,13 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
         return None
 
 
-def _fields(error: object) -> Mapping[str, Any]:
+def _unwrapped(error: object) -> object:
     """The error itself, whatever it is wrapped in; Google puts it into a list."""
     if isinstance(error, list) and error:
         error = error[0]
     if isinstance(error, Mapping) and isinstance(error.get("error"), Mapping):
         error = error["error"]
-    return error if isinstance(error, Mapping) else {"message": error}
+    return error
 
 
 def _asked_wait(text: str) -> float | None:

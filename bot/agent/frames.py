@@ -4,7 +4,7 @@ from bot.agent.model import ModelFailure
 from bot.agent.sse import SseReader
 
 BODY_LIMIT = 4 << 20
-"""Bytes of a reply that is no event stream."""
+"""Bytes of a reply that comes in one piece, as JSON."""
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 """A byte order mark and white space, some of which servers send while they have nothing to say."""

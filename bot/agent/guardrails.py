@@ -169,6 +169,7 @@ _WORD = re.compile(rf"[^\x00-\x20`<>()\[\]!|\x7f-\U0010ffff]{{1,{_WORD_LIMIT}}}"
 _ENTITY = re.compile(r"&(#?[A-Za-z0-9]{1,31});")
 _SEPARATOR = re.compile(r"\\?:(?:\\?/){2}")
 _DOMAIN = re.compile(r"(?<![A-Za-z0-9@.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+([A-Za-z]{2,24})(?![A-Za-z0-9-])")
+_SEAM = re.compile(r"(?!(?i:www)\.)[A-Za-z]+\.[A-Z][a-z]+")
 _EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+")
 _AT = re.compile(r"(?<![A-Za-z0-9_@])@(here|channel|everyone)(?![A-Za-z0-9_])", re.IGNORECASE)
 _ALLOWED = re.compile(r"(?i:https)://([A-Za-z0-9.-]+)((?:[/?#][A-Za-z0-9._~:/?#@$&'*+,;=%-]*)?)")
@@ -315,10 +316,14 @@ class OutputGate:
         return _AT.sub("＠\\1", word) if "@" in word else word
 
     def _shown_domain(self, found: re.Match[str]) -> str:
+        """What is no link either way; two words of a text that lack the blank between their sentences get it."""
         name = found[0].lower()
         has_path = found.string[found.end() : found.end() + 1] in tuple("/?#:") and len(found.string) > found.end() + 1
         links = has_path or name.startswith("www.") or found[1].lower() in _ENDINGS
-        return found[0].replace(".", "[.]") if links and name not in self._hosts else found[0]
+        if not links or name in self._hosts:
+            return found[0]
+        is_seam = not has_path and _SEAM.fullmatch(found[0]) is not None
+        return found[0].replace(".", ". " if is_seam else "[.]")
 
     def _allows(self, url: str) -> bool:
         found = _ALLOWED.fullmatch(url)

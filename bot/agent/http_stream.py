@@ -6,13 +6,14 @@ the stream are read here and by the adapters' readers, since the client's typed 
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Protocol
 
 import openai
 
 from bot.agent.failures import provider_failure, retry_after
+from bot.agent.frames import BODY_LIMIT
 from bot.agent.model import ModelEvent, ModelFailure
 
 logger = logging.getLogger(__name__)
@@ -23,9 +24,6 @@ DRAIN_SECONDS = 0.1
 """How long the end of a response may take after its last event; a connection that was read out is used again."""
 ENDING_SECONDS = 1.0
 """How long the last event may take after the finish; only the usage comes in between."""
-BODY_LIMIT = 4 << 20
-"""Bytes of a reply that comes as one JSON object."""
-
 Response = openai.AsyncAPIResponse[Any]
 
 
@@ -105,12 +103,21 @@ async def read_reply(
         raise
     except openai.APIStatusError as error:
         wait = retry_after(error.response.headers)
-        raise provider_failure(error.body, status=error.status_code, wait=wait) from None
+        raise provider_failure(_error_of(error), status=error.status_code, wait=wait) from None
     except openai.APIConnectionError as error:
         raise ModelFailure("model_unreachable", type(error).__name__, retryable=True) from None
     except Exception as error:  # whatever a connection can raise while it is read
         logger.warning("a stream broke off", exc_info=error)
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None
+
+
+def _error_of(error: openai.APIStatusError) -> object:
+    """The error in a refusal's body. The client takes the words out of `{"error": "words"}`, as if it were no JSON."""
+    if isinstance(error.body, str):
+        with suppress(ValueError):
+            if isinstance(error.response.json(), Mapping):
+                return {"message": error.body}
+    return error.body
 
 
 async def _whole(blocks: AsyncIterator[bytes]) -> bytes:

@@ -5,7 +5,11 @@ collected, and no more is held back than what may still become markup, so that a
 streams on. How the text is cut into pieces makes no difference.
 
 In code, between backticks, markup is a sample and stays as it is: in a fence to its end, in a line at most as far as
-that line goes. A reply that is nothing but a call as JSON, fenced or not, is a call if it names a tool on offer.
+that line goes. A call without marks of its own, as JSON in a fence or not, is a call if it names a tool on offer; then
+nothing behind it is shown, since the model has not seen the result yet.
+
+Some marks of reasoning are words that a text may speak of: <thought>, say. Where a reply begins, or its text after a
+call, they count; elsewhere they count if they are closed, and the text behind one is held back until that is known.
 
 What was cut off or cannot be read becomes nothing, and `lost` tells of it. The one thing that cannot be seen in time
 is reasoning that never said where it began: it is text until its end tag comes, which is then left out.
@@ -18,7 +22,7 @@ from typing import Literal
 
 import orjson
 
-from bot.agent.markup_calls import calls_in
+from bot.agent.markup_calls import calls_in, is_whole_json
 from bot.agent.messages import ToolCall
 from bot.agent.tools import Tool
 
@@ -37,6 +41,8 @@ class _Span:
     """None: goes to the end of the reply."""
     reopens: bool = False
     """True: what closes it may open the next, and is read again."""
+    doubtful: bool = False
+    """True: it may turn out to be text after all."""
 
 
 def _closed_by(*marks: str) -> re.Pattern[str]:
@@ -52,12 +58,14 @@ _COMMAND = _Span("calls", _closed_by("<|call|>", "<|end|>", "<|return|>", "<|sta
 _BARE_ANALYSIS = _Span("reasoning", _closed_by("assistantfinal"))
 """What becomes of that format when the server has dropped its tokens."""
 _BARE_CALL = _Span("calls")
+_CALL_IN_PROSE = _Span("calls", doubtful=True)
 
-_REASONING_TAGS = ("think", "thinking", "thought", "reasoning", "seed:think")
+_REASONING_TAGS = ("think", "thinking", "thought", "reasoning")
 _CALL_TAGS = ("tool_call", "tool_calls", "toolcall", "function_call", "function_calls", "minimax:tool_call")
 _SPANS = {
-    **{f"<{tag}>": _Span("reasoning", _closed_by(f"</{tag}>")) for tag in _REASONING_TAGS},
-    "[think]": _Span("reasoning", _closed_by("[/THINK]")),
+    **{f"<{tag}>": _Span("reasoning", _closed_by(f"</{tag}>"), doubtful=True) for tag in _REASONING_TAGS},
+    "[think]": _Span("reasoning", _closed_by("[/THINK]"), doubtful=True),
+    "<seed:think>": _Span("reasoning", _closed_by("</seed:think>")),
     "◁think▷": _Span("reasoning", _closed_by("◁/think▷")),
     "<|start_thinking|>": _Span("reasoning", _closed_by("<|END_THINKING|>")),
     "<|begin_of_thought|>": _Span("reasoning", _closed_by("<|end_of_thought|>")),
@@ -75,7 +83,8 @@ _SPANS = {
     "<｜dsml｜function_calls>": _Span("calls", _closed_by("</｜DSML｜function_calls>")),
     "<|tool_calls_section_begin|>": _Span("calls", _closed_by("<|tool_calls_section_end|>")),
     "<|start_action|>": _Span("calls", _closed_by("<|END_ACTION|>")),
-    **{f"</{tag}>": _NOTHING for tag in (*_REASONING_TAGS, *_CALL_TAGS, "function", "invoke", "s")},
+    **{f"</{tag}>": _NOTHING for tag in (*_REASONING_TAGS, "seed:think", *_CALL_TAGS, "function", "invoke", "s")},
+    "<s>": _NOTHING,
     "[/think]": _NOTHING,
     "◁/think▷": _NOTHING,
     "[/tool_calls]": _NOTHING,
@@ -91,7 +100,7 @@ _TOKEN_BEGINNING = re.compile(r"<[|｜][^<>\s]{0,41}")
 _LONGEST_MARK = 45
 _LONGEST_CLOSE = 30
 
-_PROSE_MARK = re.compile(r"[`<\[◁]")
+_PROSE_MARK = re.compile(r"[`<\[◁{]")
 _LINE_CODE_MARK = re.compile(r"[`<\[◁\n]")
 _LINE_CODE_END = re.compile(r"[`\n]")
 _TICKS = re.compile(r"`+")
@@ -101,6 +110,15 @@ _CALL_BEGINS = re.compile(r"\s{0,8}(?:[{\[<\"']|[\w.:-]{1,64}\s{0,8}[<{\[>\"'])"
 _CALL_MAY_BEGIN = re.compile(r"\s{0,8}(?:[\w.:-]{1,64}\s{0,8})?")
 _BARE_CALL_BEGINS = re.compile(r"(?:`{1,3}\w*\s*)?[\[\s]*(?:\{|$)")
 _BARE_CALL_NAME = re.compile(r"\"(?:name|function|tool_name)\"\s*:\s*\"([^\"]+)\"")
+_WRAPPING = re.compile(r"(?:`{3,}\w{0,20}\s{1,8}|<tool(?:s|_use)>\s{0,8})?")
+"""What a call may be wrapped in."""
+_WRAPPING_SO_FAR = re.compile(r"`{3,}\w{0,20}|<(?:t|to|too|tool|tools|tool_|tool_u|tool_us|tool_use)?")
+_OBJECT = re.compile(r"\[?\s{0,8}\{\s{0,8}\"(?:name|function|tool_name|tool_calls|tool_call_id|type|id)\"\s{0,8}:")
+"""A call as JSON begins with one of these members."""
+_OBJECT_SO_FAR = re.compile(r"\[?\s{0,8}(?:\{\s{0,8}(?:\"(?:\w{0,14}(?:\"\s{0,8})?)?)?)?")
+_PYTHON = re.compile(r"\[\s{0,8}(?P<name>[A-Za-z_]\w{0,63})(?P<whole>\()?")
+_NAME_TAG = re.compile(r"<name>\s{0,8}(?P<name>[\w.-]{1,64})\s{0,8}</name>")
+_NAME_TAG_SO_FAR = re.compile(r"<(?:n|na|nam|name|name>[\s\w.-]{0,80}(?:<[/name]{0,5})?)?")
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([\w.-]+)")
 
 
@@ -119,32 +137,50 @@ class Markup:
         """The mark that opened the span, or the name of the tool it calls."""
         self._body: list[str] = []
         """The span so far."""
+        self._late = False
+        """True: the span began when there was something to see already."""
         self._sure = True
         """False: what follows the mark has to show whether it opened anything."""
         self._code = 0
         """How many backticks opened the code that the text is in; 0: none."""
         self._spoke = False
-        """True: there was something to see."""
+        """True: there was something to see since the reply began, or since its last call."""
+        self._plain: set[_Span] = set()
+        """Kinds of markup that are text in the rest of this reply."""
+        self._struck = 0
+        """How many <s> wait for their </s>: text that is struck out, while a lone </s> is a token."""
         self._held = ""
 
     def feed(self, text: str) -> str:
         """What of the text, and of what was held back, can be shown."""
-        special = "<" in text or "[" in text or "`" in text or "◁" in text
+        special = "<" in text or "[" in text or "`" in text or "{" in text or "◁" in text
         if not special and self._spoke and not (self._held or self._span or self._code):
             return text
         return self._read(text, last=False)
 
-    def close(self) -> str:
-        """The rest that can be shown, once there is no more text."""
+    def close(self, *, whole: bool = True) -> str:
+        """The rest that can be shown, once there is no more text; `whole` if there was to be no more."""
         shown = self._read("", last=True)
-        if span := self._span:
+        while span := self._span:
             self._span = None
             body = "".join(self._body)
-            if span.holds == "reasoning":
+            if whole and self._is_text(span, body):
+                self._plain.add(span)
+                self._spoke = True
+                shown += self._opened + self._read(body, last=True)
+            elif span.holds == "reasoning":
                 self._look_inside(body)
             else:
                 self._end(span, body, "")
         return shown
+
+    def _is_text(self, span: _Span, body: str) -> bool:
+        """Whether what a reply ends in, and nothing closed, was no markup."""
+        if not span.doubtful:
+            return False
+        if span.holds == "calls":
+            return is_whole_json(body) and not calls_in(body, self._tools)
+        return not body.strip() or (self._late and not self._calls_inside(body))
 
     def calls_beside(self, known: Sequence[ToolCall]) -> list[ToolCall]:
         """The calls that the server has not read itself and told as well."""
@@ -173,9 +209,16 @@ class Markup:
         mark = _PROSE_MARK.search(text, place)
         if mark is None or mark.start() > place:
             return self._show(text, place, mark.start() if mark else len(text), shown)
+        if (is_call := self._is_call(text[place : place + CALL_CHARACTERS])) is None and not last:
+            return None
+        if is_call:
+            self._open(_CALL_IN_PROSE, "")
+            return place
         if mark[0] == "`":
             return self._enter_code(text, place, shown, last=last)
         opening = _MARK.match(text, place)
+        if opening and self._is_word(opening[0].lower()):
+            return self._show(text, place, opening.end(), shown)
         if opening:
             self._open(_SPANS.get(opening[0].lower(), _NOTHING), opening[0])
             return opening.end()
@@ -198,6 +241,39 @@ class Markup:
                 return start
             undecided = undecided or len(begin) < CALL_CHARACTERS
         return None if undecided and not last else place
+
+    def _is_call(self, begin: str) -> bool | None:
+        """Whether this is the beginning of a call of a tool on offer, without marks or in such as anybody may use.
+
+        None if it takes more text to tell.
+        """
+        if not self._tools or _CALL_IN_PROSE in self._plain:
+            return False
+        undecided = None if len(begin) < CALL_CHARACTERS else False
+        if _WRAPPING_SO_FAR.fullmatch(begin):
+            return undecided
+        wrapping = _WRAPPING.match(begin)
+        call = begin[wrapping.end() :] if wrapping else begin
+        if _OBJECT.match(call):
+            named = _BARE_CALL_NAME.search(call)
+            return named[1] in self._tools if named else undecided
+        if named := _NAME_TAG.match(call) if begin[0] == "<" else None:
+            return named["name"] in self._tools
+        if named := _PYTHON.match(call):
+            may_be = named.end() == len(call) and any(name.startswith(named["name"]) for name in self._tools)
+            return named["name"] in self._tools if named["whole"] else undecided if may_be else False
+        in_tag = call != begin and begin[0] == "<" and _NAME_TAG_SO_FAR.fullmatch(call)
+        return undecided if in_tag or _OBJECT_SO_FAR.fullmatch(call) else False
+
+    def _is_word(self, mark: str) -> bool:
+        """Whether a mark is part of the text."""
+        if mark == "<s>":
+            self._struck += 1
+            return True
+        if mark == "</s>" and self._struck:
+            self._struck -= 1
+            return True
+        return _SPANS.get(mark) in self._plain
 
     def _enter_code(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
         ticks = _end_of_ticks(text, place)
@@ -258,7 +334,7 @@ class Markup:
 
     def _open(self, span: _Span, opened: str) -> None:
         if span.holds != "nothing":
-            self._span, self._opened, self._body = span, opened, []
+            self._span, self._opened, self._body, self._late = span, opened, [], self._spoke
             self._sure = span.holds != "calls" or not _TAG.match(opened)
 
     def _end(self, span: _Span, body: str, closed: str) -> None:
@@ -267,6 +343,7 @@ class Markup:
             case "calls":
                 found = calls_in(self._opened + body + closed, self._tools)
                 self.calls += found
+                self._spoke = False
                 self.lost = self.lost or (not found and bool(body.strip() or not closed))
             case "header" if not closed:
                 self.lost = True
@@ -283,13 +360,17 @@ class Markup:
 
     def _look_inside(self, body: str) -> None:
         """Reasoning that never ended: the call that it came to, if there is one, is what the model wanted."""
-        mark = None if self._inside_reasoning else _CALL_MARK.search(body)
-        if mark:
-            inner = Markup([*self._tools.values()], inside_reasoning=True)
-            inner.feed(body[mark.start() :])
-            inner.close()
-            self.calls += inner.calls
+        self.calls += self._calls_inside(body)
         self.lost = self.lost or not self.calls
+
+    def _calls_inside(self, body: str) -> list[ToolCall]:
+        mark = None if self._inside_reasoning else _CALL_MARK.search(body)
+        if not mark:
+            return []
+        inner = Markup([*self._tools.values()], inside_reasoning=True)
+        inner.feed(body[mark.start() :])
+        inner.close()
+        return inner.calls
 
     def _show(self, text: str, start: int, end: int, shown: list[str]) -> int:
         shown.append(text[start:end])

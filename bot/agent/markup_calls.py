@@ -8,10 +8,13 @@ The dialects, each seen with several families of models:
     <function=look_up><parameter=id>7</parameter></function>                   Qwen-Coder
     <invoke name="look_up"><parameter name="id">7</parameter></invoke>         MiniMax, DeepSeek, Claude
     look_up<arg_key>id</arg_key><arg_value>7</arg_value>                       GLM
+    <name>look_up</name><arguments>{…}</arguments>       prompts that describe their own protocol
+    [look_up(id="7")]                                    Llama, where all the names are on offer
 
 Nothing is mended or guessed: a call counts when it is there from its first character to its last.
 """
 
+import ast
 import json
 import re
 from collections.abc import Mapping
@@ -24,7 +27,7 @@ from bot.agent.tools import Tool
 _JSON = json.JSONDecoder(strict=False)
 _BETWEEN = re.compile(
     r"(?:\s|[;,]|<[|｜][^<>\s]{1,40}[|｜]>|```\w*|\[(?:TOOL_CALLS|ARGS)\]|\[CALL_ID\]\w*"
-    r"|</?(?:[a-z]+:)?(?:tool|function)_?calls?>)*"
+    r"|</?(?:[a-z]+:)?(?:tool|function)_?calls?>|</?tool(?:s|_use)>)*"
 )
 """What may stand before, between and after calls, and says nothing."""
 _NAME = re.compile(r"(?:function<｜tool▁sep｜>)?(?P<name>[A-Za-z_][\w.-]{0,99})(?::\d{1,3})?(?=[\s\[{<]|$)")
@@ -38,6 +41,10 @@ _ARGUMENT = re.compile(
     r"\s*<arg_key>(?P<name>[^<>]{1,100})</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>", re.DOTALL
 )
 _CLOSED = re.compile(r"\s*</")
+_NAMED_TAG = re.compile(r"<name>\s*(?P<name>[\w.-]{1,100})\s*</name>\s*<(?:arguments|parameters|input)>\s*")
+_NAMED_TAG_END = re.compile(r"\s*</(?:arguments|parameters|input)>")
+_BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?P<open>[\[({])|(?P<close>[\])}])", re.DOTALL)
+_CONSTANTS = {"true": True, "false": False, "null": None}
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 
 
@@ -49,15 +56,30 @@ def calls_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
     markup = markup.replace("｜DSML｜", "")
     calls: list[ToolCall] = []
     place = _after(_BETWEEN, markup, 0)
-    while found := _tagged(markup, place, tools) or _json(markup, place) or _named(markup, place, tools):
+    while found := _found(markup, place, tools):
         for name, arguments in found[0]:
             calls.append(ToolCall("", repaired_name(name, tools), arguments))
         place = _after(_BETWEEN, markup, found[1])
     return calls
 
 
+def is_whole_json(markup: str) -> bool:
+    """Whether it begins with JSON that has its end, so that nothing of it was cut."""
+    return _value(markup, _after(_BETWEEN, markup, 0)) is not None
+
+
 _Found = tuple[list[tuple[str, str]], int]
 """Calls as their names and arguments, and where they end."""
+
+
+def _found(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
+    return (
+        _tagged(markup, place, tools)
+        or _json(markup, place)
+        or _named(markup, place, tools)
+        or _named_in_tag(markup, place)
+        or _in_python(markup, place, tools)
+    )
 
 
 def _after(pattern: re.Pattern[str], text: str, place: int) -> int:
@@ -99,6 +121,54 @@ def _named(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
     given, end = _pairs(_ARGUMENT, markup, named.end(), tools.get(name))
     closed = _CLOSED.match(markup, end)  # or there might have been one argument more
     return ([(name, _text(given))], end) if closed and (given or name in tools) else None
+
+
+def _named_in_tag(markup: str, place: int) -> _Found | None:
+    """A call with its name and its arguments in tags of their own."""
+    named = _NAMED_TAG.match(markup, place)
+    value = _value(markup, named.end()) if named else None
+    closed = _NAMED_TAG_END.match(markup, value[1]) if value else None
+    if not (named and value and closed and isinstance(value[0], dict)):
+        return None
+    return [(named["name"], _text(value[0]))], closed.end()
+
+
+def _in_python(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
+    """A list of calls as Python writes them, all their arguments named and plain."""
+    end = _end_of_list(markup, place) if markup[place : place + 1] == "[" else None
+    if end is None:
+        return None
+    try:
+        tree = ast.parse(markup[place:end], mode="eval").body
+        nodes = tree.elts if isinstance(tree, ast.List) else []
+        calls = [_call_in_python(node) for node in nodes]
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+        return None
+    return (calls, end) if calls and all(name in tools for name, _ in calls) else None
+
+
+def _end_of_list(markup: str, place: int) -> int | None:
+    depth = 0
+    for bracket in _BRACKETS.finditer(markup, place):
+        depth += bool(bracket["open"]) - bool(bracket["close"])
+        if depth == 0:
+            return bracket.end()
+    return None
+
+
+def _call_in_python(node: ast.expr) -> tuple[str, str]:
+    """The name and the arguments. ValueError for anything else."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
+        raise ValueError("no call with named arguments")
+    return node.func.id, _text({keyword.arg or "": _plain(keyword.value) for keyword in node.keywords})
+
+
+def _plain(node: ast.expr) -> Any:
+    if isinstance(node, ast.Name) and node.id in _CONSTANTS:
+        return _CONSTANTS[node.id]
+    value = ast.literal_eval(node)
+    json.dumps(value)  # TypeError is what bytes, sets and the like come to
+    return value
 
 
 def _value(markup: str, place: int) -> tuple[Any, int] | None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from hashlib import blake2b
+from itertools import pairwise
 from operator import add
 from typing import Annotated, Protocol, TypeVar
 
@@ -32,6 +33,7 @@ from bot.agent.limits import Limits
 from bot.agent.loop import Outcome, run
 from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, StaffMessage, SystemNote, ToolResult
 from bot.agent.model import Usage
+from bot.agent.replies import Reply
 from bot.agent.tools import Context, Tool, ToolOutput, tool
 
 CHECK_SECONDS = 20.0
@@ -44,11 +46,10 @@ ASK = "ask_"
 """How the tools begin by which a lead asks a colleague; the rest is the colleague's name."""
 ID_LIMIT = 40
 """Characters of a call's id that stand in the names of its colleague's steps."""
-STANDS = "STANDS"
-"""What a checker says of a draft that it leaves as it is."""
 
 _NO_ANSWER = "No answer came. Say which part is missing; do not guess it."
-_STANDS = re.compile(rf"\W*(?:the draft )?{STANDS}\W*(?:\n.*)?", re.IGNORECASE | re.DOTALL)
+_USED_UP = "No more can be asked in this turn. Answer from what you have, and say which part is missing."
+_VERDICT = re.compile(r"\b(?:stands?|draft|verdict)\b", re.IGNORECASE)
 _DRAFT_MARK = re.compile(r"\s*</?draft>\s*")
 _MARK = re.compile(r"<\s*(/?)\s*(question|results?|draft)\b", re.IGNORECASE)
 
@@ -63,7 +64,9 @@ class Terms:
     context: Context
     emit: Emit
     limits: Limits
-    """For each run, save that tokens and money are shared among those that run at the same time."""
+    """For each run, save that tokens and money are for all of them: those that run at the same time get equal shares,
+    a later one what the earlier have left. A run asks for an answer even if nothing is left and ends its last request
+    past its bound, so by one request a run this may be exceeded."""
     passages: str = ""
     """The text retrieved for the customer's message."""
     journal: Journal = NO_JOURNAL
@@ -86,6 +89,25 @@ class Terms:
         limits = self.limits
         cost = None if limits.cost is None else limits.cost / runs
         return replace(self, limits=replace(limits, tokens=limits.tokens // runs, cost=cost))
+
+    def after(self, spent: Usage) -> "Terms":
+        """The same with what is left when that much of it is spent."""
+        limits = self.limits
+        cost = None if limits.cost is None else max(0.0, limits.cost - spent.cost)
+        tokens = max(0, limits.tokens - spent.input_tokens - spent.output_tokens)
+        return replace(self, limits=replace(limits, tokens=tokens, cost=cost))
+
+    def within(self, bound: Limits) -> "Terms":
+        """The same with no more to spend than that."""
+        limits = self.limits
+        costs = [cost for cost in (limits.cost, bound.cost) if cost is not None]
+        tokens, cost = min(limits.tokens, bound.tokens), min(costs, default=None)
+        return replace(self, limits=replace(limits, tokens=tokens, cost=cost))
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing may be spent any more."""
+        return self.limits.tokens <= 0 or (self.limits.cost is not None and self.limits.cost <= 0)
 
 
 class Pattern(Protocol):
@@ -128,14 +150,15 @@ async def sequential(
     """Have an answer drafted unseen, then checked against what it rests on, and emit what stands, once.
 
     The checker has no tools. It says STANDS, or gives a version without what its sources do not hold. When it fails
-    or gives none, the draft is the answer.
+    or gives none, or the draft took all that may be spent, the draft is the answer.
     """
     now = asyncio.get_running_loop().time
     end = now() + terms.limits.turn_seconds
     draft = await drafting(team, agent, history, terms=terms.part("draft").without_text())
     if draft.ended != "answered":
         return draft
-    checked = await _check(checker, history, draft, terms=terms.part("check"), seconds=end - now())
+    checking = terms.after(draft.usage).part("check")
+    checked = await _check(checker, history, draft, terms=checking, seconds=end - now())
     if checked is not None:
         spent, wrote = draft.usage + checked.usage, _unique(draft.models + checked.models)
         draft = replace(reworded(draft, _corrected(draft.text, checked)), usage=spent, models=wrote)
@@ -146,8 +169,8 @@ async def sequential(
 async def _check(
     checker: Agent, history: Sequence[Message], draft: Outcome, *, terms: Terms, seconds: float
 ) -> Outcome | None:
-    """What the checker says; None when there is no time left to ask it."""
-    if seconds < CHECK_LEAST_SECONDS:
+    """What the checker says; None when there is no time or no money left to ask it."""
+    if seconds < CHECK_LEAST_SECONDS or terms.is_used_up:
         return None
     limits = replace(terms.limits, turn_seconds=min(CHECK_SECONDS, seconds))
     asked = _latest(history)
@@ -182,10 +205,32 @@ def _unmarked(text: str) -> str:
 
 def _corrected(draft: str, checked: Outcome) -> str:
     """The checker's version; the draft if that stands, or if what came is no shorter version of it."""
-    text = _DRAFT_MARK.sub("", checked.text).strip()
-    if checked.ended != "answered" or checked.reason == "shortened" or not text or _STANDS.fullmatch(text):
+    if checked.ended != "answered" or checked.reason == "shortened":
         return draft
-    return text if len(text) <= len(draft) * 3 // 2 + 200 else draft
+    text = _version(_DRAFT_MARK.sub("\n", checked.text).strip(), draft)
+    return text if text and len(text) <= len(draft) * 3 // 2 + 200 else draft
+
+
+def _version(text: str, draft: str) -> str:
+    """What the checker would have the customer read; empty when it only says what it thinks of the draft.
+
+    A line at the beginning or the end is a verdict if it has a word of verdicts that the draft has not. With such a
+    word anywhere, the rest is a version only if half of its pairs of neighbouring words stand in the draft too.
+    """
+    if not _VERDICT.search(text):
+        return text
+    lines, known = text.splitlines(), set(_VERDICT.findall(draft))
+    for end in (0, -1):
+        while lines and not known.issuperset(_VERDICT.findall(lines[end])):
+            del lines[end]
+    rest, of_draft = "\n".join(lines).strip(), _pairs(draft)
+    pairs = _pairs(rest)
+    return rest if pairs and len(pairs & of_draft) * 2 >= len(pairs) else ""
+
+
+def _pairs(text: str) -> set[tuple[str, str]]:
+    """Words that stand next to each other."""
+    return set(pairwise(re.findall(r"\w+", text.casefold())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +340,15 @@ async def brainstorm(
     return Drafts(tuple(drafts.values()), _spent(outcomes), models, "" if drafts else next(reasons, "blank"))
 
 
+async def spent_on_brainstorm(voices: Sequence[str], *, rounds: int, journal: Journal) -> Drafts:
+    """What the journal holds of the cost of such drafts, and no texts; `rounds` is the limit of each."""
+    steps = (f"voice-{voice}/round-{made}" for voice in range(1, len(voices) + 1) for made in range(1, rounds + 1))
+    noted = [value for step in steps if (value := await journal.recall(step)) is not None]
+    replies = [Reply.from_json(value) for value in noted]
+    usage = reduce(add, (reply.usage for reply in replies), Usage())
+    return Drafts((), usage, _unique(reply.model for reply in replies))
+
+
 def _looking_only(agent: Agent) -> Agent:
     """The agent with the tools that only find out."""
     return replace(agent, tools=tuple(tool for tool in agent.tools if not (tool.writes or tool.terminal)))
@@ -314,12 +368,16 @@ async def magentic(team: Team, agent: str, history: Sequence[Message], *, terms:
 
     The lead has one tool for each of them beside its own. They look up and say what they found, unseen; calling a
     person is the lead's. In charge afterwards is `agent` again.
+
+    The lead has its share of what may be spent, and all questions to colleagues have the rest. Once that is spent no
+    more are asked; those under way then end all the same, and may exceed it.
     """
     asked: list[Outcome] = []
     colleagues = [each for each in team.agents if each.sees_passages and each.name != lead.name]
     own = terms.one_of(len(colleagues) + 1)
+    rest = terms.after(Usage(own.limits.tokens, cost=own.limits.cost or 0.0))
     journal = _Retraced(part_of(terms.journal, "lead"))
-    tools = [_ask_tool(each, history, asked, journal, terms=own) for each in colleagues]
+    tools = [_ask_tool(each, history, asked, journal, terms=rest, at_most=own.limits) for each in colleagues]
     leading = _alone(replace(lead, tools=(*lead.tools, *tools)))
     context = replace(terms.context, turn=f"{terms.context.turn}/lead")
     leads = replace(own, context=context, emit=_without_asking(terms.emit), journal=journal)
@@ -333,11 +391,20 @@ async def magentic(team: Team, agent: str, history: Sequence[Message], *, terms:
 
 
 def _ask_tool(
-    colleague: Agent, history: Sequence[Message], asked: list[Outcome], journal: "_Retraced", *, terms: Terms
+    colleague: Agent,
+    history: Sequence[Message],
+    asked: list[Outcome],
+    journal: "_Retraced",
+    *,
+    terms: Terms,
+    at_most: Limits,
 ) -> Tool:
-    """`ask_<name>`: a run of the colleague that answers the lead. Its outcome is added to `asked`."""
+    """`ask_<name>`: a run of the colleague that answers the lead. Its outcome is added to `asked`.
+
+    It may spend what those in `asked` have left of the terms, and no more than `at_most` says.
+    """
     seconds = terms.limits.turn_seconds * ASK_SHARE
-    limits = replace(terms.limits, turn_seconds=seconds)
+    terms = replace(terms, limits=replace(terms.limits, turn_seconds=seconds))
     alone = _alone(_looking_only(colleague))
 
     @tool(title="Asking a colleague", timeout=seconds + 1)
@@ -348,7 +415,9 @@ def _ask_tool(
         ],
     ) -> ToolOutput:
         """Ask a colleague."""
-        own = replace(terms, limits=limits).part(f"ask-{_short(context.call)}").without_text()
+        own = terms.after(_spent(asked)).within(at_most).part(f"ask-{_short(context.call)}").without_text()
+        if own.is_used_up and await own.journal.recall("round-1") is None:
+            return ToolOutput({"error": "used_up", "message": _USED_UP}, ok=False)
         with journal.retracing(context.call):
             outcome = await single(alone, colleague.name, [*history[:-1], _put(question, history)], terms=own)
         asked.append(outcome)

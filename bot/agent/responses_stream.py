@@ -1,9 +1,9 @@
 """A streamed reply of the Responses API put together, whatever dialect the server speaks.
 
-`ResponseReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this:
-text or arguments only in the closing events, or only in the response at the very end; items that are never announced;
-ids that change from event to event, or none; every item at index 0; "[DONE]" after the end; one JSON object instead
-of a stream.
+`ResponseReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text or
+arguments, or their ends, only in the closing events, or only in the response at the very end; items that are never
+announced; ids that change from event to event, or none; every item at index 0; "[DONE]" after the end; one JSON object
+instead of a stream.
 
 What the model left for itself comes as ReplyExtra: the reply's items in their order, reasoning as it was received, of
 messages and calls no more than their ids and phase, since the reply itself says the rest. responses.py has the way
@@ -25,13 +25,15 @@ from bot.agent.markup import Markup
 from bot.agent.messages import JsonObject, ToolCall
 from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, ReplyExtra, Thinking, Usage
 from bot.agent.sse import SseReader
-from bot.agent.surrogates import sound_value
+from bot.agent.surrogates import Joiner, sound, sound_value
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS
 
 _LIFECYCLE = frozenset({"response.created", "response.queued", "response.in_progress"})
 """Sent before the model has done anything, so they say nothing about whether it does."""
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+_TEXTS = ("output_text", "text")
+"""The types of a message's parts that are to be shown."""
 
 
 class ResponseReader:
@@ -45,6 +47,7 @@ class ResponseReader:
         self._room = characters
         self._items = _Items()
         self._text: list[str] = []
+        self._joiner = Joiner()
         self._spoken: _Item | None = None
         """The message whose text came last."""
         self._told: list[ToolCall] = []
@@ -85,7 +88,8 @@ class ResponseReader:
         for payload in self._sse.close():
             self._read(payload)
         yield from self._news()
-        if text := self._markup.close():
+        is_whole = self._finish == "stop"
+        if text := self._markup.feed(self._joiner.close()) + self._markup.close(whole=is_whole):
             yield TextDelta(text)
         if self._finish is None:
             kind: FailureKind = "cut" if self._begun else "malformed"
@@ -103,7 +107,7 @@ class ResponseReader:
         alive, self._alive = self._alive, False
         news: list[ModelEvent] = []
         if self._text:
-            if shown := self._markup.feed("".join(self._text)):
+            if shown := self._markup.feed(self._joiner.feed("".join(self._text))):
                 news.append(TextDelta(shown))
             self._text.clear()
         news.extend(self._calls(also_unfinished=False))
@@ -114,7 +118,7 @@ class ResponseReader:
         for item in self._items.of("function_call")[len(self._told) :]:
             if not (item.done or also_unfinished):
                 return
-            self._told.append(ToolCall(item.call_id, repaired_name(item.name, self._offered), item.content))
+            self._told.append(ToolCall(item.call_id, repaired_name(item.name, self._offered), sound(item.content)))
             yield self._told[-1]
 
     def _read(self, payload: bytes) -> None:
@@ -128,7 +132,7 @@ class ResponseReader:
     def _take(self, event: Mapping[str, Any]) -> None:
         kind = str(event.get("type"))
         if kind == "error" or event.get("error"):
-            raise _failure(event.get("error") or event)
+            raise provider_failure(event.get("error") or event)
         if not kind.startswith("response."):
             return
         self._begun = True
@@ -146,10 +150,13 @@ class ResponseReader:
     def _take_fragment(self, kind: str, event: Mapping[str, Any]) -> None:
         match kind:
             case "response.output_text.delta":
-                self._say(self._items.open("message", event), event["delta"])
+                message = self._items.open("message", event)
+                message.enter(event.get("content_index"))
+                self._say(message, event["delta"])
             case "response.output_text.done":
                 message = self._items.open("message", event)
-                self._say(message, "" if message.content else event["text"])
+                message.enter(event.get("content_index"))
+                self._say(message, _missing(message.content[message.part_start :], event["text"]))
             case "response.function_call_arguments.delta":
                 self._items.open("function_call", event).content += event["delta"]
                 self._spend(len(event["delta"]))
@@ -178,9 +185,8 @@ class ResponseReader:
             return
         parts = shape.get("content") or ()
         self._refused = self._refused or any(part.get("type") == "refusal" for part in parts)
-        text = "".join(part.get("text") or "" for part in parts)
-        if text.startswith(item.content):
-            self._say(item, text[len(item.content) :])
+        text = "".join(part.get("text") or "" for part in parts if part.get("type", "text") in _TEXTS)
+        self._say(item, _missing(item.content, text))
 
     def _take_arguments(self, call: "_Item", whole: Mapping[str, Any]) -> None:
         call.describe(whole)
@@ -204,7 +210,7 @@ class ResponseReader:
         """The response as a whole: why it ended, its usage, and the items that no event brought."""
         ends = {kind, response.get("status")}
         if "failed" in ends or response.get("error"):
-            raise _failure(response.get("error") or {})
+            raise provider_failure(response.get("error") or {})
         if "cancelled" in ends:
             raise ModelFailure("cut", "the response was cancelled", retryable=True)
         if usage := response.get("usage"):
@@ -246,9 +252,18 @@ class _Item:
     name: str = ""
     content: str = ""
     """A message's text, a call's arguments, as far as they came."""
+    part: object = None
+    """Which part of a message's content is being said."""
+    part_start: int = 0
+    """Where it begins."""
     done: bool = False
     shape: Mapping[str, Any] = field(default_factory=dict)
     """The item as the server closed it."""
+
+    def enter(self, part: object) -> None:
+        """Go on with this part of the content."""
+        if part != self.part:
+            self.part, self.part_start = part, len(self.content)
 
     def describe(self, shape: Mapping[str, Any]) -> None:
         """Take what names it; an id that comes late or changes does no harm."""
@@ -331,6 +346,12 @@ class _Items:
         return item
 
 
+def _missing(said: str, whole: str) -> str:
+    """What the whole text has beyond that which was said; nothing if it is another."""
+    said = sound(said)
+    return whole[len(said) :] if whole.startswith(said) else ""
+
+
 def _only(shape: Mapping[str, Any], names: Sequence[str]) -> JsonObject:
     return {name: shape[name] for name in names if shape.get(name)}
 
@@ -346,19 +367,16 @@ def _object(payload: bytes) -> JsonObject:
 
 
 def _lenient(payload: bytes) -> Any:
-    """JSON with control characters or halves of characters in it; None if it is none at all."""
+    """JSON with control characters or halves of characters in it; None if it is none at all.
+
+    The halves stay in a fragment, since the next may bring the others.
+    """
     try:
-        return sound_value(json.loads(payload.decode(errors="replace"), strict=False))
+        value = json.loads(payload.decode(errors="replace"), strict=False)
+        fragment = {"delta": value["delta"]} if isinstance(value, dict) and "delta" in value else {}
+        return sound_value(value) | fragment if fragment else sound_value(value)
     except (ValueError, RecursionError):
         return None
-
-
-def _failure(error: object) -> ModelFailure:
-    """The failure behind an error event or a failed response; a prompt that breaks a policy is a filter's matter."""
-    code = str(error.get("code") or "") if isinstance(error, Mapping) else ""
-    if code == "invalid_prompt" or "policy" in code:
-        return ModelFailure("filtered", code)
-    return provider_failure(error)
 
 
 def _usage(usage: Mapping[str, Any]) -> Usage:

@@ -29,9 +29,22 @@ def sound_value(value: Any) -> Any:
             return value
 
 
-def ends_in_half(text: str) -> bool:
-    """Whether what comes next may complete the last character."""
-    return bool(text) and _FIRST_HALVES[0] <= text[-1] <= _FIRST_HALVES[1]
+class Joiner:
+    """Makes a text sound that comes in pieces."""
+
+    def __init__(self) -> None:
+        self._half = ""
+        """The first half of a character whose second may come next."""
+
+    def feed(self, text: str) -> str:
+        """What is whole of the text so far."""
+        text = self._half + text
+        self._half = text[-1] if text and _FIRST_HALVES[0] <= text[-1] <= _FIRST_HALVES[1] else ""
+        return sound(text.removesuffix(self._half))
+
+    def close(self) -> str:
+        """What stayed alone at the end."""
+        return sound(self._half)
 
 
 def _is_broken(text: str) -> bool:

@@ -117,16 +117,23 @@ class _Answer:
     """False: asking again may bring another answer (the tool failed, or a colleague has one of that name)."""
     broke: bool = False
     """True: the tool could not do its work; the result tells the model so."""
+    code: str = ""
+    """The kind of problem that the tool told of."""
 
     def to_json(self) -> JsonObject:
-        return {"result": to_json(self.result), "settled": self.settled, "broke": self.broke}
+        return {
+            "result": to_json(self.result),
+            "settled": self.settled,
+            "broke": self.broke,
+            "code": self.code,
+        }
 
     @classmethod
     def from_json(cls, value: JsonObject) -> "_Answer":
         result = from_json(value["result"])
         if not isinstance(result, ToolResult):
             raise TypeError("the journal holds no tool result under a call's name")
-        return cls(result, settled=value["settled"], broke=value["broke"])
+        return cls(result, settled=value["settled"], broke=value["broke"], code=value.get("code", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +201,17 @@ async def _run(call: ToolCall, shared: Round) -> _Answer:
         return _Answer(_result(call, problem.output), settled=True)
     async with shared.place_for(tool), shared.together:
         ok = private = False
-        broke = True
+        broke, code = True, ""
         shared.emit(ToolStarted(call.id, call.name, tool.title))
         try:
             noted = await shared.journal.recall(f"call-{call.id}")
             answer = _Answer.from_json(noted) if noted else await _attempt(call, tool, arguments, shared.context)
             if not noted:
                 await shared.journal.record(f"call-{call.id}", answer.to_json())
-            ok, private, broke = answer.result.ok, answer.result.private, answer.broke
+            ok, private, broke, code = answer.result.ok, answer.result.private, answer.broke, answer.code
             return answer
         finally:
-            shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke))
+            shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke, code))
 
 
 async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Context) -> _Answer:
@@ -216,7 +223,7 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         return _Answer(_result(call, output, private=private), settled=True)
     except ToolProblem as problem:
         told = ToolOutput({"error": problem.code, "message": str(problem)}, ok=False)
-        return _Answer(_result(call, told), settled=True, broke=True)
+        return _Answer(_result(call, told), settled=True, broke=True, code=problem.code)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
         told = _UNKNOWN if tool.writes else _NO_ANSWER

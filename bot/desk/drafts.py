@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -27,8 +27,7 @@ from bot.agent.guardrails import OutputGate
 from bot.agent.journal import Journal
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, ToolResult
-from bot.agent.model import Usage
-from bot.agent.patterns import Drafts, Terms, brainstorm
+from bot.agent.patterns import Drafts, Terms, brainstorm, spent_on_brainstorm
 from bot.agent.tools import Context
 from bot.cases.case import MovedOn
 from bot.cases.cases import the_case
@@ -56,7 +55,9 @@ INSTRUCTIONS = Path(__file__).parent / "instructions"
 DRAFTS_SECONDS = 45.0
 """From the press to the drafts, the wait for a place included."""
 LIMITS = Limits(rounds=2, turn_seconds=35.0, round_seconds=30.0, output_tokens=1_000, output_characters=6_000)
-"""For each draft; what was spent is known as long as this ends before the whole does."""
+"""For each draft. After a long wait for a place there is less time."""
+CLOSING_SECONDS = 1.0
+"""How long before the whole the last draft ends at the latest: what was spent is known then."""
 TELL_SECONDS = 2.0
 """How long the note that drafts are being written may take."""
 DRAFT_BYTES = 2_400
@@ -121,7 +122,11 @@ class Drafting:
         """
         if await self._is_shown(asked):
             return "drafted"
-        case = await self.drafts.of_owner(ref, user)
+        try:
+            case = await self.drafts.of_owner(ref, user)
+        except MovedOn as moved:
+            await self._give_up(moved.case, asked=asked, journal=journal)
+            raise
         if case.id in self._busy:
             await self._tell(user, f"Drafts for {case.ref} are being written already; they appear in its thread.")
             return "drafting"
@@ -140,6 +145,7 @@ class Drafting:
             return "nothing_to_draft"
         # Staff may write on whoever the customer is; the workspace's own cap holds for them too.
         if await self.budgets.used_up(case.thread.team, NOBODY):
+            await self._give_up(case, asked=asked, journal=journal)
             words = "What the workspace may spend on models in a day is spent."
             await self._tell(user, f"No drafts for {case.ref}: {words}")
             return "over_budget"
@@ -163,19 +169,23 @@ class Drafting:
             locale="",
             standing=case.standing,  # type: ignore[arg-type]  # the column holds nothing else
         )
+        now = asyncio.get_running_loop().time
+        end = now() + DRAFTS_SECONDS
         try:
-            async with asyncio.timeout(DRAFTS_SECONDS), self.places:
+            async with asyncio.timeout_at(end), self.places:
+                passages = await self._material(case, said)
+                seconds = min(LIMITS.turn_seconds, max(0.0, end - now() - CLOSING_SECONDS))
                 terms = Terms(
                     models=self.models,
                     context=Context(customer, case.thread, turn=drafts_key(asked)),
                     emit=self._hear,
-                    limits=LIMITS,
-                    passages=await self._material(case, said),
+                    limits=replace(LIMITS, turn_seconds=seconds),
+                    passages=passages,
                     journal=journal,
                 )
                 return await brainstorm(self.team, self.team.entry, _spoken(said), self.voices, terms=terms)
         except TimeoutError:
-            return Drafts((), Usage(), reason="deadline")
+            return replace(await self._noted(journal), reason="deadline")
 
     async def _keep(
         self, case: Case, user: str, texts: Sequence[str], written: Drafts, *, asked: int, doubtful: Sequence[int]
@@ -194,6 +204,20 @@ class Drafting:
         spending.count(self.metrics, spent)
         if not is_theirs:
             raise MovedOn(present)
+
+    async def _give_up(self, case: Case, *, asked: int, journal: Journal) -> None:
+        """Book what an earlier attempt at this press has cost; there will be no drafts."""
+        noted = await self._noted(journal)
+        if not noted.models:
+            return
+        spent = self._spent(case, noted, asked=asked)
+        async with self.database.transaction() as tx:
+            await turns.forget(tx, asked)
+            await spending.add(tx, spent, now=self.clock.now())
+        spending.count(self.metrics, spent)
+
+    async def _noted(self, journal: Journal) -> Drafts:
+        return await spent_on_brainstorm(self.voices, rounds=LIMITS.rounds, journal=journal)
 
     def _doubtful(self, texts: Sequence[str], said: Sequence[Message]) -> list[int]:
         """The numbers of the drafts that say a deed was done though no look-up shows it; the person may know better."""

@@ -1,7 +1,7 @@
 """What models have cost: one row for each use of a model, added once, and totals over them.
 
-Keys are `turn/<id>` (for every further model of the turn `turn/<id>/<model>`), `summary/<thread>/<through>` and
-`drafts/<id>`.
+Keys are `turn/<id>/<model>`, `summary/<thread>/<through>/<id>.<attempt>` and `drafts/<id>`; the id is the inbox row's
+that had the model asked. A row of the key `turn/<id>` is of the first model of a turn as it used to be kept.
 """
 
 from collections.abc import Sequence

@@ -104,10 +104,12 @@ async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, la
 
 
 async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
-    """The finished steps of a running turn, by name."""
+    """The finished steps of a running turn, by name, in the order in which they were finished."""
     table = schema.journal
-    rows = await tx.execute(select(table.c.name, table.c.value).where(table.c.turn == turn))
-    return {row.name: row.value for row in rows}
+    statement = (
+        select(table.c.name, table.c.value).where(table.c.turn == turn).order_by(table.c.recorded_at, table.c.name)
+    )
+    return {row.name: row.value for row in await tx.execute(statement)}
 
 
 async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attempt: int, now: float) -> None:

@@ -293,8 +293,9 @@ async def _by_team(team: Team, agent: str, history: Sequence[Message], *, terms:
     if policy.may_stand(outcome.text, asked, evidence=False):
         curtain.open()
         return outcome
-    limits = replace(terms.limits, turn_seconds=max(0.0, end - now()))
-    again = await handoff(team, IN_DOUBT, history, terms=replace(terms, limits=limits).part("again"))
+    left = terms.after(outcome.usage)
+    limits = replace(left.limits, turn_seconds=max(0.0, end - now()))
+    again = await handoff(team, IN_DOUBT, history, terms=replace(left, limits=limits).part("again"))
     return replace(again, usage=outcome.usage + again.usage, models=tuple(dict.fromkeys(outcome.models + again.models)))
 
 

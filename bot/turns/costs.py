@@ -30,13 +30,9 @@ def costs_of(item: InboxItem, rounds: Mapping[str, JsonObject], outcome: Outcome
             shares[model] = shares.get(model, Usage()) + rest
     used = [(model, usage) for model, usage in shares.items() if usage.input_tokens or usage.output_tokens]
     return [
-        Spending(_key(item, number, model), "answer", item.thread, item.author, (model,), usage)
-        for number, (model, usage) in enumerate(used)
+        Spending(f"turn/{item.id}/{model}", "answer", item.thread, item.author, (model,), usage)
+        for model, usage in used
     ]
-
-
-def _key(item: InboxItem, number: int, model: str) -> str:
-    return f"turn/{item.id}/{model}" if number else f"turn/{item.id}"
 
 
 def _rest(whole: Usage, known: Usage) -> Usage:

@@ -11,13 +11,13 @@ detail: the window is trimmed before each request anyway, and a long episode end
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.agent.agent import Team
 from bot.agent.endpoints import Models
 from bot.agent.history import fit, repair
 from bot.agent.limits import Limits
-from bot.agent.loop import run
+from bot.agent.loop import Outcome, run
 from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult, from_json
 from bot.agent.tools import Context
 from bot.clock import Clock
@@ -32,6 +32,7 @@ from bot.store.summaries import Summary
 from bot.store.threads import ThreadState
 from bot.store.turns import PastTurn
 from bot.telemetry import Metrics
+from bot.turns.costs import UNKNOWN
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +40,10 @@ SUMMARY_SECONDS = 15.0
 """What a summary may take; the thread's next message waits for it."""
 WAIT_SECONDS = 5.0
 """How long it may wait for a place."""
+PAUSE_TURNS = 3
+"""After a summary that was not made, the turns until it is tried again; the window is trimmed meanwhile."""
+FAILED_THREADS = 1_000
+"""Threads of which that is remembered, those where it was not made last."""
 KEPT_TURNS = 4
 """The latest turns that are sent as they were, as far as they fit into half of the window."""
 
@@ -94,6 +99,8 @@ class Summaries:
     places: asyncio.Semaphore
     """Summaries made at the same time."""
     seconds: float = SUMMARY_SECONDS
+    _failed: dict[str, str] = field(default_factory=dict)
+    """Threads of which the last summary was not made -> the timestamp of the latest turn then."""
 
     async def read(self, thread: ThreadRef, state: ThreadState) -> Episode:
         """The thread's present episode."""
@@ -107,8 +114,9 @@ class Summaries:
             async with self.database.transaction() as tx:
                 state = await threads.find_thread(tx, item.thread)
             episode = await self.read(item.thread, state) if state else None
-            if episode and (older := self._older(episode)):
-                await self._sum_up(item, episode, older)
+            if episode and not self._is_paused(episode, item.thread) and (older := self._older(episode)):
+                made = await self._sum_up(item, episode, older)
+                self._remember(episode, item.thread, failed=made is None)
         except StoreUnavailable as error:
             logger.warning("no summary was kept", extra={"turn": item.id, "reason": str(error)})
 
@@ -128,40 +136,65 @@ class Summaries:
         fitting = (many for many in range(KEPT_TURNS, 1, -1) if _fit_into(self.window // 2, _messages(recent[-many:])))
         return recent[: -next(fitting, 1)]
 
+    def _is_paused(self, episode: Episode, thread: ThreadRef) -> bool:
+        """Whether a summary was not made only just now."""
+        failed = self._failed.get(thread.key)
+        return failed is not None and sum(turn.ts > failed for turn in episode.turns) < PAUSE_TURNS
+
+    def _remember(self, episode: Episode, thread: ThreadRef, *, failed: bool) -> None:
+        self._failed.pop(thread.key, None)
+        if failed:
+            self._failed[thread.key] = episode.turns[-1].ts
+            if len(self._failed) > FAILED_THREADS:
+                del self._failed[next(iter(self._failed))]
+
     async def _sum_up(self, item: InboxItem, episode: Episode, older: Sequence[PastTurn]) -> Summary | None:
-        """Have the turns summed up with what stands before them; None when nothing came of it."""
+        """Have the turns summed up with what stands before them; None when nothing came of it but what it cost."""
+        outcome = await self._ask(item, episode, older)
+        if outcome is None:
+            logger.warning("no summary was made", extra={"turn": item.id, "reason": "no_place"})
+            return None
+        text, thread, through = as_summary(outcome.text), item.thread, older[-1].ts
+        made = Summary(through, text) if outcome.ended == "answered" and text else None
+        key = f"summary/{thread.key}/{through}/{item.id}.{item.attempts}"
+        spent = Spending(key, "summary", thread, item.author, outcome.models or (UNKNOWN,), outcome.usage)
+        is_spent = bool(spent.usage.input_tokens or spent.usage.output_tokens)
+        async with self.database.transaction() as tx:
+            if made is not None:
+                await summaries.save(tx, thread, episode.number, made, now=self.clock.now())
+            if is_spent:
+                await spending.add(tx, spent, now=self.clock.now())
+        if is_spent:
+            spending.count(self.metrics, spent)
+        if made is None:
+            logger.warning("no summary was made", extra={"turn": item.id, "reason": outcome.reason or "blank"})
+            return None
+        logger.info("older turns were summed up", extra={"turn": item.id, "turns": len(older), "characters": len(text)})
+        return made
+
+    async def _ask(self, item: InboxItem, episode: Episode, older: Sequence[PastTurn]) -> Outcome | None:
+        """What the model makes of the turns, in its own time; None when there is no place for it."""
         read = transcript(fit(_messages(older), characters=self.window))
         customer = Customer(item.author_team, item.author, name="", locale="", standing="member")
         limits = Limits(turn_seconds=self.seconds, output_tokens=2_000, output_characters=8_000)
         try:
-            async with asyncio.timeout(WAIT_SECONDS + self.seconds), self.places:
-                outcome = await run(
-                    self.team,
-                    self.team.entry,
-                    [*episode.beginning, CustomerMessage(read)],
-                    models=self.models,
-                    context=Context(customer, item.thread, str(item.id)),
-                    passages="",
-                    emit=lambda event: None,
-                    limits=limits,
-                )
+            async with asyncio.timeout(WAIT_SECONDS):
+                await self.places.acquire()
         except TimeoutError:
-            logger.warning("no summary was made", extra={"turn": item.id, "reason": "deadline"})
             return None
-        text = as_summary(outcome.text)
-        if outcome.ended != "answered" or not text:
-            logger.warning("no summary was made", extra={"turn": item.id, "reason": outcome.reason or "blank"})
-            return None
-        made, thread = Summary(older[-1].ts, text), item.thread
-        spent = Spending(
-            f"summary/{thread.key}/{made.through}", "summary", thread, item.author, outcome.models, outcome.usage
-        )
-        async with self.database.transaction() as tx:
-            await summaries.save(tx, thread, episode.number, made, now=self.clock.now())
-            await spending.add(tx, spent, now=self.clock.now())
-        spending.count(self.metrics, spent)
-        logger.info("older turns were summed up", extra={"turn": item.id, "turns": len(older), "characters": len(text)})
-        return made
+        try:
+            return await run(
+                self.team,
+                self.team.entry,
+                [*episode.beginning, CustomerMessage(read)],
+                models=self.models,
+                context=Context(customer, item.thread, str(item.id)),
+                passages="",
+                emit=lambda event: None,
+                limits=limits,
+            )
+        finally:
+            self.places.release()
 
 
 def _messages(past: Iterable[PastTurn]) -> list[Message]:

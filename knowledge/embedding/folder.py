@@ -46,6 +46,9 @@ class FolderEmbedder:
         try:
             _check_pooling(folder / POOLING)
             self._tokenizer = Tokenizer.from_file(str(self._tokens_from))
+            # Many are published set to fill and cut every text to one length.
+            self._tokenizer.no_padding()
+            self._tokenizer.no_truncation()
             self._model = _model_in(folder)
             self._forward, self._limit = _opened(self._model)
             self.dim = len(self._embed("dim"))

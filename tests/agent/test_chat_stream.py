@@ -139,13 +139,25 @@ def test_noise_is_neither_text_nor_a_sign_of_life(noise: bytes) -> None:
 @pytest.mark.parametrize(
     ("finish", "meaning"),
     [
-        *(("stop", "stop"), ("STOP", "stop"), ("eos", "stop"), ("tool_calls", "stop"), ("end_turn", "stop")),
+        *(("stop", "stop"), ("STOP", "stop"), ("eos", "stop"), ("stop_sequence", "stop"), ("end_turn", "stop")),
+        *(("COMPLETE", "stop"), ("finished", "stop"), ("normal", "stop"), ("TOKEN_LIMIT", "length")),
+        *(("guardrail_intervened", "filtered"), ("content_filter: RECITATION", "filtered")),
         *(("length", "length"), ("max_tokens", "length"), ("MAX_TOKENS", "length"), ("model_length", "length")),
         *(("content_filter", "filtered"), ("SAFETY", "filtered"), ("sensitive", "filtered"), ("refusal", "refused")),
     ],
 )
 def test_a_finish_reason_is_understood(finish: str, meaning: str) -> None:
     assert read(chunk({"content": "Hi"}, finish))[-1] == Finished(meaning)  # type: ignore[arg-type]
+
+
+def test_a_word_that_nobody_documents_gives_way_to_one_that_is_known() -> None:
+    odd, known = chunk({"content": "Hi"}, "going on"), chunk({}, "stop")
+    assert read(odd + known)[-1] == read(known + odd)[-1] == Finished("stop")
+
+
+def test_the_reply_of_a_server_that_counts_choices_from_one_is_read() -> None:
+    (chunks,) = ([{"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}],)
+    assert read(*map(event, chunks)) == [TextDelta("Hi"), Finished("stop")]
 
 
 def test_a_reply_is_finished_before_it_is_done() -> None:
@@ -172,6 +184,10 @@ def test_a_reply_is_finished_before_it_is_done() -> None:
         ([event({"error": {"type": "invalid_request_error"}})], "refused_request", False),
         ([chunk({}, "network_error")], "model_unreachable", True),
         ([chunk({}, "abort")], "cut", True),
+        ([chunk({}, "OTHER") + DONE], "cut", True),
+        ([chunk({}, "null")], "cut", True),
+        ([chunk({}, "MALFORMED_FUNCTION_CALL")], "malformed", True),
+        ([chunk({"content": "I look."}, "tool_calls")], "malformed", True),
         ([b'{"choices": [{"message": {"content": "Hi"}'], "malformed", True),
         ([b'[{"choices": 7}]'], "malformed", True),
         ([b"  \n"], "malformed", True),

@@ -51,6 +51,17 @@ def called(text: str) -> list[tuple[str, object]]:
         "`",
         "``` never closed <think>",
         "a|b || c <- d",
+        "Old price: <s>20 €</s>, <s>5</s> now 15 €.",
+        "Use a <thought> bubble.\nChoose <reasoning> or [THINK], then <think> again.",
+        "Write <think> tags, `<think>` or 3 < 4.",
+        "<think>",
+        " <thought>\n",
+        'I check: {"name": "Alice", "arguments": {}}, {"id": 7} and {"name": "lookup',
+        'It sends\n```json\n{"order_id": 1}\n```\nor\n```js\n{"type": "button", "name": "x"}\n```',
+        "See [lookup](x), [lookup_order] and [lookup_orders(1)].",
+        'Write `{"name": "lookup_order", "arguments": {}}` here.',
+        "<tools><saw/></tools> <tool_use>hammer</tool_use> <tool",
+        'A list: [{"name": "lookup_order"}, 7] <thought> it <s>was</s>.',
         "   ",
         "",
     ],
@@ -77,6 +88,10 @@ def test_text_that_is_none_of_it_stays_as_it_is(text: str) -> None:
         ("c<|im_end|><|endoftext|></s>", "c"),
         ("b</think>c", "bc"),
         ("<tool_call></tool_call>c", "c"),
+        ("a<s>b</s></s>", "a<s>b</s>"),
+        ("A <thought> bubble <think>b</think>c", "A <thought> bubble c"),
+        ("a [THINK]b[/THINK]c", "a c"),
+        ("a ◁think▷b", "a "),
     ],
 )
 def test_markup_goes_and_the_text_around_it_stays(text: str, shown: str) -> None:
@@ -102,10 +117,50 @@ def test_markup_goes_and_the_text_around_it_stays(text: str, shown: str) -> None
         f"[TOOL_CALLS]lookup_order[CALL_ID]abcdef123[ARGS]{ORDER}</s>",
         f"<|start|>assistant to=functions.lookup_order<|channel|>commentary json<|message|>{ORDER}",
         f"<think>I look.</think>\n{CALL}",
+        f"<tool_use>\n{CALL}\n</tool_use>",
+        f"<tools>{CALL}</tools>",
+        f"<tool_use><name>lookup_order</name><arguments>{ORDER}</arguments></tool_use>",
+        '[lookup_order(order_id="ORD-1")]',
+        f"<think>Hm. {CALL}</think>\n```json\n[{CALL}]\n```",
     ],
 )
 def test_a_call_in_any_dialect_is_a_call(text: str) -> None:
     assert called(text) == [("lookup_order", {"order_id": "ORD-1"})]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [CALL, f"[{CALL}]", f"```json\n{CALL}\n```", f"````\n{CALL}", f"<tools>{CALL}</tools>", f"<tool_use> {CALL}",
+     "[lookup_order(order_id='ORD-1')]"],
+)  # fmt: skip
+@pytest.mark.parametrize("behind", ["", "\nOne moment."])
+def test_a_call_without_marks_counts_behind_words_too_and_nothing_is_shown_behind_it(call: str, behind: str) -> None:
+    shown, calls, lost = seen(f"I check:\n{call}{behind}")
+    assert (shown, lost) == ("I check:\n", False)
+    assert [(each.name, orjson.loads(each.arguments)) for each in calls] == [("lookup_order", {"order_id": "ORD-1"})]
+
+
+def test_calls_in_the_words_of_python_have_plain_arguments() -> None:
+    parameters = "tracking_number='a]\\'(', days=-2"
+    assert called(f"[check_shipping({parameters}), lookup_order(order_id=null)] and so on") == [
+        ("check_shipping", {"tracking_number": "a]'(", "days": -2}),
+        ("lookup_order", {"order_id": None}),
+    ]
+
+
+def test_markup_that_nobody_offered_is_text() -> None:
+    markup = Markup()
+    assert markup.feed(f"I check: {CALL}") + markup.close() == f"I check: {CALL}"
+
+
+def test_reasoning_begins_again_behind_a_call() -> None:
+    assert seen(f"A <tool_call>{CALL}</tool_call>\n<think>b")[0] == "A \n"
+
+
+def test_what_may_be_reasoning_is_not_shown_when_the_reply_was_cut() -> None:
+    markup = Markup(TOOLS)
+    assert markup.feed("Use <thought> it") + markup.close(whole=False) == "Use "
+    assert markup.lost
 
 
 def test_arguments_in_tags_are_what_the_schema_wants() -> None:
@@ -129,6 +184,13 @@ def test_a_tool_without_arguments_may_be_called_by_its_name_alone() -> None:
         "<tool_call>" + "[" * 5_000 + "</tool_call>",
         '<tool_call>[{"name": "lookup_order"}, 7]</tool_call>',
         "<think>Hm.",
+        CALL[:-1],
+        '[lookup_order(order_id="ORD-1"',
+        '[lookup_order("ORD-1")]',
+        '[lookup_order(order_id=open("x"))]',
+        "[lookup_order(order_id=b'x')]",
+        "[lookup_order(**{})]",
+        f"<tool_use><name>lookup_order</name><arguments>{ORDER[:-1]}",
         "<|channel|>analysis",
         f"<|start|>assistant to=functions.lookup_order<|channel|>commentary json<|message|>{ORDER[:-1]}",
     ],
@@ -153,6 +215,19 @@ PIECES = st.sampled_from(
         *("<think>", "</think>", "<tool_call>", "</tool_call>", CALL, ORDER, "[TOOL_CALLS]", "lookup_order", "[ARGS]"),
         *("<function=", "lookup_order>", "</function>", "<parameter=order_id>", "ORD-1", "</parameter>", "<arg_key>"),
         *("<|channel|>", "analysis", "final", " to=functions.lookup_order ", "<|message|>", "<|end|>", "<|start|>"),
+        *(
+            "<s>",
+            "</s>",
+            "<thought>",
+            "</thought>",
+            "[THINK]",
+            "[/THINK]",
+            "<tools>",
+            "</tools>",
+            "<tool_use>",
+            "<name>",
+        ),
+        *("[lookup_order(", 'order_id="ORD-1"', ")]", "```json\n", '{"name":', '"Alice"', "}", "</name><arguments>"),
         *("<|python_tag|>", "<|eom_id|>", "<|x|>", "<｜tool▁calls▁begin｜>", "<｜tool▁sep｜>", "◁think▷", "◁/think▷"),
         *(
             "`",
@@ -180,9 +255,20 @@ def test_however_a_text_is_cut_into_pieces_it_comes_to_the_same(text: str, cuts:
 
 
 @given(TEXTS)
-def test_no_token_and_no_reasoning_is_ever_shown_outside_of_code(text: str) -> None:
+def test_no_token_is_ever_shown_outside_of_code(text: str) -> None:
     shown, _, _ = seen(text.replace("`", ""))
-    assert not re.search(r"<think>|\[TOOL_CALLS\]|<[|｜][a-z_▁]{1,40}[|｜]>", shown)
+    assert not re.search(r"\[TOOL_CALLS\]|<[|｜][a-z_▁]{1,40}[|｜]>", shown)
+
+
+@given(st.text(alphabet="ab {<[.\n", max_size=20), st.sampled_from(("think", "thinking", "thought", "reasoning")))
+def test_reasoning_that_is_closed_is_never_shown(before: str, tag: str) -> None:
+    assert seen(f"{before}<{tag}>Hm.</{tag}>Hello.") == (f"{before}Hello.", [], False)
+
+
+@pytest.mark.parametrize("piece", ["<think> ", "<thought> [THINK] <reasoning> ", '{"name": "x"} ', "<s>", "[lookup_"])
+def test_no_text_makes_it_slow(piece: str) -> None:
+    text = "A " + piece * (24_000 // len(piece))
+    assert seen(*(text[place : place + 7] for place in range(0, len(text), 7))) == (text, [], False)
 
 
 @given(st.text(alphabet="abt <>[]/\n`◁{_", max_size=80), st.text(alphabet="xyz <[`{", min_size=1, max_size=20))

@@ -34,6 +34,7 @@ CHECKER = Agent("check", "You check drafts.", tier="cheap")
 LEAD = Agent("lead", "You lead.", rounds=3)
 SPENT = Usage(100, 10)
 LOOK = calls(call("lookup_order", {"order_id": "ORD-1"}))
+DRAFT, TUESDAY = "It is shipped and arrives on Monday.", "It is shipped and arrives on Tuesday."
 
 
 def spending(reply: Sequence[Step]) -> list[Step]:
@@ -180,6 +181,53 @@ async def test_a_draft_goes_out_as_it_is_when_it_stands_or_the_checker_is_of_no_
     room, model = Room(), ScriptedModel(says("It is shipped."), check)
     outcome = await sequential(room.team, "orders", [QUESTION], terms=room.terms(model, retries=0), checker=CHECKER)
     assert (outcome.ended, outcome.text, room.shown) == ("answered", "It is shipped.", "It is shipped.")
+
+
+STOOD = "As it stands you have 30 days. Keep the receipt."
+
+
+@pytest.mark.parametrize(
+    ("draft", "check", "text"),
+    [
+        (DRAFT, "STANDS - every statement is supported.", DRAFT),
+        (DRAFT, "The draft STANDS as it is.", DRAFT),
+        (DRAFT, "Verdict: STANDS", DRAFT),
+        (DRAFT, "**STANDS**", DRAFT),
+        (DRAFT, "STANDS (all supported)", DRAFT),
+        (DRAFT, "STANDS: nothing to change", DRAFT),
+        (DRAFT, "Der Entwurf: STANDS.", DRAFT),
+        (DRAFT, "Every statement is supported by the results.\nSTANDS", DRAFT),
+        (DRAFT, "STANDS\n\nEvery statement is supported.", DRAFT),
+        (DRAFT, "- shipped: STANDS\n- Monday: STANDS\nNothing to change.", DRAFT),
+        (DRAFT, f"STANDS: {DRAFT}", DRAFT),
+        (DRAFT, f"STANDS\n\n{DRAFT}", DRAFT),
+        (DRAFT, f"{DRAFT}\n\nVerdict: STANDS", DRAFT),
+        (DRAFT, "The draft does not stand.", DRAFT),
+        (DRAFT, "The draft is fully supported.", DRAFT),
+        (DRAFT, "The draft does not stand.\n\nIt is shipped and arrives on Tuesday.", TUESDAY),
+        (DRAFT, "Here is the draft without what nothing holds:\n<draft>It is shipped.</draft>", "It is shipped."),
+        (DRAFT, TUESDAY, TUESDAY),
+        (DRAFT, "It is shipped.", "It is shipped."),
+        (DRAFT, "That could not be found.", "That could not be found."),
+        (STOOD, "STANDS", STOOD),
+        (STOOD, "The draft stands as it is.", STOOD),
+        (STOOD, "It stands: all of it is supported.", STOOD),
+        (STOOD, "As it stands you have 14 days. Keep the receipt.", "As it stands you have 14 days. Keep the receipt."),
+        (STOOD, "As it stands you have 30 days.", "As it stands you have 30 days."),
+    ],
+)
+async def test_a_verdict_is_never_what_the_customer_reads(draft: str, check: str, text: str) -> None:
+    room, model = Room(), ScriptedModel(says(draft), says(check))
+    outcome = await sequential(room.team, "orders", [QUESTION], terms=room.terms(model), checker=CHECKER)
+    assert (outcome.ended, outcome.text, room.shown) == ("answered", text, text)
+
+
+async def test_the_check_may_spend_what_the_draft_has_left() -> None:
+    room, model = Room(), ScriptedModel([Usage(600_000, 0), *LOOK], says("It is shipped."), says("STANDS"))
+    terms = room.terms(model, cost=0.5, tokens=10_000_000)
+    outcome = await sequential(room.team, "orders", [QUESTION], terms=terms, checker=CHECKER)
+    assert [request.system[0] for request in model.requests] == ["You know orders."] * 2
+    assert (outcome.text, outcome.forced, outcome.reason) == ("It is shipped.", True, "cost")
 
 
 async def test_what_is_no_answer_is_not_checked() -> None:
@@ -432,6 +480,61 @@ async def test_a_lead_that_calls_a_person_ends_the_turn() -> None:
     model = ScriptedModel(calls(call("escalate_to_human", {"reason": "refund"})))
     outcome = await magentic(room.team, "orders", [QUESTION], terms=room.terms(model), lead=lead)
     assert (outcome.ended, room.counter.seen) == ("escalated", ["escalate: refund"])
+
+
+DEAR = Usage(300_000, 0)
+
+
+async def test_what_colleagues_cost_together_is_bound_and_the_lead_is_told() -> None:
+    room = Room()
+    one_by_one = [calls(call("ask_orders", {"question": f"Question {n}?"}, id=f"c{n}")) for n in range(6)]
+    model = RoutedModel({"You lead.": [*one_by_one, says("All.")], "Question": [[DEAR, *says("Yes.")]]})
+    lead, terms = replace(LEAD, rounds=8), room.terms(model, cost=1.0, tokens=10_000_000)
+    outcome = await magentic(room.team, "orders", [QUESTION], terms=terms, lead=lead)
+    found = [message.content for message in outcome.messages if isinstance(message, ToolResult)]
+    assert ["used_up" in content for content in found] == [False] * 3 + [True] * 3
+    assert (outcome.text, round(outcome.usage.cost, 2)) == ("All.", 0.9)
+
+
+async def test_a_colleague_may_spend_no_more_than_its_share_and_no_more_than_the_others_have_left() -> None:
+    room = Room()
+    one_by_one = [calls(call("ask_orders", {"question": f"Question {n}?"}, id=f"c{n}")) for n in range(3)]
+    dear: list[Step] = [Usage(250_000, 0), *LOOK]
+    model = RoutedModel({"You lead.": [*one_by_one, says("All.")], "Question": [dear, dear, says("Yes.")]})
+    lead, terms = replace(LEAD, rounds=8), room.terms(model, cost=1.2, tokens=10_000_000)
+    await magentic(room.team, "orders", [QUESTION], terms=terms, lead=lead)
+    # Of 0.80 for both colleagues the first takes 0.50 of its 0.40; the second begins with 0.30, and nothing is left.
+    assert [request.may_call for request in model.asked("Question")] == [True, True, False] * 2
+
+
+async def test_a_lead_that_was_refused_a_question_is_told_the_same_after_a_restart() -> None:
+    asks = [calls(call("ask_orders", {"question": f"Question {n}?"}, id=f"c{n}")) for n in range(4)]
+    routes = {"You lead.": [*asks, says("All.")], "Question": [[DEAR, *says("Yes.")]]}
+    journal, first, again, lead = MemoryJournal(), Room(), Room(), replace(LEAD, rounds=8)
+    terms = first.terms(RoutedModel(routes), journal, cost=0.5, tokens=10_000_000)
+    outcome = await magentic(first.team, "orders", [QUESTION], terms=terms, lead=lead)
+    # More may be spent now, yet nothing is asked that was refused.
+    model = RoutedModel({})
+    terms = again.terms(model, journal, cost=50.0, tokens=10_000_000)
+    assert await magentic(again.team, "orders", [QUESTION], terms=terms, lead=lead) == outcome
+    assert model.requests == []
+
+
+async def test_colleagues_that_were_asked_before_a_restart_are_heard_again_though_all_is_spent() -> None:
+    journal, first, again = MemoryJournal(), Room(), Room()
+    outcome = await magentic(first.team, "orders", [QUESTION], terms=first.terms(leading(), journal), lead=LEAD)
+    terms = again.terms(RoutedModel({}), journal, tokens=120)
+    repeated = await magentic(again.team, "orders", [QUESTION], terms=terms, lead=LEAD)
+    assert (repeated.text, repeated.messages) == (outcome.text, outcome.messages)
+
+
+def test_what_is_left_is_never_less_than_nothing() -> None:
+    terms = Room().terms(ScriptedModel(), cost=1.0, tokens=1_000)
+    left = terms.after(Usage(300, 100, 0, 0.25)).limits
+    assert (left.tokens, left.cost) == (600, 0.75)
+    left = terms.after(Usage(3_000, 100, 0, 2.5)).limits
+    assert (left.tokens, left.cost) == (0, 0.0)
+    assert replace(terms, limits=QUICK).after(Usage(1, 1, 0, 1.0)).limits.cost is None
 
 
 # Restarts

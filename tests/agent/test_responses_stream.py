@@ -1,6 +1,6 @@
 """Streams of the Responses API as servers really send them, put together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.doubles.responses_events import Response, changed, without
 ORDER = {"order_id": "ORD-1"}
 ORDER_CALL = ToolCall("c1", "lookup_order", '{"order_id":"ORD-1"}')
 PARCEL_CALL = ToolCall("c2", "check_shipping", '{"tracking_number":"1Z9"}')
+CALL_SHAPE = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "lookup_order"}
 USAGE = Usage(70, 9, 20)
 
 
@@ -30,10 +31,15 @@ def read(*blocks: bytes, characters: int = 10_000) -> list[ModelEvent]:
     return [event for block in blocks for event in reader.feed(block)] + list(reader.close())
 
 
+def spoken(events: Iterable[ModelEvent]) -> str:
+    """The text of these events."""
+    return "".join(each.text for each in events if isinstance(each, TextDelta))
+
+
 def gist(reply: Reply) -> list[ModelEvent]:
     """The same without signs of life and without what the model left for itself, text in one piece."""
     events = [event for event in read(*reply.blocks) if not isinstance(event, Thinking | ReplyExtra)]
-    text = "".join(event.text for event in events if isinstance(event, TextDelta))
+    text = spoken(events)
     rest: list[ModelEvent] = [event for event in events if not isinstance(event, TextDelta)]
     return [TextDelta(text), *rest] if text else rest
 
@@ -235,7 +241,38 @@ def test_markup_that_a_server_left_in_the_text_is_read_and_not_shown() -> None:
 def test_half_a_character_does_not_break_a_stream() -> None:
     half = b'data: {"type": "response.output_text.delta", "delta": "Hi \\ud83d"}\n\n'
     events = read(half, *Response().ends().blocks)
-    assert [each for each in events if isinstance(each, TextDelta)] == [TextDelta("Hi \ufffd")]
+    assert spoken(events) == "Hi \ufffd"
+
+
+def test_a_character_in_two_halves_is_put_together() -> None:
+    halves = Response().says("Hi HERE", "THERE!").ends()
+    split = [block.replace(b"HERETHERE", "😀".encode()) for block in halves.blocks]
+    split = [block.replace(b"THERE", b"\\ude00").replace(b"HERE", b"\\ud83d") for block in split]
+    assert spoken(read(*split)) == "Hi 😀!"
+    arguments = b'{"type":"response.function_call_arguments.delta","output_index":0,"delta":"%s"}'
+    pieces = [b"data: " + arguments % piece + b"\n\n" for piece in (b'{\\"order_id\\":\\"\\ud83d', b'\\ude00\\"}')]
+    begun = event({"type": "response.output_item.added", "output_index": 0, "item": {**CALL_SHAPE, "arguments": ""}})
+    *_, call, _ = read(begun, *pieces, event({"type": "response.completed", "response": {"output": []}}))
+    assert call == ToolCall("c1", "lookup_order", '{"order_id":"😀"}')
+
+
+@pytest.mark.parametrize("place", [None, 0])
+def test_the_end_of_a_text_may_come_with_its_closing_event_alone(place: int | None) -> None:
+    def says(kind: str, part: int | None, **fields: str) -> bytes:
+        return event({"type": f"response.output_text.{kind}", "output_index": 0, "content_index": part, **fields})
+
+    end = event({"type": "response.completed", "response": {"output": []}})
+    assert spoken(read(says("delta", place, delta="Hel"), says("done", place, text="Hello."), end)) == "Hello."
+    assert spoken(read(says("delta", place, delta="Hel"), says("done", place, text="Other."), end)) == "Hel"
+    again = says("delta", 1, delta="Hel"), says("done", 1, text="Hello.")
+    assert spoken(read(says("done", 0, text="Hel"), *again, end)) == "HelHello."
+
+
+def test_reasoning_among_the_parts_of_a_message_is_not_shown() -> None:
+    content = [{"type": "reasoning_text", "text": "Hm."}, {"type": "output_text", "text": "Hello."}]
+    item = {"type": "message", "id": "m", "content": content}
+    done = event({"type": "response.output_item.done", "output_index": 0, "item": item})
+    assert spoken(read(done, event({"type": "response.completed", "response": {"output": [item]}}))) == "Hello."
 
 
 def test_reasoning_is_kept_to_the_letter_and_the_rest_by_its_place() -> None:

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from bot.agent.endpoints import Endpoint, Models
+from bot.agent.events import TextDelta
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolCall, ToolResult, to_json
 from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Usage
+from bot.agent.replies import Reply
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, UnknownCase
 from bot.cases.drafts import CaseDrafts
@@ -446,6 +448,62 @@ async def test_what_the_drafts_cost_is_kept_once(room: Room) -> None:
     assert (row.key, row.purpose, row.customer) == (f"drafts/{asked}", "draft", CUSTOMER.user)
     assert (row.input_tokens, row.output_tokens) == (300, 30)
     assert row.models == "scripted"
+
+
+async def spent(room: Room) -> list[tuple[str, int, int]]:
+    """What is booked: the key, the input and the output."""
+    table = schema.spending
+    async with room.database.transaction() as tx:
+        rows = (await tx.execute(select(table.c.key, table.c.input_tokens, table.c.output_tokens))).all()
+    return [tuple(row) for row in rows]
+
+
+async def begins(room: Room) -> int:
+    """A press whose first attempt died when one voice had spoken."""
+    asked = await room.stores("press")
+    journal = await open_journal(room.database, ManualClock(), turn=asked, attempt=1)
+    reply = Reply("One.", (), "stop", Usage(100, 10), "scripted")
+    await journal.record("voice-1/round-1", reply.to_json())
+    return asked
+
+
+async def test_what_drafts_cost_that_did_not_come_in_time_is_kept(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.desk.drafts.DRAFTS_SECONDS", 1.5)
+    asked, ended = await scripted(room, [TextDelta("One"), Usage(100, 10), Silence()]).presses()
+    assert ended == "draft_failed"
+    assert await spent(room) == [(f"drafts/{asked}", 300, 30)]
+
+
+async def test_what_was_spent_before_a_crash_is_kept_though_there_is_no_place_afterwards(
+    room: Room, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.desk.drafts.DRAFTS_SECONDS", 0.1)
+    full = replace(room, drafting=replace(room.drafting, places=asyncio.Semaphore(0)))
+    asked = await begins(full)
+    assert (await full.presses(asked=asked, attempt=2))[1] == "draft_failed"
+    assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
+
+
+async def test_what_was_spent_before_a_crash_is_kept_though_the_case_has_moved_on(room: Room) -> None:
+    asked = await begins(room)
+    await room.cases.resolve(room.case.ref, OWNER)
+    for attempt in (2, 3):
+        with pytest.raises(MovedOn):
+            await room.presses(asked=asked, attempt=attempt)
+    assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
+    async with room.database.transaction() as tx:
+        assert await turns.recall(tx, asked) == {}
+
+
+async def test_what_was_spent_before_a_crash_is_kept_though_the_days_money_is_spent(room: Room) -> None:
+    asked = await begins(room)
+    budgets = Budgets(room.database, room.drafting.clock, room.drafting.metrics, workspace_daily=1.0)
+    async with room.database.transaction() as tx:
+        use = Spending("turn/1/scripted", "answer", room.case.thread, CUSTOMER.user, ("scripted",), Usage(cost=5.0))
+        await spending.add(tx, use, now=room.drafting.clock.now())
+    capped = replace(room, drafting=replace(room.drafting, budgets=budgets))
+    assert (await capped.presses(asked=asked, attempt=2))[1] == "over_budget"
+    assert (f"drafts/{asked}", 100, 10) in await spent(room)
 
 
 async def test_a_workspace_that_has_spent_its_day_gets_no_drafts_and_a_customer_who_has_does(room: Room) -> None:

@@ -1,56 +1,19 @@
 """The builder's process killed without warning: what is served stays whole, and the next build succeeds."""
 
-import json
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
-from knowledge.index import Index, fingerprint_of
-
-
-@contextmanager
-def builder(kb: Path, library: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "knowledge.build", "--root", str(kb), "--source", str(library), *options]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def wait_for(process: subprocess.Popen[str], phase: str) -> dict[str, object]:
-    assert process.stdout is not None
-    for line in process.stdout:
-        said: dict[str, object] = json.loads(line)
-        if said["phase"] == phase:
-            return said
-    raise AssertionError(f"the builder never came to {phase}")
+from tests.knowledge.processes import builder, serves, wait_for
 
 
 def change(library: Path) -> None:
     """Enough for the vector index to be made anew, so that every phase has something to do."""
     for page in library.rglob("*.md"):
         page.write_text(page.read_text() + "\n## Anything else\n\nAsk our people, they are glad to help you with it.\n")
-
-
-def serves(kb: Path, embedder: TableEmbedder) -> int:
-    """The generation that can be opened and asked."""
-    generation = Generations(kb).current()
-    assert generation is not None
-    index = Index(generation, fingerprint=fingerprint_of(embedder))
-    try:
-        assert index.fault is None
-        assert index.words("warranty").scores
-        return generation.number
-    finally:
-        index.close()
 
 
 def test_a_builder_killed_in_any_phase_leaves_the_served_generation_whole(

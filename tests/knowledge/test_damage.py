@@ -122,9 +122,9 @@ async def test_while_the_first_build_runs_nothing_can_be_looked_up(
     tmp_path: Path, library: Path, embedder: TableEmbedder
 ) -> None:
     async with open_knowledge_base(tmp_path / "kb", embedder) as base:
-        building = asyncio.create_task(base.refresh(library))
-        while not base.is_building:
-            await base.status()
+        begun = asyncio.Event()
+        building = asyncio.create_task(base.refresh(library, on_progress=lambda _: begun.set()))
+        await begun.wait()
         assert await base.search(QUESTION) == Findings(degraded=True)
         await building
         assert (await base.search(QUESTION)).hits

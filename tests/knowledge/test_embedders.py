@@ -4,14 +4,19 @@ import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from knowledge.embedding.openai import BATCH, OpenAIEmbedder
-from knowledge.embedding.table import TableEmbedder
+from knowledge.embedding.table import TOKENIZER, TableEmbedder
 from knowledge.embedding.windows import windows
 from knowledge.errors import EmbedderFailed
 
@@ -36,6 +41,20 @@ async def test_a_text_without_a_token_has_a_direction_all_the_same(embedder: Tab
 
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
     assert (await embedder.embed_documents([])).shape == (0, embedder.dim)
+
+
+@given(st.text(st.sampled_from("ab Z.,-_é日 \n\n\t▁Ω019#*`🙂\u00a0\u200b"), max_size=40) | st.text(max_size=40))
+def test_a_text_has_the_tokens_of_its_words(embedder: TableEmbedder, text: str) -> None:
+    """Words are looked up one by one, which must not show."""
+    assert embedder.count_tokens(text) == len(tokenizer().encode(text, add_special_tokens=False).ids)
+
+
+@cache
+def tokenizer() -> Tokenizer:
+    spec = find_spec("wordllama")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Tokenizer.from_file(str(Path(spec.submodule_search_locations[0], TOKENIZER)))
 
 
 def test_the_table_is_read_without_importing_its_package_or_chroma() -> None:

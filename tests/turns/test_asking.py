@@ -11,7 +11,7 @@ from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message
-from bot.agent.model import ModelFailure
+from bot.agent.model import ModelFailure, Usage
 from bot.conversation import Customer
 from bot.desk.answers import answer_tools
 from bot.desk.claim_patterns import load_wordings
@@ -42,15 +42,16 @@ def hit(title: str) -> Hit:
 
 
 class FewPages:
-    """Finds the page whose title stands in the query."""
+    """Finds the page whose title stands in the query; what it does not find it may not have been able to look for."""
 
-    def __init__(self, *titles: str) -> None:
+    def __init__(self, *titles: str, broken: bool = False) -> None:
         self._titles = titles
+        self._broken = broken
 
     async def search(self, query: str) -> Findings:
         """As KnowledgeBase.search."""
         found = tuple(hit(title) for title in self._titles if title in query)
-        return Findings(hits=found, confidence=float(bool(found)), answerable=bool(found))
+        return Findings(hits=found, confidence=float(bool(found)), answerable=bool(found), degraded=self._broken)
 
 
 @dataclass
@@ -81,7 +82,10 @@ class Room:
     channel: str = "D0CUSTOMERA"
     checks: bool = False
     takes_apart: bool = True
+    broken: bool = False
+    """The pages cannot be searched as they should."""
     titles: tuple[str, ...] = ("boots",)
+    limits: Limits = field(default_factory=lambda: Limits(retries=0, retry_seconds=0.001))
     writer: FakeWriter = field(default_factory=FakeWriter)
     counter: Counter = field(default_factory=Counter)
 
@@ -90,7 +94,7 @@ class Room:
 
     @property
     def agents(self) -> Agents:
-        knowledge = cast(Any, FewPages(*self.titles))
+        knowledge = cast(Any, FewPages(*self.titles, broken=self.broken))
         lookup, shipping, escalate = desk_tools(self.counter)
         search = answer_tools(knowledge)
         triage = Agent("triage", "You sort.", (escalate,), ("orders", "answers"), tier="cheap", sees_passages=False)
@@ -117,9 +121,8 @@ class Room:
         assert item is not None
         customer = Customer("T0FRONTDESK", "U0CUSTOMERA", "Customer A", "en-US", "member")
         question = Question(item, customer, "en", text, agent, 0, history)
-        limits = Limits(retries=0, retry_seconds=0.001)
         journal = await open_journal(self.database, ManualClock(), turn=item.id, attempt=item.attempts)
-        return await self.agents.ask(question, cast(Any, self.writer), journal, limits=limits)
+        return await self.agents.ask(question, cast(Any, self.writer), journal, limits=self.limits)
 
 
 OpenRoom = Callable[..., Room]
@@ -187,6 +190,32 @@ async def test_an_answer_of_a_specialist_without_evidence_does_not_stand(room_fo
     assert (asked.verdict, room.writer.words) == ("not_found", "")
 
 
+async def test_who_answers_in_place_of_triage_may_spend_what_that_has_left(room_for: OpenRoom) -> None:
+    look = calls(call("search_knowledge", {"query": "boots"}))
+    routes = {
+        "You sort.": [[Usage(900, 0), *says("Ninety days.")]],
+        "You know the pages.": [[Usage(200, 0), *look], says("30 days.")],
+    }
+    room = room_for(routes, limits=Limits(retries=0, tokens=1_000))
+    asked = await room.ask(RETURNS)
+    assert (asked.verdict, room.writer.words, asked.outcome.reason) == ("stands", "30 days.", "tokens")
+    assert [request.may_call for request in room.model.asked("You know the pages.")] == [True, False]
+
+
+async def test_what_could_not_be_looked_up_is_not_said_to_be_missing(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("It melts at 3422 degrees.")]}, broken=True)
+    asked = await room.ask(TUNGSTEN, agent="answers")
+    assert (asked.verdict, room.writer.words) == ("pages_down", "")
+    assert "cannot be searched at the moment" in room.model.asked("You know the pages.")[0].system[1]
+
+
+async def test_what_a_lame_index_still_finds_is_answered(room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [says("All about boots stands here.")]}, broken=True)
+    assert (await room.ask(RETURNS, agent="answers")).verdict == "stands"
+    greeted = room_for({"You know the pages.": [says("You're welcome!")]}, broken=True)
+    assert (await greeted.ask("Thanks!", agent="answers")).verdict == "stands"
+
+
 async def test_a_desk_of_one_agent_needs_no_triage(room_for: OpenRoom) -> None:
     room = room_for({"You know the pages.": [says("All about boots.")]})
     alone = Team((Agent("answers", "You know the pages."),), entry="answers")
@@ -238,6 +267,13 @@ async def test_a_question_that_nothing_supports_is_said_not_to_be_found_beside_t
     assert asked.verdict == "stands"
     assert room.writer.words.startswith("Shipped.\n\nOn “How hot does tungsten get?” I couldn't find anything")
     assert "3422" not in room.writer.words + asked.outcome.text + str(asked.outcome.messages)
+
+
+async def test_a_question_that_could_not_be_looked_up_goes_to_a_person_beside_the_others(room_for: OpenRoom) -> None:
+    room = room_for(several([says("3422 degrees.")]), broken=True)
+    asked = await room.ask(f"{WHERE} {TUNGSTEN}", agent="orders")
+    assert (asked.verdict, asked.partly) == ("pages_down", True)
+    assert room.writer.words.startswith("Shipped.\n\nOn “How hot does tungsten get?” I can't look anything up")
 
 
 async def test_that_the_first_was_not_found_is_said_as_soon_as_another_is(room_for: OpenRoom) -> None:

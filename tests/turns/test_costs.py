@@ -6,7 +6,7 @@ from bot.agent.loop import Outcome
 from bot.agent.model import Usage
 from bot.agent.replies import Reply
 from bot.conversation import ThreadRef
-from bot.store import inbox, spending
+from bot.store import inbox, spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.telemetry import Metrics
@@ -17,6 +17,7 @@ from tests.doubles.clock import ManualClock
 from tests.turns.arrivals import TEAM, arrival
 
 ITEM = InboxItem(7, "message", ThreadRef(TEAM, "D0CUSTOMERA", "1.1"), "1.1", "U0CUSTOMERA", TEAM, {}, 1, 0.0)
+SMALL = Usage(100, 10, 0, 0.25)
 
 
 def reply(model: str, usage: Usage) -> dict[str, Any]:
@@ -36,7 +37,7 @@ def test_each_model_has_a_row_with_the_sum_of_its_rounds() -> None:
     whole = Usage(1_300, 130, 50, 0.021)
     uses = costs_of(ITEM, rounds, outcome(whole, "small", "large"))
     assert [(use.key, use.models, use.usage) for use in uses] == [
-        ("turn/7", ("small",), Usage(1_100, 110, 0, 0.011)),
+        ("turn/7/small", ("small",), Usage(1_100, 110, 0, 0.011)),
         ("turn/7/large", ("large",), Usage(200, 20, 50, 0.01)),
     ]
     assert {(use.purpose, use.thread.key, use.customer) for use in uses} == {
@@ -73,6 +74,35 @@ async def test_the_journal_knows_the_rounds_of_all_runs_of_a_turn_and_of_earlier
     resumed = await open_journal(database, ManualClock(), turn=1, attempt=2)
     await resumed.record("round-2", {"n": "round-2"})
     assert set(resumed.rounds) == {"round-1", "part/of/round-12", "round-2"}
+
+
+async def test_a_turn_that_is_kept_again_after_a_restart_has_cost_the_same(database: Database) -> None:
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("1.1"), now=1.0)
+        item = await inbox.start(tx, 1)
+    assert item is not None
+    rounds = {"draft/round-1": reply("strong", Usage(1_000, 100, 0, 1.0)), "check/round-1": reply("cheap", SMALL)}
+    whole = outcome(Usage(1_100, 110, 0, 1.25), "strong", "cheap")
+    for known in (rounds, dict(reversed(rounds.items()))):
+        async with database.transaction() as tx:
+            for use in costs_of(item, known, whole):
+                await spending.add(tx, use, now=1.0)
+    async with database.transaction() as tx:
+        assert await spending.cost_of_thread(tx, item.thread) == 1.25
+        assert len((await spending.of_turns(tx, [1]))[1]) == 2
+
+
+async def test_the_journal_brings_steps_back_in_the_order_in_which_they_were_finished(database: Database) -> None:
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("1.1"), now=1.0)
+    clock = ManualClock()
+    journal = await open_journal(database, clock, turn=1, attempt=1)
+    names = ["draft/round-1", "call-9", "draft/round-2", "check/round-1"]
+    for name in names:
+        await journal.record(name, {})
+        clock.advance(1.0)
+    async with database.transaction() as tx:
+        assert list(await turns.recall(tx, 1)) == names
 
 
 async def test_what_a_turn_that_is_given_up_had_cost_is_kept(database: Database) -> None:

@@ -7,14 +7,16 @@ import pytest
 from sqlalchemy import select
 
 from bot.agent.endpoints import Endpoint, Models, Price
+from bot.agent.events import TextDelta
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote, ToolCall, ToolResult, to_json
 from bot.agent.model import Finished, ModelFailure, Usage
 from bot.conversation import ThreadRef
 from bot.desk.answers import known_from
 from bot.desk.summing_up import SUMMARY_LIMIT, build_summarizer
-from bot.store import inbox, schema, threads, turns
+from bot.store import inbox, schema, spending, threads, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.store.spending import Total
 from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.summaries import Episode, Summaries
@@ -77,6 +79,11 @@ class Bench:
         table = schema.summary
         async with self.database.transaction() as tx:
             return [tuple(row) for row in await tx.execute(select(table.c.through, table.c.text).order_by("through"))]
+
+    async def totals(self) -> list[Total]:
+        """What summaries have cost."""
+        async with self.database.transaction() as tx:
+            return await spending.totals(tx, since=0, by="purpose")
 
     def read(self, request: int) -> str:
         """Everything a request gave the model to read."""
@@ -226,8 +233,65 @@ async def test_what_it_cost_is_kept_once(database: Database) -> None:
     table = schema.spending
     async with database.transaction() as tx:
         row = (await tx.execute(select(table))).one()
-    assert (row.key, row.purpose, row.models) == (f"summary/{THREAD.key}/3.000000", "summary", "cheap")
+    assert (row.key, row.purpose, row.models) == (f"summary/{THREAD.key}/3.000000/4.1", "summary", "cheap")
     assert (row.input_tokens, row.output_tokens, row.customer) == (1_000, 50, "U0CUSTOMERA")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        [Usage(1_000, 50), Finished("stop")],
+        [TextDelta(" \u200b "), Usage(1_000, 50), Finished("stop")],
+        [TextDelta("They asked"), Usage(1_000, 50), ModelFailure("filtered")],
+        [TextDelta("They asked"), Usage(1_000, 50), Silence()],
+    ],
+    ids=["blank", "invisible", "failed", "hung"],
+)
+async def test_what_a_summary_cost_that_was_not_made_is_kept_and_so_is_that_of_the_next(
+    database: Database, reply: Sequence[Step]
+) -> None:
+    failing = summaries(database, reply, seconds=0.2)
+    for number in (1, 2, 3, 4):
+        item = await failing.answered(number)
+    await failing.summaries.catch_up(item)
+    assert await failing.kept() == []
+    # A blank reply is asked for again at once.
+    spent = 1_050 * len(failing.model.requests)
+    assert [total.usage.input_tokens + total.usage.output_tokens for total in await failing.totals()] == [spent]
+    mended = summaries(database, [TextDelta("Made."), Usage(1_000, 50), Finished("stop")])
+    await mended.summaries.closing(await mended.answered(5), await mended.episode(item))
+    (total,) = await mended.totals()
+    assert (total.uses, total.usage.input_tokens + total.usage.output_tokens) == (2, spent + 1_050)
+
+
+async def test_a_summary_that_was_not_made_is_tried_again_only_some_turns_later(database: Database) -> None:
+    bench = summaries(database, [ModelFailure("filtered")], says("Made."))
+    tried: list[int] = []
+    for number in range(1, 9):
+        item = await bench.answered(number)
+        await bench.summaries.catch_up(item)
+        tried.append(len(bench.model.requests))
+    assert tried == [0, 0, 0, 1, 1, 1, 2, 2]
+
+
+async def test_a_long_episode_is_summed_up_at_its_end_though_that_has_just_failed(database: Database) -> None:
+    bench = summaries(database, [ModelFailure("filtered")], says("All of it."), at_most=3)
+    for number in (1, 2, 3):
+        item = await bench.answered(number, text="Yes.")
+        await bench.summaries.catch_up(item)
+    assert "All of it." in await bench.summaries.closing(item, await bench.episode(item))
+
+
+async def test_a_summary_for_which_there_is_no_place_is_not_waited_for(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.turns.summaries.WAIT_SECONDS", 0.05)
+    bench = summaries(database, says("Made."))
+    for number in (1, 2, 3, 4):
+        item = await bench.answered(number)
+    async with bench.summaries.places:
+        await bench.summaries.catch_up(item)
+    assert (await bench.kept(), bench.model.requests, await bench.totals()) == ([], [], [])
 
 
 async def test_figures_that_were_looked_up_in_summed_up_turns_still_bear_an_answer(database: Database) -> None:

@@ -12,7 +12,7 @@ from demo.slack.page.render import Look, blocks
 from demo.slack.workspace import Channel, Workspace
 
 USUAL_COMMANDS = (
-    {"command": "/kb", "usage_hint": "status | refresh [source] | search <text> | rollback | gaps [days]", "description": "Manage the knowledge base"},
+    {"command": "/kb", "usage_hint": "status | refresh | search <text>", "description": "Manage the knowledge base"},
 )
 """Offered while the workspace does not know which commands the app has."""
 

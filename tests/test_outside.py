@@ -1,8 +1,11 @@
 """What `frontdesk check` says about the settings of models."""
 
+from pathlib import Path
+
 import pytest
 
-from bot.app import check
+from bot.errors import ConfigurationError
+from bot.outside import check, open_knowledge
 from bot.settings import load_settings
 
 NOWHERE = "http://127.0.0.1:9"
@@ -56,3 +59,42 @@ async def test_settings_of_models_that_can_are_not(given: dict[str, str]) -> Non
     assert "FALLBACK" not in faults
     assert "EFFORT" not in faults
     assert faults.count("OPENAI") == 1, "nobody answers at its address"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sources: 1", "sources"),
+        ("sources:\n  - {name: a, folder: ., colour: red}", "source a: colour"),
+        ("sources:\n  - {name: a, folder: .}\n  - {name: a, folder: .}", "two sources are named a"),
+        (
+            "sources:\n  - {name: a, sitemap: 'https://x.example.com/', hosts: [y.example.com]}",
+            "not among the hosts",
+        ),
+        ("sources:\n  - {name: a, folder: ., audience: internal}", "lists no public source"),
+        ("sources:\n  - {name: a, folder: gone}", "source a: "),
+    ],
+)
+async def test_sources_that_cannot_work_are_named(tmp_path: Path, text: str, words: str) -> None:
+    listed = write(tmp_path / "kb.yml", text)
+    found = await told({"KB_PATH": str(listed)})
+    assert [line for line in found.splitlines() if line.startswith("KB_PATH: ") and words in line], found
+
+
+async def test_a_listed_folder_that_is_away_keeps_nobody_from_serving(tmp_path: Path) -> None:
+    listed = write(tmp_path / "kb.yml", "sources:\n  - {name: a, folder: gone}\n")
+    settings = load_settings({"KB_PATH": str(listed), "DATA_DIR": str(tmp_path / "data")})
+    async with open_knowledge(settings) as bases:
+        assert bases.internal is None
+
+
+async def test_faults_of_the_sources_stop_the_start(tmp_path: Path) -> None:
+    settings = load_settings({"KB_PATH": str(write(tmp_path / "kb.yml", "sources: ["))})
+    with pytest.raises(ConfigurationError, match=r"KB_PATH: .* is not YAML"):
+        async with open_knowledge(settings):
+            pass
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

@@ -1,0 +1,306 @@
+"""Everything outside the process, as the settings name it: opened, met at the start, and checked.
+
+check, notes     what is wrong, and what is worth knowing, without serving
+open_models      the models, each with connections and a breaker of its own
+open_knowledge   the knowledge bases
+open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
+open_shop        the shop
+only_one         the lock that keeps a second process from the same database
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+
+import aiohttp
+from pydantic import SecretStr
+
+from bot.agent.endpoints import Endpoint, Models
+from bot.agent.prices import Prices, load_prices
+from bot.agent.providers import Server, address_faults, open_model, reasons
+from bot.desk.library import Bases
+from bot.errors import ConfigurationError
+from bot.sentences import load_sentences
+from bot.settings import Settings
+from bot.shops.port import ShopUnavailable
+from bot.shops.rest import RestShop, open_rest_shop
+from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
+from knowledge.config import Config, read_config
+from knowledge.embedding.embedder import Embedder
+from knowledge.embedding.folder import FolderEmbedder
+from knowledge.embedding.openai import OpenAIEmbedder
+from knowledge.embedding.table import TableEmbedder
+from knowledge.errors import EmbedderFailed, SourcesFaulty
+from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
+
+logger = logging.getLogger(__name__)
+
+THINKING_SECONDS = 45.0
+"""How long a model that reasons may be silent: it does not show its thoughts, so nothing comes while it thinks."""
+
+
+async def check(settings: Settings) -> list[str]:
+    """Everything that is wrong, in sentences: Slack, the channel, the shop, the model's server, the documents."""
+    faults: list[str] = []
+    try:
+        async with open_slack(settings) as slack:
+            await meet_slack(slack, settings)
+    except ConfigurationError as error:
+        faults += error.faults
+    if settings.shop_url:
+        async with open_shop(settings) as shop:
+            faults += await _meet_shop(shop)
+    faults += await _reach("OPENAI_BASE_URL", settings.openai_base_url)
+    faults += await _reach("FALLBACK_BASE_URL", settings.fallback_base_url)
+    faults += _model_faults(settings)
+    try:
+        load_sentences(settings.sentences_path)
+    except ConfigurationError as error:
+        faults += error.faults
+    try:
+        faults += price_faults(settings, load_prices(settings.model_prices))
+    except ConfigurationError as error:
+        faults += error.faults
+    faults += await asyncio.to_thread(_document_faults, settings)
+    return faults
+
+
+def notes(settings: Settings) -> list[str]:
+    """What is worth knowing and not wrong. Raises ConfigurationError for what `check` tells."""
+    names = unpriced(settings, load_prices(settings.model_prices))
+    return [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
+
+
+@asynccontextmanager
+async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Models]:
+    """The models by what they do, each with connections and a breaker of its own."""
+    server, fallback_server = _model_servers(settings)
+    async with AsyncExitStack() as stack:
+
+        async def endpoint(name: str | None, at: Server) -> tuple[Endpoint, ...]:
+            if name is None:
+                return ()
+            effort, temperature = settings.openai_reasoning_effort, settings.openai_temperature
+            model = await stack.enter_async_context(open_model(name, at, effort=effort, temperature=temperature))
+            thinking = THINKING_SECONDS if reasons(name, effort=effort) else 0.0
+            return (Endpoint(name, model, price=prices.of(name), thinking_seconds=thinking),)
+
+        strong = await endpoint(settings.openai_model, server)
+        has_cheap = settings.openai_cheap_model != settings.openai_model
+        cheap = await endpoint(settings.openai_cheap_model if has_cheap else None, server)
+        strong += await endpoint(settings.fallback_model, fallback_server)
+        yield Models(strong=strong, cheap=(*cheap, *strong))
+
+
+def _model_servers(settings: Settings) -> tuple[Server, Server]:
+    """The models' server and the fallback's. What was set for the first says nothing about another one."""
+    server = Server(
+        key=secret(settings.openai_api_key),
+        url=settings.openai_base_url,
+        azure_version=settings.azure_api_version,
+        api=settings.openai_api,
+    )
+    if settings.fallback_base_url is None:
+        return server, server
+    return server, Server(key=secret(settings.fallback_api_key), url=settings.fallback_base_url)
+
+
+def _model_faults(settings: Settings) -> list[str]:
+    """What is wrong with the settings of models, by their look."""
+    server, fallback_server = _model_servers(settings)
+    faults = [f"OPENAI_BASE_URL {fault}" for fault in address_faults(server)]
+    if settings.fallback_base_url is not None:
+        faults += [f"FALLBACK_BASE_URL {fault}" for fault in address_faults(fallback_server)]
+    elif settings.fallback_model == settings.openai_model:
+        faults.append("FALLBACK_MODEL is OPENAI_MODEL at the same server, so it is away when that is")
+    effort = settings.openai_reasoning_effort
+    if effort is not None and not any(reasons(name, effort=effort) for name in _model_names(settings)):
+        faults.append("OPENAI_REASONING_EFFORT is set, but no model that reasons is")
+    return faults
+
+
+def _model_names(settings: Settings) -> list[str]:
+    """Every model that may be asked."""
+    names = (settings.openai_model, settings.openai_cheap_model, settings.fallback_model)
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def price_faults(settings: Settings, prices: Prices) -> list[str]:
+    """Models without a price, when what they cost is to be bounded."""
+    if not settings.dollar_bounds:
+        return []
+    bounds = ", ".join(settings.dollar_bounds)
+    return [
+        f"MODEL_PRICES: no price is known for {name}, and {bounds} needs one" for name in unpriced(settings, prices)
+    ]
+
+
+def unpriced(settings: Settings, prices: Prices) -> list[str]:
+    """The models whose price is unknown, so that their tokens count as free."""
+    return [name for name in _model_names(settings) if prices.of(name) is None]
+
+
+@asynccontextmanager
+async def open_knowledge(settings: Settings, *, index: Path | None = None) -> AsyncIterator[Bases]:
+    """The knowledge bases of `DATA_DIR`, or those at `index`, with the embedder that the settings name.
+
+    The internal one, beside the public one, is opened when a source is internal; without KB_PATH, when it is there.
+    """
+    root = index or settings.data_dir / "kb"
+    internal_root = root.with_name(f"{root.name}-internal")
+    config, faults = await asyncio.to_thread(_read_sources, settings)
+    if faults:
+        raise ConfigurationError(faults)
+    async with AsyncExitStack() as stack:
+        embedder = await _open_embedder(settings, stack)
+        opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "")
+        public = await stack.enter_async_context(opening(root, embedder))
+        internal: KnowledgeBase | None = None
+        if config.of("internal") or (settings.kb_path is None and internal_root.is_dir()):
+            internal = await stack.enter_async_context(opening(internal_root, embedder, audience="internal"))
+        yield Bases(public, internal)
+
+
+async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
+    """The embedder that the settings name, closed with the stack."""
+    if settings.embedding_model is not None:
+        service = OpenAIEmbedder(
+            api_key=secret(settings.openai_api_key),
+            base_url=settings.openai_base_url,
+            model=settings.embedding_model,
+        )
+        stack.push_async_callback(service.close)
+        return service
+    if settings.embedding_model_folder is None:
+        return TableEmbedder()
+    try:
+        return await asyncio.to_thread(FolderEmbedder, settings.embedding_model_folder)
+    except EmbedderFailed as error:
+        raise ConfigurationError([f"EMBEDDING_MODEL_FOLDER: {error}"]) from error
+
+
+def _read_sources(settings: Settings) -> tuple[Config, list[str]]:
+    """What KB_PATH names, and what is wrong with it. A listed folder may be away for a while: `check` says that."""
+    path, none = settings.kb_path, Config(())
+    if path is None:
+        return none, []
+    if not path.exists():
+        return none, [f"KB_PATH: there is no {path}"]
+    if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+        return none, [f"KB_PATH: {path} cannot be read"]
+    try:
+        config = read_config(path)
+    except SourcesFaulty as error:
+        return none, [f"KB_PATH: {fault}" for fault in error.faults]
+    if not config.of("public"):
+        return config, [f"KB_PATH: {path} lists no public source, and customers are answered from those alone"]
+    return config, []
+
+
+def _document_faults(settings: Settings) -> list[str]:
+    config, faults = _read_sources(settings)
+    away = [
+        f"KB_PATH: source {source.name or source.where}: {source.place} cannot be read"
+        for source in config.sources
+        if not source.addresses and not os.access(source.place, os.R_OK)
+    ]
+    return faults or away
+
+
+@asynccontextmanager
+async def open_slack(settings: Settings) -> AsyncIterator[SlackClient]:
+    base_url = f"{settings.slack_api_url}/" if settings.slack_api_url else None
+    async with open_slack_client(token=secret(settings.slack_bot_token), base_url=base_url) as slack:
+        yield slack
+
+
+async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
+    """Who the app is, and the agent channel, which it must be a member of."""
+    try:
+        me = await slack.auth()
+    except SlackRefused as error:
+        raise ConfigurationError([f"SLACK_BOT_TOKEN: Slack refuses it ({error.error})"]) from None
+    except SlackUnanswered as error:
+        where = settings.slack_api_url or "https://slack.com/api"
+        raise ConfigurationError([f"Slack does not answer at {where} ({error.reason})"]) from None
+    if settings.slack_app_token is not None:
+        await _ask_for_socket(slack, settings)
+    name = settings.agent_channel or ""
+    try:
+        channel = await slack.channel(name)
+    except SlackRefused as error:
+        raise ConfigurationError([f"AGENT_CHANNEL: Slack does not show {name} to the app ({error.error})"]) from None
+    except SlackUnanswered as error:
+        raise ConfigurationError([f"AGENT_CHANNEL: Slack does not answer ({error.reason})"]) from None
+    if channel.is_archived:
+        raise ConfigurationError([f"AGENT_CHANNEL: #{channel.name} is archived"])
+    if not channel.is_member:
+        raise ConfigurationError([f"AGENT_CHANNEL: the app is not in #{channel.name}: invite it there"])
+    return me, channel.id
+
+
+async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
+    """Slack's client retries a refused app token for ever; ask once ourselves, so that it is told at start."""
+    if settings.slack_app_token is None:
+        return
+    try:
+        await slack.open_socket(secret(settings.slack_app_token))
+    except SlackRefused as error:
+        raise ConfigurationError([f"SLACK_APP_TOKEN: Slack refuses it ({error.error})"]) from None
+    except SlackUnanswered as error:
+        raise ConfigurationError([f"SLACK_APP_TOKEN: Slack does not answer ({error.reason})"]) from None
+
+
+def open_shop(settings: Settings) -> AbstractAsyncContextManager[RestShop]:
+    return open_rest_shop(settings.shop_url or "", secret(settings.shop_token))
+
+
+async def _meet_shop(shop: RestShop) -> list[str]:
+    try:
+        await shop.find_customer("nobody@example.com")
+    except ShopUnavailable as error:
+        return [f"SHOP_URL: {error}"]
+    return []
+
+
+async def _reach(name: str, url: str | None) -> list[str]:
+    """A server that cannot even be connected to is told before the first customer meets it."""
+    if url is None:
+        return []
+    try:
+        async with asyncio.timeout(5), aiohttp.ClientSession() as session, session.get(url, allow_redirects=False):
+            return []
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        return [f"{name}: no server answers there ({type(error).__name__})"]
+
+
+@contextmanager
+def only_one(settings: Settings) -> Iterator[None]:
+    """One process a database: two would answer everything twice."""
+    path = Path(settings.database.removeprefix("sqlite+aiosqlite:///") + ".lock")
+    try:
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = path.open("a+")
+    except OSError as error:
+        raise ConfigurationError([f"DATA_DIR: {error.filename} cannot be written ({error.strerror})"]) from None
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.seek(0)
+            owner = lock.read().strip() or "unknown"
+            raise ConfigurationError([f"another Frontdesk (process {owner}) runs on {path.with_suffix('')}"]) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def secret(value: SecretStr | None) -> str:
+    return value.get_secret_value() if value is not None else ""
