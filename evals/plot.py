@@ -8,13 +8,13 @@ from typing import Any
 FIGURES = {
     "passage_mrr10": ("passage MRR@10", 100.0),
     "doc_mrr10": ("document MRR@10", 100.0),
-    "evidence400": ("evidence in 400 words, %", 100.0),
-    "answered_at_95": ("answered at 95 % refused, %", 100.0),
+    "evidence400": ("evidence in 400 words", 100.0),
+    "answered_at_95": ("answered at 95 % refused", 100.0),
     "auc": ("AUC", 1.0),
 }
 """What has a column: its head, and where its scale ends."""
 
-LEFT, TOP, ROW, COLUMN, BAR = 170, 78, 30, 190, 120
+LEFT, TOP, ROW, COLUMN, BAR = 170, 78, 30, 200, 120
 """Pixels: where the columns begin and the rows begin, a row, a column, a bar as long as its scale."""
 WIDTH = LEFT + COLUMN * len(FIGURES) + 10
 STYLE = """
@@ -46,7 +46,7 @@ def picture(results: Mapping[str, Mapping[str, Any]]) -> str:
             _text(20, 30, "Retrieval on each set of questions (longer is better)", "title"),
             *(_text(LEFT + COLUMN * place, 60, head, "head") for place, (head, _) in enumerate(FIGURES.values())),
             *_rows(results),
-            _text(20, height - 16, "The bars' grounds are the whole scale: 100, and 1 for the AUC.", "note"),
+            _text(20, height - 16, "Percentages; the AUC is of 1.", "note"),
             "</svg>",
             "",
         )

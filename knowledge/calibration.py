@@ -22,8 +22,10 @@ from knowledge.fuse import fuse
 from knowledge.index import rank
 from knowledge.vectors import VectorIndex
 
-SAMPLE = 200
-"""Sentences of the base that are asked."""
+SAMPLE, LARGE_SAMPLE = 200, 100
+"""Sentences of the base that are asked; fewer where each search takes longer ..."""
+LARGE = 5_000
+"""... which is from so many chunks on."""
 CANDIDATES = 100
 FOREIGN_QUANTILE = 0.95
 ABSENT_QUANTILE, PRESENT_QUANTILE = 0.5, 0.1
@@ -171,7 +173,7 @@ def _own_sentences(reader: Reader) -> list[tuple[str, frozenset[int]]]:
     """A sentence from the middle of sampled chunks, with the chunks that must not answer it."""
     by_document = reader.chunks_by_document()
     sentences: list[tuple[str, frozenset[int]]] = []
-    for chunk, document, text in reader.sample(SAMPLE):
+    for chunk, document, text in reader.sample(LARGE_SAMPLE if reader.chunks >= LARGE else SAMPLE):
         candidates = [
             part for part in _SENTENCE_END.split(text) if 5 <= len(part.split()) <= 25 or 12 <= len(part) <= 40
         ]

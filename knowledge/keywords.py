@@ -24,7 +24,7 @@ HEADING_WEIGHT = 8.0
 """How much more a word in a heading counts than one in the text."""
 TERMS = 24
 """Distinct terms that are searched; the rarest are kept."""
-SCAN_LIMIT = 6_000
+SCAN_LIMIT = 4_000
 """Matches to be ranked for one query; above this sum the most common terms are left out."""
 
 SCHEMA = """

@@ -4,8 +4,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from bot.store.database import Database, open_database
+
+# The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
+# `pytest --hypothesis-profile=default` looks for new ones.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture

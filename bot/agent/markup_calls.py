@@ -26,7 +26,7 @@ from bot.agent.tools import Tool
 
 _JSON = json.JSONDecoder(strict=False)
 _BETWEEN = re.compile(
-    r"(?:\s|[;,]|<[|｜][^<>\s]{1,40}[|｜]>|```\w*|\[(?:TOOL_CALLS|ARGS)\]|\[CALL_ID\]\w*"
+    r"(?:\s|[;,]|<[|｜][^<>\s]{1,40}[|｜]>|`{3,}\w*|\[(?:TOOL_CALLS|ARGS)\]|\[CALL_ID\]\w*"
     r"|</?(?:[a-z]+:)?(?:tool|function)_?calls?>|</?tool(?:s|_use)>)*"
 )
 """What may stand before, between and after calls, and says nothing."""
@@ -160,7 +160,10 @@ def _call_in_python(node: ast.expr) -> tuple[str, str]:
     """The name and the arguments. ValueError for anything else."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
         raise ValueError("no call with named arguments")
-    return node.func.id, _text({keyword.arg or "": _plain(keyword.value) for keyword in node.keywords})
+    given = {keyword.arg: _plain(keyword.value) for keyword in node.keywords}
+    if None in given:
+        raise ValueError("arguments without a name")
+    return node.func.id, _text(given)
 
 
 def _plain(node: ast.expr) -> Any:

@@ -280,7 +280,10 @@ class _Heard:
         """Show what was kept back, as far as it is new."""
         if self.seam and not self.joined:
             self.joined = True
-            asking.speech.show(_new_part(asking.partial, self.seam))
+            new = _new_part(asking.partial, self.seam)
+            # A model that begins a new sentence does not know whether there was a blank before it.
+            begins = asking.partial[-1:] in tuple(".!?") and new[:1].isupper()
+            asking.speech.show(f" {new}" if begins else new)
 
     def usage_of(self, request: ModelRequest) -> Usage:
         """The tokens as they were counted, or as the characters tell; none if nothing came."""

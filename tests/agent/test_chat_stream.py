@@ -156,8 +156,8 @@ def test_a_word_that_nobody_documents_gives_way_to_one_that_is_known() -> None:
 
 
 def test_the_reply_of_a_server_that_counts_choices_from_one_is_read() -> None:
-    (chunks,) = ([{"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}],)
-    assert read(*map(event, chunks)) == [TextDelta("Hi"), Finished("stop")]
+    whole = {"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
+    assert read(event(whole)) == [TextDelta("Hi"), Finished("stop")]
 
 
 def test_a_reply_is_finished_before_it_is_done() -> None:

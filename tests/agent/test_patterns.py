@@ -98,7 +98,7 @@ def shares(room: Room, *questions: str) -> list[Share]:
 
 
 def only(question: str) -> str:
-    return f"Answer only this question of the message: “{question}”; the others are answered elsewhere."
+    return f"the others are answered elsewhere.\n{question}"
 
 
 async def test_single_is_one_agent_that_hands_over_to_nobody() -> None:
@@ -160,8 +160,8 @@ async def test_the_checker_of_one_question_is_told_which() -> None:
     asked = shares(room, "Where is it?")
     await concurrent(room.team, "orders", [QUESTION], asked, terms=room.terms(model), answering=checked)
     (request,) = model.asked("You check")
-    assert len(request.messages) == 1
-    assert f"<question>\nWhere is my order?\n{only('Where is it?')}\n</question>" in words_of(request)
+    assert len(request.messages) == 2
+    assert "<question>\nWhere is it?\n</question>" in words_of(request)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,10 @@ async def test_every_question_is_asked_at_once_and_answered_in_its_place() -> No
     assert_paired(outcome.messages)
     first = model.asked(only("Where is it?"))[0]
     assert first.system == ("You know orders.", "Passages on Where is it?")
-    assert first.messages == (QUESTION, SystemNote(only("Where is it?")))
+    whole, note, question = first.messages
+    assert (whole, question) == (QUESTION, replace(QUESTION, text="Where is it?"))
+    assert isinstance(note, SystemNote)
+    assert "Where is it?" not in note.text
 
 
 async def test_cards_of_runs_at_the_same_time_do_not_share_an_id() -> None:

@@ -110,6 +110,12 @@ async def test_an_answer_that_the_length_limit_cut_off_is_continued_too() -> Non
     assert (outcome.text, outcome.reason) == ("1. Open the page. 2. Print the label.", "")
 
 
+async def test_a_continuation_that_begins_a_sentence_is_set_apart_from_the_one_before() -> None:
+    desk = Desk()
+    await desk.run(ScriptedModel([TextDelta("I found your order."), CUT], says("It is shipped.")))
+    assert desk.shown == "I found your order. It is shipped."
+
+
 async def test_a_continuation_that_asks_for_tools_goes_on_with_the_turn() -> None:
     desk = Desk()
     look = calls(call("lookup_order", {"order_id": "ORD-1"}), text="it up.")
