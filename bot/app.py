@@ -161,6 +161,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             metrics,
             customer_daily=settings.customer_daily_cost,
             workspace_daily=settings.workspace_daily_cost,
+            answer_cost=settings.answer_cost,
         )
         drafts = CaseDrafts(database, outbox, clock, relay, agent_channel)
         drafting = Drafting(

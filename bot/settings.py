@@ -130,8 +130,8 @@ class Settings(BaseModel):
     """The address that `PORT` listens on. `0.0.0.0` in a container or behind a proxy on another machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 3000
     """Health, metrics and, without Socket Mode, Slack's events."""
-    answer_rounds: Annotated[int, Field(ge=1, le=30)] = 8
-    """Model rounds in one answer; the last is made without tools, so the customer always gets text."""
+    answer_rounds: Annotated[int, Field(ge=4, le=30)] = 8
+    """Model rounds in one answer, 4 or more; the last is made without tools, so the customer always gets text."""
     answer_seconds: Annotated[float, Field(ge=5, le=600)] = 120.0
     """Seconds for one answer; past them the customer gets a person."""
     compound_answers: Literal["split", "single"] = "split"

@@ -44,6 +44,11 @@ def test_a_fault_never_shows_the_value() -> None:
     assert "secret" not in told.replace("SLACK_SIGNING_SECRET", "")
 
 
+def test_an_answer_has_rounds_enough_to_be_passed_on_looked_up_and_given() -> None:
+    assert "ANSWER_ROUNDS" in faults({**SERVING, "ANSWER_ROUNDS": "3"})
+    assert load_settings({**SERVING, "ANSWER_ROUNDS": "4"}, serving=True).answer_rounds == 4
+
+
 def test_an_empty_variable_counts_as_unset() -> None:
     assert load_settings({**SERVING, "SHOP_URL": " "}, serving=True).shop_url is None
 

@@ -49,6 +49,10 @@ ID_LIMIT = 40
 
 _NO_ANSWER = "No answer came. Say which part is missing; do not guess it."
 _USED_UP = "No more can be asked in this turn. Answer from what you have, and say which part is missing."
+_ONE = (
+    "Of the message above answer only the one question that the customer's next message repeats; the others are "
+    "answered elsewhere."
+)
 _VERDICT = re.compile(r"\b(?:stands?|draft|verdict)\b", re.IGNORECASE)
 _DRAFT_MARK = re.compile(r"\s*</?draft>\s*")
 _MARK = re.compile(r"<\s*(/?)\s*(question|results?|draft)\b", re.IGNORECASE)
@@ -272,7 +276,7 @@ async def concurrent(
     async def answer(place: int, share: Share) -> None:
         own = replace(terms, context=share.context, emit=share.emit, passages=share.passages)
         own = own.one_of(len(shares)).part(f"question-{place + 1}")
-        ended[place] = await answering(team, agent, [*history, _only(share.question)], terms=own)
+        ended[place] = await answering(team, agent, [*history, *_only(share.question, history)], terms=own)
         while (outcome := ended.get(len(settled))) is not None:
             settled.append(settle(len(settled), outcome))
         if len(settled) < len(shares):
@@ -283,8 +287,9 @@ async def concurrent(
     return _joined(settled)
 
 
-def _only(question: str) -> SystemNote:
-    return SystemNote(f"Answer only this question of the message: “{question}”; the others are answered elsewhere.")
+def _only(question: str, history: Sequence[Message]) -> tuple[Message, Message]:
+    """A note, and the question as a message of the customer's: their words stand in no other role."""
+    return SystemNote(_ONE), _put(question, history)
 
 
 def _joined(outcomes: Sequence[Outcome]) -> Outcome:

@@ -61,12 +61,24 @@ class Cases:
     metrics: Metrics
 
     async def open(
-        self, thread: ThreadRef, customer: Customer, *, reason: str, priority: Priority, summary: str = ""
+        self,
+        thread: ThreadRef,
+        customer: Customer,
+        *,
+        reason: str,
+        priority: Priority,
+        summary: str = "",
+        one_a_customer: bool = False,
     ) -> Case:
-        """Open a case for the thread and tell both sides; the case that is open already, when there is one."""
+        """Open a case for the thread and tell both sides; the case that is open already, when there is one.
+
+        With `one_a_customer` it may be of another thread of theirs, and is then of the same reason.
+        """
         link = await self._permalink(thread)
         async with self.database.transaction() as tx:
             if already := await cases.find_open(tx, thread):
+                return already
+            if one_a_customer and (already := await _joinable(tx, thread, customer, reason)):
                 return already
             state = await threads.find_thread(tx, thread)
             lines = await transcripts.of_thread(tx, thread)
@@ -244,6 +256,12 @@ async def the_case(tx: AsyncConnection, ref: str) -> Case:
     if case is None:
         raise UnknownCase(ref[:20])
     return case
+
+
+async def _joinable(tx: AsyncConnection, thread: ThreadRef, customer: Customer, reason: str) -> Case | None:
+    """The customer's open case of the reason, unless others would read what is answered to a direct message."""
+    found = await cases.find_open_of(tx, thread.team, customer.user, reason=reason)
+    return next((case for case in found if case.thread.is_direct or not thread.is_direct), None)
 
 
 def _own(case: Case, user: str) -> Case:

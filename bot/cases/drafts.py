@@ -44,7 +44,10 @@ class CaseDrafts:
 
     def shown(self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = ()) -> Outgoing:
         """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3."""
-        card = cards.drafts(case=case.ref, asked=asked, texts=_titled(texts), doubtful=doubtful)
+        others_read = not case.thread.is_direct
+        card = cards.drafts(
+            case=case.ref, asked=asked, texts=_titled(texts), doubtful=doubtful, others_read=others_read
+        )
         return Outgoing(
             drafts_key(asked), "post", self.agent_channel, payload(card), parent=card_key(case), case_id=case.id
         )
@@ -82,7 +85,8 @@ class CaseDrafts:
 
     def _chosen(self, case: Case, asked: int, texts: Sequence[str], choice: Choice) -> Outgoing:
         """The update that says which draft was sent and takes the buttons away."""
-        card = cards.drafts(case=case.ref, asked=asked, texts=_titled(texts), choice=choice)
+        others_read = not case.thread.is_direct
+        card = cards.drafts(case=case.ref, asked=asked, texts=_titled(texts), choice=choice, others_read=others_read)
         return Outgoing(
             f"{drafts_key(asked)}/{'refused' if choice.failed else 'chosen'}",
             "update",

@@ -34,6 +34,7 @@ WHY = {
     "sensitive": "speaks of law, fraud or theft",
     "change": "wants a change that the assistant cannot make",
     "technical": "the assistant could not answer",
+    "technical_part": "the assistant could not answer all of it",
     "shop_down": "the shop's systems did not answer",
     "pages_down": "the help pages could not be searched",
     "budget": "a limit on spending was reached",

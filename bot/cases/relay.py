@@ -48,7 +48,8 @@ class Relay:
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
-        words = f"*{escape(customer.name)}* (customer)\n{_quote(escape(item.words))}"
+        where = "" if item.thread == case.thread else ", in another thread; your answers go to the case's"
+        words = f"*{escape(customer.name)}* (customer{where})\n{_quote(escape(item.words))}"
         rows = [
             Outgoing(
                 f"relay/{item.id}",

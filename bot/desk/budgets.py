@@ -1,7 +1,9 @@
 """What may be spent on answers in a day, and how often one person's tools may be called in a minute.
 
-Budgets   whether a customer's or the workspace's day is used up; looked at before a turn is answered
-paced     a team whose tools refuse, in words to the model, when one person's calls come too fast
+Budgets       whether a customer's or the workspace's day is used up
+  set_aside   looked at before a question is answered; what the answer will cost is taken from the day at once
+  used_up     looked at before something is done for staff
+paced         a team whose tools refuse, in words to the model, when one person's calls come too fast
 """
 
 import logging
@@ -11,8 +13,10 @@ from typing import Any, Literal
 from bot.agent.agent import Team
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem
 from bot.clock import Clock
-from bot.store import limits, spending
+from bot.store import limits, spending, turns
 from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.spending import Spent
 from bot.telemetry import Metrics
 
 logger = logging.getLogger(__name__)
@@ -22,12 +26,18 @@ DAY_SECONDS = 86_400.0
 TELL_SECONDS = 3_600.0
 """How often the log says that the workspace's day is used up."""
 MINUTE_SECONDS = 60.0
+UNKNOWN_COST = 0.01
+"""US dollars that an answer is taken to cost when nothing is known of any."""
+NOBODY = ""
+"""A person who has spent nothing."""
 
 TOO_FAST = (
     "Not run: too many look-ups were made for this person within a minute. Say which part is missing, do not guess "
     "it, and ask them to write again in a minute."
 )
 """What the model reads instead of a result."""
+TOO_MANY_CALLS = "too_many_calls"
+"""The kind of problem that such a refusal is."""
 
 Cap = Literal["customer", "workspace"]
 """Whose day is used up."""
@@ -42,31 +52,56 @@ class Budgets:
     metrics: Metrics
     customer_daily: float | None = None
     workspace_daily: float | None = None
+    answer_cost: float | None = None
+    """What one answer may cost; None is no bound."""
     _told: float | None = field(default=None, init=False)
     """When the log last said so, on the clock that never jumps."""
 
-    async def used_up(self, team: str, customer: str) -> Cap | None:
-        """Which cap forbids another answer for this person of the workspace; None when none does."""
-        if self.customer_daily is None and self.workspace_daily is None:
+    async def set_aside(self, item: InboxItem) -> Cap | None:
+        """Which cap forbids an answer to this question; when none does, what it will cost is set aside.
+
+        That counts as spent until the turn's end, so that of questions that come together no more are answered than
+        the day has room for. An answer that an earlier attempt has begun is not weighed again.
+        """
+        if not self._has_caps:
             return None
-        since = self.clock.now() - DAY_SECONDS
+        team, customer, since = item.thread.team, item.author, self.clock.now() - DAY_SECONDS
         async with self.database.transaction() as tx:
-            by_all = await spending.cost_of_workspace(tx, team, since=since)
-            by_one = await spending.cost_of_customer(tx, team, customer, since=since)
-        cap = self._passed(by_all, by_one)
-        if cap is not None:
-            self.metrics.budget_used_up(cap)
-        if cap == "workspace":
-            self._tell(team)
+            if await turns.recall(tx, item.id):
+                return None
+            cap = self._passed(await spending.spent(tx, team, customer, since=since))
+            if cap is None:
+                of_theirs = await spending.mean_of_answers(tx, team, customer, since=since)
+                of_any = of_theirs or await spending.mean_of_answers(tx, team, since=since)
+                cost = of_any or self.answer_cost or UNKNOWN_COST
+                await spending.set_aside(tx, item, cost, now=self.clock.now())
+        self._tell(cap, team)
         return cap
 
-    def _passed(self, by_all: float, by_one: float) -> Cap | None:
-        if self.workspace_daily is not None and by_all >= self.workspace_daily:
-            return "workspace"
-        return "customer" if self.customer_daily is not None and by_one >= self.customer_daily else None
+    async def used_up(self, team: str) -> Cap | None:
+        """Whether the workspace's cap forbids what is done for staff; they may go on whoever the customer is."""
+        if not self._has_caps:
+            return None
+        async with self.database.transaction() as tx:
+            cap = self._passed(await spending.spent(tx, team, NOBODY, since=self.clock.now() - DAY_SECONDS))
+        self._tell(cap, team)
+        return cap
 
-    def _tell(self, team: str) -> None:
-        """An error once an hour: nobody is answered by a model until somebody acts or time passes."""
+    @property
+    def _has_caps(self) -> bool:
+        return self.customer_daily is not None or self.workspace_daily is not None
+
+    def _passed(self, spent: Spent) -> Cap | None:
+        if self.workspace_daily is not None and spent.by_all >= self.workspace_daily:
+            return "workspace"
+        return "customer" if self.customer_daily is not None and spent.by_one >= self.customer_daily else None
+
+    def _tell(self, cap: Cap | None, team: str) -> None:
+        """Count it; when nobody is answered until somebody acts or time passes, an error once an hour."""
+        if cap is not None:
+            self.metrics.budget_used_up(cap)
+        if cap != "workspace":
+            return
         now = self.clock.monotonic()
         if self._told is not None and now - self._told < TELL_SECONDS:
             return
@@ -99,7 +134,7 @@ def _paced_tool(tool: Tool, database: Database, clock: Clock, per_minute: int) -
             allowed = await limits.take(tx, key, times=per_minute, seconds=MINUTE_SECONDS, now=clock.now())
         if not allowed:
             logger.warning("too many tool calls for one person", extra={"turn": context.turn, "tool": tool.name})
-            raise ToolProblem(TOO_FAST, code="too_many_calls")
+            raise ToolProblem(TOO_FAST, code=TOO_MANY_CALLS)
         output = await tool.function(context, **arguments)
         return output if isinstance(output, ToolOutput) else ToolOutput(output)
 

@@ -1,7 +1,8 @@
 """The words with which a deed is claimed, in five languages: `bot/desk/claim_words`, read into patterns.
 
-A claim has one of three forms: done ("I have cancelled it"), promised ("I'll cancel it now"), stated ("it was
-cancelled"). A language's file lists, for each form and each kind of deed, the phrases that claim it, over folded
+A claim has one of four forms: done ("I have cancelled it"), promised ("I'll cancel it now"), pledged by the shop or by
+nobody ("it will be cancelled"; a claim only where something pins it to this customer), stated ("it was cancelled"). A
+language's file lists, for each form and each kind of deed, the phrases that claim it, over folded
 text (claims.folded: small letters, no accents, one blank between words). Besides:
 
 words       named pieces; `<name>` in a phrase stands for one. Every file also has `<w>`, one word; `<gap>` and
@@ -9,8 +10,12 @@ words       named pieces; `<name>` in a phrase stands for one. Every file also h
             `<id>`, an order's number; `<money>`, an amount
 hints       without one of these in a sentence, no phrase of the kind can match; they only save time
 conditions  before a claim in its clause: it speaks of a case that may not be given
-rules       anywhere in the sentence of a promise, or behind a state in the present: it tells what happens in general
+cases       anywhere in the sentence of a promise, or before a state in the present: it holds only in that case
+rules       behind a state in the present: it tells what happens in general
+pins        what makes a pledge one to this customer, as an amount or an order's number does
 denials     inside a claim or right before it: it is denied
+facts       before a claim in a question: what is claimed is not what is asked
+tags        right before a question mark: nothing is asked
 """
 
 import re
@@ -24,15 +29,16 @@ import yaml
 Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
 """What is claimed: money went back · an order or a part of it is off · something of an order or account is another ·
 something is sent again · a person has been called."""
-Form = Literal["done", "promised", "stated"]
+Form = Literal["done", "promised", "pledged", "stated"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FORMS: tuple[Form, ...] = get_args(Form)
 
+_CURRENCY = r"usd|eur|gbp|idr|sgd|jpy|chf|aud|cad|nzd|sek|nok|dkk|pln|mxn|myr|inr|cny|hkd|brl|zar"
 MONEY = (
-    r"(?:(?:[$€£¥]|us\$|rp\.?|usd|eur|gbp|idr|sgd|jpy) ?\d[\d.,]*"
-    r"|\d[\d.,]* ?(?:[$€£¥]|usd|eur|gbp|idr|sgd|jpy|us dollars?|dollars?|dollar|euros?|pounds?|rupiah|yen|dolares))"
+    rf"(?:(?:[$€£¥]|us\$|\brp\.?|{_CURRENCY}) ?\d[\d.,]*"
+    rf"|\d[\d.,]* ?(?:[$€£¥]|(?:{_CURRENCY}|us dollars?|dollars?|dollar|euros?|pounds?|rupiah|yen|dolares)\b))"
 )
-ORDER_ID = r"(?:# ?\d{3,}|\b(?!usd|eur|gbp|idr|sgd|jpy)[a-z]{2,6}-?\d{3,}(?:-\d+)*)"
+ORDER_ID = rf"(?:# ?\d{{3,}}|\b(?!(?:{_CURRENCY}|rp)\d)[a-z]{{2,6}}-?\d{{3,}}(?:-\d+)*)"
 _EVERYWHERE = {
     "w": r"[^ \n;!?]*[^ \n,;!?.:]",
     "gap": r"(?: <w>){0,6}?",
@@ -60,8 +66,12 @@ class Wording:
     hints: Mapping[Kind, re.Pattern[str]]
     patterns: Mapping[Kind, tuple[Pattern, ...]]
     conditions: re.Pattern[str]
+    cases: re.Pattern[str]
     rules: re.Pattern[str]
+    pins: re.Pattern[str]
     denials: re.Pattern[str]
+    facts: re.Pattern[str]
+    tags: re.Pattern[str]
 
 
 def load_wordings() -> tuple[Wording, ...]:
@@ -76,15 +86,23 @@ def _wording(read: Mapping[str, Any]) -> Wording:
     return Wording(
         hints={kind: re.compile(read["hints"][kind]) for kind in KINDS},
         patterns={kind: tuple(_patterns(read, kind, words)) for kind in KINDS},
-        conditions=re.compile(rf"\b(?:{read['conditions']})(?!\w)"),
-        rules=re.compile(rf"\b(?:{read['rules']})(?!\w)"),
+        conditions=_any_of(read["conditions"]),
+        cases=_any_of(read["cases"]),
+        rules=_any_of(read["rules"]),
+        pins=re.compile(rf"\b(?:{read['pins']})(?!\w)|{MONEY}|{ORDER_ID}"),
         denials=re.compile(read["denials"]),
+        facts=_any_of(read["facts"]),
+        tags=re.compile(rf"(?:^|\W)(?:{read['tags']})\W*$"),
     )
+
+
+def _any_of(words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{words})(?!\w)")
 
 
 def _patterns(read: Mapping[str, Any], kind: Kind, words: Mapping[str, str]) -> Iterator[Pattern]:
     for form in FORMS:
-        for phrase in read[form][kind]:
+        for phrase in read[form].get(kind, ()):
             yield Pattern(kind, form, re.compile(_filled(phrase, words)))
 
 

@@ -37,13 +37,24 @@ QUOTED = 8
 _STATUS: Mapping[Kind, frozenset[str]] = {
     "refunded": frozenset({"refunded", "partly refunded", "partially refunded"}),
     "cancelled": frozenset({"cancelled", "canceled", "voided"}),
+    "resent": frozenset({"resent", "reshipped", "replacement sent", "replacement shipped"}),
 }
 """The shop's words for a state, whatever language the customer reads. They count as the whole value of a field."""
-_MENTION: Mapping[Kind, re.Pattern[str]] = {
-    "changed": re.compile(r"\b(?:changed|updated|redirected|modified)\b", re.IGNORECASE),
-    "resent": re.compile(r"\b(?:replacement|re-?sent|re-?shipped)\b", re.IGNORECASE),
-}
-"""Deeds that are no state of an order: there the shop's or a carrier's own words are what can show them."""
+_MOVED = re.compile(
+    r"re-?schedul|re-?direct|re-?rout|postpon|verschoben|umgeleitet|umverfugt|reprogram|redirig|aplaza|replanifi|"
+    r"reporte|dialihkan|dijadwalkan ulang"
+)
+_ALTERED = re.compile(
+    r"chang|updat|correct|modif|amend|geandert|geaendert|korrig|aktualis|actualiz|cambi|corrig|diubah|diperbarui"
+)
+_ADDRESS = re.compile(r"add?ress|direccion|alamat")
+_DELIVERY = re.compile(
+    r"deliver|shipment|parcel|package|liefer|zustell|\bsendung|paket|entrega|envio|paquete|livraison|colis|kirim|jadwal"
+)
+_SENT_AGAIN = re.compile(r"\bre-?(?:sent|shipped|dispatched)\b|\breplacement (?:\w+ )?(?:sent|shipped|dispatched)\b")
+"""What a carrier may have done: it moves a delivery, corrects an address, sends again. Over folded words."""
+_SUMS = 2000
+"""Sums of the lines of one order that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +69,10 @@ class Claim:
     """The orders it is said of, folded and without "#"; empty when none is named."""
     amounts: frozenset[int] = frozenset()
     """The amounts of money it names, in hundredths."""
+    words: str = ""
+    """The folded words that make the claim."""
     sentence: str = ""
-    """The folded words it was found in; for deciding, never for a log."""
+    """The folded text it was found in; for deciding, never for a log."""
 
 
 # Reading
@@ -109,6 +122,12 @@ def _is_read(character: str) -> bool:
 
 
 _CLAUSE_END = re.compile(r"[;:!?\n()–—]|[,.](?!\d)")
+_SENTENCE_END = re.compile(r"[!?\n]|\.(?!\w)")
+_SENTENCE_END_BUT_ASKED = re.compile(r"[!\n]|\.(?!\w)")
+_LEADING_ON = re.compile(r"\b(?:that|whether|of|dass|ob|que|bahwa) $")
+_INVERTED = re.compile(r"\b(?:have|has|had|did) (?:i|we|our|the|they|someone)\b")
+_TURNED = re.compile(r"\W*(?:¿ ?(?:(?:le|te|lo|la) )?(?:he|hemos)|haben? (?:ich|wir)|hat (?:unser|das))\b")
+"""How a question for a deed begins, where that is seen."""
 _JOINT = re.compile(
     r"[;:!?\n()–—]|[,.](?!\d)| - "
     r"|\b(?:and|but|while|und|aber|wahrend|y|pero|mientras|et|mais|tandis|dan|tapi|sedangkan)\b"
@@ -116,7 +135,12 @@ _JOINT = re.compile(
 _PRESENT = re.compile(r"\b(?:is|are|ist|sind|est|sont|esta|estan|queda)\b|'(?:s|re)\b")
 _PERFECT = re.compile(r"\b(?:been|ete|sido|worden)\b")
 _IDIOM = re.compile(
-    r"\b(?:no (?:problem|worries|doubt)|not (?:a|to) (?:problem|worry)|nothing to worry about"
+    r"\b(?:no (?:problem|worries|doubt|wait|(?:extra )?(?:charge|cost))"
+    r"|no need(?: to(?: \w+){1,4}?(?= (?:i|we|it|your|the|our)\b))?"
+    r"|not (?:a|to) (?:problem|worry)|nothing to worry about|(?:once|when) (?:again|more)"
+    r"|(?:if|in case) you(?:'re| are)? (?:wonder|wondering|ask|asked|curious)|falls sie sich (?:fragen|wundern)"
+    r"|por si (?:se lo pregunta|acaso)|si vous vous (?:le )?demandez"
+    r"|(?:jika|kalau) anda (?:bertanya|penasaran)(?:-tanya)?"
     r"|without (?:further ado|delay)|kein (?:problem|thema)|keine sorge|ohne weiteres|tidak masalah"
     r"|sin (?:problemas?|mas)|no hay problema"
     r"|pas de (?:probleme|souci|soucis)|sans (?:probleme|souci))\b"
@@ -131,6 +155,7 @@ _ORDER = re.compile(
 _AMOUNT = re.compile(MONEY)
 _FIGURE = re.compile(r"\d[\d.,]*")
 _WORD = re.compile(r"\w+")
+_FIELD = re.compile(r'"(order|tracking_number|status|payment|total)":"([^"\\]*)"')
 
 
 def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named: str = "") -> Iterator[Claim]:
@@ -149,19 +174,43 @@ def _is_harmless(found: re.Match[str], pattern: Pattern, wording: Wording) -> bo
     """Whether the words speak of a condition, a rule, a denial or a question."""
     text, near = found.string, 1 if pattern.form == "done" else 2
     clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, found.start()) : found.start()])
-    if _stands_before(wording.conditions, clause, near) or _stands_before(wording.denials, clause, 3):
+    if _stands_before(wording.conditions, clause, near) or _is_denied(found, clause, pattern, wording):
         return True
+    before = _IDIOM.sub("", text[_last_end(_SENTENCE_END, text, found.start()) : found.start()])
+    rest = _SENTENCE_END_BUT_ASKED.split(text[found.end() :], maxsplit=1)[0]
+    if _is_asked(found, clause, rest, pattern, wording):
+        return True
+    match pattern.form:
+        case "done":
+            return False
+        case "promised":
+            return bool(wording.cases.search(f"{before}\n{rest}"))
+        case "pledged":
+            is_pinned = wording.pins.search(f"{before}{found[0]}{rest}")
+            return not is_pinned or bool(wording.cases.search(f"{before}\n{rest}"))
+        case "stated":
+            is_present = _PRESENT.search(found[0]) and not _PERFECT.search(found[0])
+            return bool(is_present and (wording.cases.search(before) or wording.rules.search(rest)))
+
+
+def _is_denied(found: re.Match[str], clause: str, pattern: Pattern, wording: Wording) -> bool:
+    """Whether it is denied inside or right before; what stands before "I have" must lead on to it."""
     if wording.denials.search(_IDIOM.sub("", found[0])):
         return True
-    rest = re.split(r"[!\n]|\.(?!\d)", text[found.end() :], maxsplit=1)[0]
+    leads_on = pattern.form != "done" or _LEADING_ON.search(clause)
+    return _stands_before(wording.denials, clause, 3 if leads_on else 1)
+
+
+def _is_asked(found: re.Match[str], clause: str, rest: str, pattern: Pattern, wording: Wording) -> bool:
+    """Whether it is in question; "okay?" behind it and "did you see that" before it ask nothing of the deed."""
     asked, mark, _ = rest.partition("?")
-    if mark and not _CLAUSE_END.search(asked):
-        return True
+    if not mark or wording.tags.search(asked) or wording.facts.search(clause):
+        return False
     if pattern.form == "promised":
-        begin = _last_end(re.compile(r"[!?\n]|\.(?!\d)"), text, found.start())
-        return bool(mark) or bool(wording.rules.search(text[begin : found.start()] + " " + rest))
-    is_present = pattern.form == "stated" and _PRESENT.search(found[0]) and not _PERFECT.search(found[0])
-    return bool(is_present and wording.rules.search(rest))
+        return True
+    if _CLAUSE_END.search(asked):
+        return False
+    return pattern.form != "done" or bool(_INVERTED.search(clause + found[0]) or _TURNED.match(clause + found[0]))
 
 
 def _stands_before(pattern: re.Pattern[str], clause: str, words: int) -> bool:
@@ -187,6 +236,7 @@ def _claim(found: re.Match[str], pattern: Pattern, named: str) -> Claim:
         by_us=bool(_BY_US.match(found[0])),
         orders=frozenset(orders),
         amounts=frozenset(_figures(" ".join(_AMOUNT.findall(whole)))),
+        words=found[0],
         sentence=text,
     )
 
@@ -233,11 +283,10 @@ class Grounds:
         results = [result for result in self.results() if result.ok]
         if any(claim.kind in DEEDS.get(result.name, ()) for result in results):
             return True
-        if claim.form == "stated" and self._are_quoted(claim.sentence, results):
+        if claim.form != "done" and self._are_quoted(claim.sentence, results):
             return True
         if claim.form == "stated" or (claim.form == "done" and claim.by_us and claim.orders):
-            found = [result.content for result in (*self.earlier, *results) if result.ok and result.name in LOOK_UPS]
-            return _show(found, claim)
+            return _show(_records(results), _records(self.earlier), claim)
         return False
 
     def _are_quoted(self, sentence: str, results: Iterable[ToolResult]) -> bool:
@@ -251,54 +300,116 @@ def _holds_words(words: Sequence[str], page: str) -> bool:
     return f" {' '.join(words)} " in f" {' '.join(_WORD.findall(folded(page)))} "
 
 
-def _show(found: Sequence[str], claim: Claim) -> bool:
-    """Whether look-ups hold the state, for every order that is named, and the amounts."""
-    records = [record for content in found for record in _objects(content)]
-    of_each = [[record for record in records if _is_of(record, order)] for order in claim.orders] or [records]
-    if not all(any(_holds(record, claim.kind) for record in own) for own in of_each):
-        return False
-    return claim.amounts <= {figure for content in found for figure in _figures(content)}
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """One order or parcel as a look-up gave it."""
 
+    fields: Mapping[str, Any]
+    is_listed: bool
+    """True when it is one of a list, and nobody asked for this one."""
 
-def _is_of(record: Mapping[str, Any], order: str) -> bool:
-    """Whether a record is that of an order or of a parcel with this number."""
-    numbers = (value.casefold().lstrip("#") for value in record.values() if isinstance(value, str))
-    return order in numbers
+    @property
+    def number(self) -> str:
+        """The order's, folded; a parcel without an order has its own."""
+        return self._text("order") or self._text("tracking_number")
 
+    def is_of(self, number: str) -> bool:
+        """Whether it is that of an order or a parcel with this number; "12345" is ORD-12345 too."""
+        own = (self._text("order"), self._text("tracking_number"))
+        return number in own or (number.isdigit() and bool(re.fullmatch(rf"[a-z]{{2,6}}-?{number}", own[0])))
 
-def _holds(value: Any, kind: Kind) -> bool:
-    """Whether a record says the state of itself or in something inside it."""
-    match value:
-        case Mapping():
-            return any(_holds(inner, kind) for inner in value.values())
-        case list():
-            return any(_holds(inner, kind) for inner in value)
-        case str() if kind in _STATUS:
-            return value.casefold().replace("_", " ") in _STATUS[kind]
-        case str() if kind in _MENTION:
-            return bool(_MENTION[kind].search(value))
-        case _:
+    def shows(self, claim: Claim) -> bool:
+        """Whether the shop's or the carrier's own words say so."""
+        states = {self._text(name).replace("_", " ") for name in ("status", "payment")}
+        if states & _STATUS.get(claim.kind, frozenset()):
+            return True
+        scans = [folded(str(scan.get("carrier_wrote", ""))) for scan in _maps(self.fields.get("scans"))]
+        if claim.kind == "resent":
+            return any(_SENT_AGAIN.search(scan) for scan in scans)
+        if claim.kind != "changed":
             return False
+        if _ADDRESS.search(claim.words):
+            return any(_ADDRESS.search(scan) and _ALTERED.search(scan) for scan in scans)
+        is_move = _MOVED.search(claim.words) or (_DELIVERY.search(claim.words) and _ALTERED.search(claim.words))
+        return bool(is_move) and any(_MOVED.search(scan) for scan in scans)
+
+    def total(self) -> set[int]:
+        """The order's total, in hundredths; empty when it is not told."""
+        return set(_figures(" ".join(_AMOUNT.findall(self._text("total")))))
+
+    def sums(self) -> set[int]:
+        """What some of the order's lines cost together, in hundredths."""
+        sums = {0}
+        for line in _maps(self.fields.get("articles")):
+            price = next(_figures(str(line.get("price_each", ""))), 0)
+            quantity = line.get("quantity", 1)
+            if isinstance(quantity, int) and len(sums) * (quantity + 1) <= _SUMS:
+                sums = {one + count * price for one in sums for count in range(quantity + 1)}
+            else:
+                sums |= {price}
+        return sums
+
+    def _text(self, name: str) -> str:
+        value = self.fields.get(name)
+        return value.casefold().lstrip("#") if isinstance(value, str) else ""
 
 
-def _objects(content: str) -> list[Mapping[str, Any]]:
-    """The JSON objects in a tool's result, the outermost first; none when it is none. A note may stand before it."""
+def _show(found: Sequence[_Record], earlier: Sequence[_Record], claim: Claim) -> bool:
+    """Whether look-ups hold the state, for every order that is named or else was asked for, and the amounts."""
+    records = [*earlier, *found]
+    numbers = claim.orders or _spoken_of(found) or _spoken_of(earlier)
+    of_each = [[record for record in records if record.is_of(number)] for number in numbers]
+    if not of_each or not all(any(record.shows(claim) for record in own) for own in of_each):
+        return False
+    return claim.amounts <= _amounts([record for own in of_each for record in own])
+
+
+def _spoken_of(records: Sequence[_Record]) -> frozenset[str]:
+    """The orders that a claim without a number may be about: those asked for one by one, or else all of a list."""
+    asked_for = frozenset(record.number for record in records if record.number and not record.is_listed)
+    return asked_for or frozenset(record.number for record in records if record.number)
+
+
+def _amounts(records: Sequence[_Record]) -> set[int]:
+    """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total without them."""
+    totals = {record.number: total for record in records for total in record.total()}
+    sums = {one for record in records for one in record.sums()}
+    return {*totals.values(), sum(totals.values()), *sums, *(total - one for total in totals.values() for one in sums)}
+
+
+def _records(results: Iterable[ToolResult]) -> list[_Record]:
+    """What the look-ups among the results hold."""
+    return [record for each in results if each.ok and each.name in LOOK_UPS for record in _read(each.content)]
+
+
+def _read(content: str) -> Iterator[_Record]:
+    """The orders or the parcel in a result. A note may stand before it; one that was cut is read as far as it goes."""
     start = content.find("{")
     try:
-        return list(_walk(json.loads(content[start:]))) if start >= 0 else []
+        whole = json.loads(content[start:]) if start >= 0 else None
     except (ValueError, RecursionError):
-        return []
-
-
-def _walk(value: Any) -> Iterator[Mapping[str, Any]]:
-    match value:
+        whole = {"orders": parts} if len(parts := list(_parts(content))) > 1 else next(iter(parts), None)
+    match whole:
+        case {"orders": list(listed)}:
+            yield from (_Record(each, is_listed=True) for each in _maps(listed))
         case Mapping():
-            yield value
-            for inner in value.values():
-                yield from _walk(inner)
-        case list():
-            for inner in value:
-                yield from _walk(inner)
+            yield _Record(whole, is_listed=False)
+
+
+def _parts(content: str) -> Iterator[Mapping[str, str]]:
+    """The plain fields of a result that ends in the middle, order by order."""
+    part: dict[str, str] = {}
+    for name, value in _FIELD.findall(content):
+        if name == "order" and "order" in part:
+            yield part
+            part = {}
+        part.setdefault(name, value)
+    if part:
+        yield part
+
+
+def _maps(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
 # Letting through
@@ -310,6 +421,12 @@ _OPEN = re.compile(
     re.IGNORECASE,
 )
 """A sentence that has not ended: a line without a mark behind it, one that trails off, an abbreviation."""
+_HANGING = re.compile(
+    r"\b(?:(?:i|we)(?:['’` ]?ve| have)|ich habe|wir haben|he|hemos|j['’]ai|nous avons|(?:saya|kami) (?:sudah|telah))"
+    r"[*_]*[.!?…]+\W*$",
+    re.IGNORECASE,
+)
+"""A sentence that breaks off before its verb, as "I have." does."""
 _NEW_LINE = re.compile(r"\s*(?:[-*+•] |\d+[.)] |#+ |\|)")
 """What begins a point of a list, a heading or a row of a table."""
 _FIRST = re.compile(r"\w")
@@ -386,6 +503,8 @@ class ClaimGate:
         """The folded text that this part goes on with, and what joins them; ("", "") when it begins afresh."""
         if not self._before or _NEW_LINE.match(part):
             return "", ""
+        if _HANGING.search(self._before):
+            return folded(self._before).rstrip(" .!?…\n"), " "
         begins_small = _FIRST.search(part)
         if _OPEN.search(self._before) or (begins_small and begins_small[0].islower()):
             return folded(self._before).strip(), " "

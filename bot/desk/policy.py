@@ -6,11 +6,14 @@ may_stand         an answer rests on something that was found
 needs_person      words about money disputes, law or safety, which a person handles
 questions_in      the questions that a message asks
 questions_apart   those of them that can be answered each by itself, at the same time
+lead_up_to        what of the message may name what a question is about
 is_compound       a message that asks for so much that somebody has to lead
 """
 
 import re
 from typing import NamedTuple
+
+from bot.desk.rhetoric import WORD, is_about_something, is_rhetorical
 
 _PERSON = (
     # English
@@ -114,8 +117,6 @@ _QUOTED_LINES = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*|```.*?```", re.MULTILINE | 
 _QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"\n]*\"")
 """Other people's words, code, addresses: no sentence of the customer's ends in there."""
 _ASKS = re.compile(r"[?？][!?？！…]*[\s)\]*_~]*$")
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}|[^\W_]+(?:['’-][^\W_]+)*")
-"""A word; where none are written apart, two characters."""
 
 
 def asks_for_person(text: str) -> bool:
@@ -157,17 +158,34 @@ def questions_in(text: str) -> tuple[str, ...]:
 def questions_apart(text: str) -> tuple[str, ...]:
     """Two to four questions that can be answered each by itself; none when the message is better read as a whole.
 
-    A short question that refers back, as "And how long does it take?", stays with the one before it.
+    A short question that refers back, as "And how long does it take?", stays with the one before it. One that only
+    shows what the customer thinks of the shop is left out. Each that is left must clearly be about something.
     """
     if len(text) > APART_LIMIT or any(piece.kind == "request" for piece in _pieces(text)):
         return ()
     apart: list[str] = []
     for question in questions_in(text):
-        if apart and len(_WORD.findall(question)) <= REFERRING_WORDS and _REFERS_BACK_PATTERN.search(question):
+        if is_rhetorical(question):
+            continue
+        if apart and len(WORD.findall(question)) <= REFERRING_WORDS and _REFERS_BACK_PATTERN.search(question):
             apart[-1] += f" {question}"
         else:
             apart.append(question)
-    return tuple(apart) if 2 <= len(apart) <= APART_MOST else ()
+    return tuple(apart) if 2 <= len(apart) <= APART_MOST and all(map(is_about_something, apart)) else ()
+
+
+def lead_up_to(text: str, question: str) -> str:
+    """The statements before one of a message's questions, and the question before it: they may name its subject."""
+    statements: list[str] = []
+    before = ""
+    for piece in _pieces(text):
+        if piece.kind == "question":
+            if question.startswith(piece.text):
+                break
+            before = before if is_rhetorical(piece.text) else piece.text
+        elif not _PLEASANTRY_PATTERN.fullmatch(piece.text):
+            statements.append(piece.text)
+    return " ".join(part for part in (*statements, before) if part)
 
 
 def is_compound(text: str) -> bool:
@@ -198,7 +216,7 @@ def _pieces(text: str) -> list[_Piece]:
 
 
 def _kind(piece: str) -> str:
-    if len(_WORD.findall(piece)) < QUESTION_WORDS or _PLEASANTRY_PATTERN.fullmatch(piece):
+    if len(WORD.findall(piece)) < QUESTION_WORDS or _PLEASANTRY_PATTERN.fullmatch(piece):
         return "statement"
     if _ASKS.search(piece):
         return "question"

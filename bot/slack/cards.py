@@ -313,12 +313,14 @@ def drafts(
     texts: Sequence[tuple[str, str]],
     doubtful: Collection[int] = (),
     choice: Choice | None = None,
+    others_read: bool = False,
 ) -> Card:
     """Replies to choose from, in the case's thread; once one is chosen it says so and has no buttons any more.
 
     `texts` are pairs of what a draft is like ("Short") and its words as mrkdwn, of together no more than one message
     takes; the words stand as quotations, and can therefore imitate no other part of the message. `asked` is the
     number of the press that brought them, `doubtful` are the numbers of those that claim a deed nothing shows.
+    `others_read`: the customer is not alone in their thread.
     """
     blocks = [
         _section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
@@ -327,6 +329,9 @@ def drafts(
             "To change one, copy it and write it in this thread yourself."
         ),
     ]
+    if others_read:
+        words = "Others read what you send: the customer asked in a channel. No look-up is used here."
+        blocks.append(_context(f":busts_in_silhouette: {words}"))
     for number, (title, text) in enumerate(texts, start=1):
         quoted = "\n".join(f">{line}" for line in text.splitlines())
         blocks.append(_section(f"*{number} · {_one_line(title, 40)}*\n{quoted}"))

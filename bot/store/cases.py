@@ -93,6 +93,22 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     return _case(row) if row else None
 
 
+async def find_open_of(tx: AsyncConnection, team: str, customer: str, *, reason: str) -> list[Case]:
+    """A person's waiting or human cases of one reason, the oldest first."""
+    table = schema.kase
+    statement = (
+        select(table)
+        .where(
+            table.c.team == team,
+            table.c.customer == customer,
+            table.c.reason == reason,
+            table.c.state.in_(OPEN_STATES),
+        )
+        .order_by(table.c.id)
+    )
+    return [_case(row) for row in await tx.execute(statement)]
+
+
 async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
     """Write `changed` over `case`; None when somebody else was faster."""
     table = schema.kase

@@ -1,4 +1,5 @@
-"""What models have cost: one row for each use of a model, added once, and totals over them.
+"""What models have cost: one row for each use of a model, added once, and totals over them; and what is set aside
+for answers that are being made, as a step of their journal, which goes when the cost is known.
 
 Keys are `turn/<id>/<model>`, `summary/<thread>/<through>/<id>.<attempt>` and `drafts/<id>`; the id is the inbox row's
 that had the model asked. A row of the key `turn/<id>` is of the first model of a turn as it used to be kept.
@@ -14,7 +15,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import schema
+from bot.store import schema, turns
+from bot.store.inbox import InboxItem
 from bot.store.statements import insert_new
 from bot.telemetry import Metrics
 
@@ -24,6 +26,10 @@ By = Literal["day", "customer", "thread", "model", "purpose"]
 """What totals are told apart by."""
 
 DAY_SECONDS = 86_400
+SET_ASIDE = "set-aside"
+"""The journal's step that holds what an answer is expected to cost."""
+LATEST_ROWS = 60
+"""Uses that tell what an answer costs: of about twenty answers, most of which use two models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,16 @@ class Total:
     usage: Usage
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """US dollars that are gone of a day."""
+
+    by_all: float
+    """On all conversations of the workspace."""
+    by_one: float
+    """On answering one person."""
+
+
 async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
     """Keep a use; False when its key is there already."""
     usage = spending.usage
@@ -89,9 +105,15 @@ async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
 
 
 async def cost_of_customer(tx: AsyncConnection, team: str, customer: str, *, since: float) -> float:
-    """US dollars spent on a person's conversations."""
+    """US dollars spent on answering a person; what staff had drafted is not theirs to pay."""
     table = schema.spending
-    return await _cost(tx, table.c.customer == customer, table.c.at >= since, table.c.team == team)
+    return await _cost(
+        tx,
+        table.c.customer == customer,
+        table.c.at >= since,
+        table.c.team == team,
+        table.c.purpose.in_(("answer", "summary")),
+    )
 
 
 async def cost_of_workspace(tx: AsyncConnection, team: str, *, since: float) -> float:
@@ -103,6 +125,43 @@ async def cost_of_workspace(tx: AsyncConnection, team: str, *, since: float) -> 
 async def cost_of_thread(tx: AsyncConnection, thread: ThreadRef) -> float:
     """US dollars spent on one conversation."""
     return await _cost(tx, schema.spending.c.thread == thread.key)
+
+
+async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *, since: float) -> float:
+    """US dollars that a person's latest answers have cost each, without `customer` everybody's; 0.0 without any."""
+    table = schema.spending
+    statement = (
+        select(table.c.key, table.c.cost)
+        .where(table.c.team == team, table.c.at >= since, table.c.purpose == "answer")
+        .order_by(table.c.at.desc(), table.c.key)
+        .limit(LATEST_ROWS)
+    )
+    if customer:
+        statement = statement.where(table.c.customer == customer)
+    rows = (await tx.execute(statement)).all()
+    answers = {row.key.split("/")[1] for row in rows}
+    return sum(row.cost for row in rows) / len(answers) if answers else 0.0
+
+
+async def set_aside(tx: AsyncConnection, item: InboxItem, cost: float, *, now: float) -> None:
+    """Note what answering the item is expected to cost, in US dollars."""
+    await turns.record(tx, item.id, SET_ASIDE, {"cost": cost}, attempt=item.attempts, now=now)
+
+
+async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) -> Spent:
+    """What was spent since then, and what is set aside for questions that are not closed."""
+    inbox, journal = schema.inbox, schema.journal
+    statement = (
+        select(inbox.c.author, journal.c.value)
+        .join(journal, journal.c.turn == inbox.c.id)
+        .where(inbox.c.state == "new", inbox.c.team == team, journal.c.name == SET_ASIDE)
+    )
+    aside = [(row.author, float(row.value["cost"])) for row in await tx.execute(statement)]
+    by_all = await cost_of_workspace(tx, team, since=since)
+    by_one = await cost_of_customer(tx, team, customer, since=since)
+    return Spent(
+        by_all + sum(cost for _, cost in aside), by_one + sum(cost for author, cost in aside if author == customer)
+    )
 
 
 async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Spending]]:

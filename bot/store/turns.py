@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -25,7 +25,7 @@ class TurnRecord:
     customer: str
     agent: str
     ended: str
-    """`answered`, `no_answer`, `escalated`, `failed` or `stopped`."""
+    """`answered`, `no_answer`, `too_fast`, `escalated`, `failed` or `stopped`."""
     reason: str
     messages: Sequence[Mapping[str, Any]]
     """The customer's message and all that followed, as `bot.agent.messages.to_json` writes them."""
@@ -103,6 +103,14 @@ async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, la
     return [PastTurn(row.ended, row.messages, row.ts) for row in reversed(rows)]
 
 
+async def began(tx: AsyncConnection, turn: int) -> float | None:
+    """When the first step of a running turn was finished that is kept; None when none is."""
+    table = schema.journal
+    earliest = select(func.min(table.c.recorded_at)).where(table.c.turn == turn)
+    at: float | None = (await tx.execute(earliest)).scalar_one()
+    return at
+
+
 async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
     """The finished steps of a running turn, by name, in the order in which they were finished."""
     table = schema.journal
@@ -113,8 +121,9 @@ async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
 
 
 async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attempt: int, now: float) -> None:
-    """Keep one step; a later record of the name takes the place of an earlier."""
+    """Keep one step; a later record of the name takes the place of an earlier, which keeps its time."""
     table = schema.journal
     values = {"turn": turn, "name": name, "attempt": attempt, "value": value, "recorded_at": now}
     if await insert_new(tx, table, values) is None:
+        del values["recorded_at"]
         await tx.execute(update(table).where(table.c.turn == turn, table.c.name == name).values(**values))

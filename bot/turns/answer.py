@@ -5,7 +5,8 @@ answer        wait for a place, have the agents asked (asking.py), end
     _deliver  the answer, its sources, the buttons under it
     _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
     _say_not_found       nothing was found to rest an answer on: say so and offer a person
-    _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person
+    _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person;
+                         or look-ups were refused that came too fast: say so
     _withdraw            it says that a deed was done which nothing did: take it back and call a person
     _escalated           the agent called a person
     _failed              the agent gave no answer: say so and call a person
@@ -32,6 +33,7 @@ from bot.sentences import Sentences
 from bot.slack import cards
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
+from bot.slack.place import Place, is_streaming
 from bot.slack.stream import StreamWriter, open_stream
 from bot.store import spending, threads, turns
 from bot.store.database import Database
@@ -86,30 +88,52 @@ class Answers:
         finally:
             self.places.release()
 
+    async def has_begun(self, item: InboxItem, *, before: float) -> bool:
+        """Whether an earlier attempt at this row had begun its answer at that time, and did not end it."""
+        async with self.database.transaction() as tx:
+            began = await turns.began(tx, item.id)
+        return began is not None and began <= before
+
     async def close_leftover(self, item: InboxItem) -> None:
         """End what an earlier attempt at this row left half open, when no answer will take its place."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
-        begun = await journal.recall("stream")
-        if begun is None:
+        if not journal.has_steps:
             return
-        for ts in begun["opened"]:
-            try:
-                await self.slack.stop_stream(item.thread.channel, ts)
-            except (SlackRefused, SlackUnanswered) as error:
-                logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
+        try:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                if await journal.recall("stream") is not None:
+                    await self._stop_streams(item.thread)
+                if await journal.recall("private-stream") is not None:
+                    await self._stop_streams(await self._private_thread(item))
+        except (SlackRefused, SlackUnanswered, TimeoutError) as error:
+            logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
         async with self.database.transaction() as tx:
             for use in costs_of(item, journal.rounds):
                 await spending.add(tx, use, now=self.clock.now())
             await turns.forget(tx, item.id)
 
+    async def _stop_streams(self, thread: ThreadRef) -> None:
+        """Stop the app's own streams in the thread, told or not told of in a journal."""
+        place = Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key="")
+        for message in await place.own_messages(since=None):
+            if is_streaming(message):
+                await place.end(message["ts"])
+
+    async def _private_thread(self, item: InboxItem, opening: str = "") -> ThreadRef:
+        """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`."""
+        channel = await self.slack.open_dm(item.author)
+        root = await self.outbox.deliver(Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}))
+        return ThreadRef(self.me.team, channel, root)
+
     async def _answer(self, question: Question) -> str:
         thread = question.item.thread
         journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
+        is_resumed = await journal.recall("stream") is not None
         async with self._stream(question, thread, journal, "stream") as writer:
             asked = await self.agents.ask(question, writer, journal, limits=self.limits)
             ended = await self._conclude(asked)
         self._tell(asked, ended)
-        if journal.is_resumed:
+        if is_resumed:
             # A new message ends the status line by itself; an adopted one is only updated.
             await self._show_status(question, done=True)
         return ended
@@ -130,7 +154,7 @@ class Answers:
                 return await self._failed(asked)
             case "escalated":
                 return await self._escalated(asked)
-            case "shop_down" | "pages_down" as what:
+            case "shop_down" | "pages_down" | "too_fast" as what:
                 return await self._say_out_of_reach(asked, what)
             case "claimed":
                 return await self._withdraw(asked)
@@ -153,12 +177,8 @@ class Answers:
     async def _post_privately(self, asked: Asked) -> str:
         """Post the answer in the direct messages and say so where it was asked for; that sentence."""
         question = asked.question
-        channel = await self.slack.open_dm(question.customer.user)
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
-        root = await self.outbox.deliver(
-            Outgoing(f"turn/{question.item.id}/private", "post", channel, {"text": opening})
-        )
-        private = ThreadRef(self.me.team, channel, root)
+        private = await self._private_thread(question.item, opening)
         async with self._stream(question, private, asked.journal, "private-stream") as writer:
             writer.text(asked.outcome.text)
             self._say_if_shortened(asked, writer)
@@ -184,7 +204,7 @@ class Answers:
         await asked.writer.finish(blocks=self._footer_in_part(asked))
         return await self._keep(asked, "escalated", instead=sentence)
 
-    async def _say_out_of_reach(self, asked: Asked, what: Literal["shop_down", "pages_down"]) -> str:
+    async def _say_out_of_reach(self, asked: Asked, what: Literal["shop_down", "pages_down", "too_fast"]) -> str:
         """A look-up could not be made and no other found anything: no answer of the agent's can be right."""
         question = asked.question
         said = await self._give_what_stands(asked)
@@ -192,6 +212,8 @@ class Answers:
             said = self.sentences.say(question.language, what)
             asked.writer.text(f"\n\n{said}" if asked.reply.shown else said)
         await asked.writer.finish(blocks=self._footer_in_part(asked))
+        if what == "too_fast":
+            return await self._keep(asked, "too_fast", instead=said)
         await self.cases.open(question.item.thread, question.customer, reason=what, priority="medium")
         return await self._keep(asked, "failed", instead=said)
 
@@ -223,7 +245,8 @@ class Answers:
             await asked.writer.abandon(self.sentences.say(question.language, "cut_short"))
         else:
             await asked.writer.finish(blocks=self._footer_in_part(asked))
-        await self.cases.open(question.item.thread, question.customer, reason="technical", priority="medium")
+        reason = "technical_part" if asked.partly else "technical"
+        await self.cases.open(question.item.thread, question.customer, reason=reason, priority="medium")
         return await self._keep(asked, "failed", instead=sentence)
 
     async def _give_what_stands(self, asked: Asked) -> str | None:
@@ -250,7 +273,10 @@ class Answers:
         if instead is None and not place.is_direct and _holds_private(outcome.messages):
             instead = WITHHELD
         said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
-        is_replaced = instead is not None and await asked.journal.recall("private-stream") is None
+        did = tuple(asked.did)
+        is_replaced = did != tuple(said) and (
+            thread is not None or await asked.journal.recall("private-stream") is None
+        )
         record = TurnRecord(
             id=question.item.id,
             thread=place,
@@ -265,7 +291,7 @@ class Answers:
             confidence=asked.confidence,
             input_tokens=outcome.usage.input_tokens,
             output_tokens=outcome.usage.output_tokens,
-            trace=[to_json(message) for message in (question.message, *outcome.messages)] if is_replaced else None,
+            trace=[to_json(message) for message in (question.message, *did)] if is_replaced else None,
         )
         async with self.database.transaction() as tx:
             if thread is not None:

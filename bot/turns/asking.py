@@ -27,6 +27,7 @@ from bot.desk import policy
 from bot.desk.answers import Evidence, TurnContext, known_from, passages_text
 from bot.desk.claim_patterns import Wording
 from bot.desk.claims import ClaimGate, Grounds
+from bot.desk.rhetoric import names_a_number
 from bot.desk.team import IN_DOUBT
 from bot.sentences import Sentences
 from bot.slack.stream import StreamWriter, TaskStatus
@@ -38,11 +39,15 @@ from knowledge.passages import Hit
 
 SOURCES = 4
 """Pages named under the answers to several questions, at the most."""
+NAMED_LIMIT = 120
+"""Characters of a question by which the customer is told which of several is meant."""
 
-Verdict = Literal["stands", "not_found", "pages_down", "claimed", "shop_down", "escalated", "failed", "stopped"]
-"""It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · it says that
-a deed was done which nothing did · the shop did not answer · a person was called · there is no answer · the customer
-pressed Stop."""
+Verdict = Literal[
+    "stands", "not_found", "pages_down", "too_fast", "claimed", "shop_down", "escalated", "failed", "stopped"
+]
+"""It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · or since
+look-ups were refused that came too fast · it says that a deed was done which nothing did · the shop did not answer · a
+person was called · there is no answer · the customer pressed Stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Asked:
 
     question: Question
     outcome: Outcome
+    """Without an answer it holds only those words of the agents that the customer has read."""
     writer: StreamWriter
     reply: Reply
     verdict: Verdict
@@ -62,6 +68,8 @@ class Asked:
     partly: bool = False
     """True: some of its questions were answered or begun, and the others were spoken of, though the whole has no
     answer."""
+    did: Sequence[Message] = ()
+    """What the agents wrote and did, read or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,17 @@ class Agents:
         )
         verdict = judge(question.text, outcome, reply)
         sources = evidence.sources(outcome.text)
-        return Asked(question, outcome, inquiry.writer, reply, verdict, sources, findings.confidence, inquiry.journal)
+        return Asked(
+            question,
+            _as_read(outcome, reply.said) if verdict in ("escalated", "failed") else outcome,
+            inquiry.writer,
+            reply,
+            verdict,
+            sources,
+            findings.confidence,
+            inquiry.journal,
+            did=outcome.messages,
+        )
 
     async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:
         column = _Column(inquiry.writer)
@@ -151,38 +169,48 @@ class Agents:
             list(sources.values())[:SOURCES],
             min(part.confidence for part in parts),
             inquiry.journal,
-            partly=verdict != "stands" and (stood or (verdict == "claimed" and column.spoke)),
+            partly=verdict != "stands" and (stood or (verdict in ("claimed", "too_fast") and column.spoke)),
+            did=[message for part in parts for message in part.did],
         )
 
     async def _parts(self, inquiry: _Inquiry, questions: Sequence[str], column: "_Column") -> list["_Part"]:
         async with asyncio.TaskGroup() as group:
-            searches = [group.create_task(self.knowledge.search(each)) for each in questions]
+            searches = [group.create_task(self._search_part(inquiry.question.text, each)) for each in questions]
         parts: list[_Part] = []
         for text, search in zip(questions, searches, strict=True):
-            findings = search.result()
+            findings, is_strange = search.result()
             evidence, section = self._evidence(inquiry.question, findings), _Section(column)
             reply = self._reply(inquiry, section, evidence)
             share = Share(text, self._passages(findings), self._context(inquiry.question, evidence), reply.emit)
-            parts.append(_Part(share, reply, section, findings.confidence))
+            parts.append(_Part(share, reply, section, findings.confidence, is_strange))
         return parts
+
+    async def _search_part(self, message: str, question: str) -> tuple[Findings, bool]:
+        """What the pages say to one question of a message; when nothing, to it and what leads up to it. And whether
+        the question names nothing of the shop: no number, and no word that the pages know."""
+        findings = await self.knowledge.search(question)
+        is_strange = not (findings.hits or findings.degraded or names_a_number(question))
+        lead = "" if findings.answerable else policy.lead_up_to(message, question)
+        return (await self.knowledge.search(f"{lead}\n{question}") if lead else findings), is_strange
 
     def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: "_Column") -> Outcome:
         """Let the part's answer stand, or say in its place why there is none."""
         part.verdict = judge(part.share.question, outcome, part.reply)
+        part.did = outcome.messages
         match part.verdict:
+            case "not_found" if part.is_strange:
+                outcome = _as_read(outcome, part.section.drop())
             case "stands":
                 part.section.open()
                 part.reply.release()
                 part.sources = part.reply.evidence.sources(outcome.text)
-            case "not_found" | "pages_down" | "claimed" | "shop_down" | "failed" as why:
-                sentence = self.sentences.say(question.language, _INSTEAD[why], question=part.share.question)
+            case "not_found" | "pages_down" | "too_fast" | "claimed" | "shop_down" | "failed" as why:
+                sentence = self.sentences.say(question.language, _INSTEAD[why], question=_in_short(part.share.question))
                 said = part.section.drop()
                 column.say_beside(sentence)
-                if why == "claimed":
-                    outcome = _without_words(outcome)
-                outcome = reworded(outcome, f"{said}\n\n{sentence}" if said else sentence)
+                outcome = reworded(_without_words(outcome), f"{said}\n\n{sentence}" if said else sentence)
             case "escalated" | "stopped":
-                part.section.drop()
+                outcome = _as_read(outcome, part.section.drop())
         return outcome
 
     def way_of(self, text: str) -> Pattern:
@@ -243,6 +271,8 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
         return outcome.ended
     if reply.is_dead_end:
         return "shop_down"
+    if reply.is_too_fast:
+        return "too_fast"
     if reply.claim is not None:
         return "claimed"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
@@ -257,13 +287,25 @@ def _without_words(outcome: Outcome) -> Outcome:
     messages = [
         replace(message, text="") if isinstance(message, AgentMessage) else message for message in outcome.messages
     ]
-    return replace(outcome, messages=tuple(messages))
+    return replace(outcome, text="", messages=tuple(messages))
+
+
+def _as_read(outcome: Outcome, said: str) -> Outcome:
+    """The outcome with no other words of the agents than `said`, which the customer has read."""
+    texts = [message.text.strip() for message in outcome.messages if isinstance(message, AgentMessage)]
+    is_read = all(text in said for text in (outcome.text.strip(), *texts))
+    return outcome if is_read else reworded(_without_words(outcome), said)
+
+
+def _in_short(question: str) -> str:
+    return question if len(question) <= NAMED_LIMIT else question[: NAMED_LIMIT - 1].rsplit(" ", 1)[0] + "…"
 
 
 _INSTEAD = {
     "not_found": "part_not_found",
     "pages_down": "part_pages_down",
-    "claimed": "claim_withdrawn",
+    "too_fast": "part_too_fast",
+    "claimed": "part_withdrawn",
     "shop_down": "shop_down",
     "failed": "part_failed",
 }
@@ -274,7 +316,7 @@ def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
     """What the whole is worth: the gravest of what cannot be left to the text, else that some of it stands."""
     if stopped:
         return "stopped"
-    grave: Sequence[Verdict] = ("escalated", "failed", "claimed", "shop_down", "pages_down", "stands")
+    grave: Sequence[Verdict] = ("escalated", "failed", "claimed", "shop_down", "pages_down", "stands", "too_fast")
     return next((verdict for verdict in grave if verdict in verdicts), "not_found")
 
 
@@ -341,8 +383,12 @@ class _Part:
     reply: Reply
     section: "_Section"
     confidence: float
+    is_strange: bool
+    """It names nothing of the shop."""
     verdict: Verdict = "stopped"
     sources: Sequence[Hit] = ()
+    did: Sequence[Message] = ()
+    """What the agents wrote and did."""
 
 
 class _Column:

@@ -23,8 +23,6 @@ class TurnJournal:
         self._turn = turn
         self._attempt = attempt
         self._known = known
-        self.is_resumed = bool(known)
-        """True when an earlier attempt has begun this turn."""
 
     async def recall(self, name: str) -> Any | None:
         """The step's value, or None when no attempt has finished it."""
@@ -35,6 +33,11 @@ class TurnJournal:
         async with self._database.transaction() as tx:
             await turns.record(tx, self._turn, name, value, attempt=self._attempt, now=self._clock.now())
         self._known[name] = value
+
+    @property
+    def has_steps(self) -> bool:
+        """True when something was done already, by this attempt or before."""
+        return bool(self._known)
 
     @property
     def rounds(self) -> dict[str, Any]:

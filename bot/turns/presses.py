@@ -1,5 +1,6 @@
 """What a press means: each button's step of a case, for customers and for staff."""
 
+import contextlib
 import logging
 from dataclasses import dataclass
 
@@ -87,6 +88,10 @@ class Presses:
 
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell a member of staff that their press came to nothing."""
+        if item.body["action"] == "case.draft":
+            journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+            with contextlib.suppress(UnknownCase):
+                await self.drafting.abandon(item.body["value"], asked=item.id, journal=journal)
         await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")
 
     async def _claim_and_send(self, item: InboxItem, value: str) -> None:

@@ -2,8 +2,8 @@
 
 Four things keep text back. Every sentence waits until it is whole and claims no deed that nothing did; the first that
 does ends the text. Without evidence nothing is shown, since it may not stand at the end. After a look-up that could not
-be made nothing is shown until another succeeds. In a channel, everything after a private tool result is kept for a
-direct message, since others read the thread.
+be made, or was refused, nothing is shown until another succeeds. In a channel, everything after a private tool result
+is kept for a direct message, since others read the thread.
 """
 
 from collections import Counter
@@ -14,6 +14,7 @@ from typing import Protocol
 from bot.agent.agent import HANDOVER
 from bot.agent.events import Event, HandedOver, ModelRetried, TextDelta, ToolFinished, ToolStarted
 from bot.desk.answers import SEARCH, Evidence
+from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.claims import Claim, ClaimGate
 from bot.desk.escalate import ESCALATE
 from bot.slack.stream import TaskStatus
@@ -61,6 +62,8 @@ class Reply:
     """Requests to a model that were made again, by the reason."""
     _held: list[str] = field(default_factory=list)
     _broke: bool = False
+    _refused: set[str] = field(default_factory=set)
+    """Tools that were not run since this person's calls came too fast."""
 
     def emit(self, event: Event) -> None:
         """Show an event, or keep it back."""
@@ -102,6 +105,12 @@ class Reply:
         """True while a look-up could not be made and no other has found anything."""
         return self._broke and not self.evidence.facts
 
+    @property
+    def is_too_fast(self) -> bool:
+        """True while what was refused, for calls that came too fast, is made up for by nothing else that was found."""
+        found = self.evidence.found if self._refused <= {SEARCH} else self.evidence.facts
+        return bool(self._refused) and not found
+
     def _show(self, call_id: str, name: str, title: str, *, status: TaskStatus) -> None:
         """A card for a look-up; where others read only for the pages, since even that one was made tells something."""
         if name == SEARCH or (self.is_direct and _is_shown(name)):
@@ -110,11 +119,12 @@ class Reply:
     def _say(self, text: str) -> None:
         if text:
             self._held.append(text)
-        if self.evidence.found and not self.is_dead_end:
-            self.release()
+        self._release_what_stands()
 
     def _finished(self, event: ToolFinished) -> None:
-        if event.name == ESCALATE:
+        if event.code == TOO_MANY_CALLS:
+            self._refused.add(event.name)
+        elif event.name == ESCALATE:
             self.wants_person = self.wants_person or event.broke
         elif event.name == SEARCH:
             self.evidence.searched = self.evidence.searched or event.ok
@@ -123,9 +133,12 @@ class Reply:
         elif _is_shown(event.name):
             # "Not found" is a finding too: the answer rests on it.
             self.evidence.facts = True
-        if self.evidence.found and not self.is_dead_end:
-            self.release()
+        self._release_what_stands()
         self.private = self.private or event.private
+
+    def _release_what_stands(self) -> None:
+        if self.evidence.found and not self.is_dead_end and not self.is_too_fast:
+            self.release()
 
 
 def _is_shown(tool: str) -> bool:

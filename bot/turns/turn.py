@@ -1,9 +1,10 @@
 """One turn: from a stored message to something the customer reads, and then the row is closed.
 
 take               count the attempt, do the work, close the row; then sum up what grew long
-  _customer_wrote  a person is on it: relay · the words ask for a person: a case · else an answer
+  _customer_wrote  an answer is begun: go on · a person is on it: relay · the words ask for a person: a case · else
+                   an answer
   _begin_anew      the conversation is long: say so, and go on with a summary
-  _over_budget     no money is left for answers today: a case
+  _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times: a case, so that nobody waits for an answer that never comes
 """
 
@@ -122,6 +123,9 @@ class Turns:
         episode = await self.summaries.read(item.thread, state)
         if item.body.get("masked"):
             await self._say(item, "masked", language)
+        if case is not None and await self.answers.has_begun(item, before=case.opened_at):
+            # A case that was opened in the course of this very answer does not take its place.
+            return "done", await self._answer(item, customer, language, state.agent, episode)
         if case is not None:
             await self.answers.close_leftover(item)
             await self.relay.from_customer(case, item, customer)
@@ -132,14 +136,19 @@ class Turns:
         if reason := _reason_for_person(text, episode.turns):
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
-        if await self.budgets.used_up(item.thread.team, customer.user):
+        if await self.budgets.set_aside(item):
             return await self._over_budget(item, customer, language)
         agent = state.agent
         if len(episode.turns) >= self.summaries.turns:
             agent, episode = "", await self._begin_anew(item, episode, language)
+        return "done", await self._answer(item, customer, language, agent, episode)
+
+    async def _answer(
+        self, item: InboxItem, customer: Customer, language: Language, agent: str, episode: Episode
+    ) -> str:
         history, looked_up = episode.history, episode.looked_up
-        question = Question(item, customer, language, text, agent, episode.number, history, looked_up)
-        return "done", await self.answers.answer(question)
+        question = Question(item, customer, language, item.words, agent, episode.number, history, looked_up)
+        return await self.answers.answer(question)
 
     async def _begin_anew(self, item: InboxItem, episode: Episode, language: Language) -> Episode:
         """Tell the customer, and begin an episode that knows the summary of the one before."""
@@ -154,12 +163,17 @@ class Turns:
         return Episode(episode.number + 1, note, turns=(), summary=None)
 
     async def _over_budget(self, item: InboxItem, customer: Customer, language: Language) -> Ending:
-        """The day's money is spent: a person instead of a model, but nobody is called for a thank-you."""
-        await self.answers.close_leftover(item)
+        """The day's money is spent: a person instead of a model, but nobody is called for a thank-you.
+
+        One case a customer is enough: what they ask in further threads is shown there.
+        """
         if policy.is_small_talk(item.words):
             await self._say(item, "standing_by", language)
-        else:
-            await self.cases.open(item.thread, customer, reason="budget", priority="medium")
+            return "done", "over_budget"
+        case = await self.cases.open(item.thread, customer, reason="budget", priority="medium", one_a_customer=True)
+        if case.thread != item.thread:
+            await self._say(item, "over_budget", language)
+            await self.relay.from_customer(case, item, customer)
         return "done", "over_budget"
 
     async def _say(self, item: InboxItem, key: str, language: Language) -> None:

@@ -18,9 +18,8 @@ SEARCH_HINTS = ("query", "question", "search")
 _SPEAKER = re.compile(r"^\[(customer|staff)[^\]\n]*\]\n?")
 _HANDOVER = re.compile(r"(?:hand_?over|hand_?off|transfer)_to_", re.IGNORECASE)
 _ASK = re.compile(r"ask_", re.IGNORECASE)
-_ONLY_THIS = re.compile(
-    r"\bonly (?:this|the following|one) (?:question|part|request)\b[^:\n“\"]*:?\s*(?:[“\"](.+)[”\"]|([^“\"]+))",
-    re.DOTALL | re.IGNORECASE,
+_ONLY_NEXT = re.compile(
+    r"\bonly (?:the one|the|this|one) (?:question|part|request)\b[^.]*\bnext message\b", re.IGNORECASE
 )
 _GO_ON = re.compile(r"\b(?:go on|continue|carry on)\b", re.IGNORECASE)
 
@@ -208,8 +207,9 @@ def read_request(body: Mapping[str, Any]) -> Talk:
     before, after = messages[:turn], messages[turn + 1 :]
     customer = [_said(message) for message in messages[: turn + 1] if message.get("role") == "user"]
     whole = customer[-1] if customer else ""
-    question = _only_question(after)
-    earlier = customer if question else customer[:-1]
+    question = whole if _is_one_of_many(before) else ""
+    whole = customer[-2] if question else whole
+    earlier = customer[:-1]
     looked_up, known = _found(after), _found(before)
     return Talk(
         said=question or whole,
@@ -295,10 +295,11 @@ def _system(messages: list[Json]) -> tuple[str, tuple[str, ...]]:
     return (texts[0], tuple(texts[1:])) if has_instructions else ("", tuple(texts))
 
 
-def _only_question(after: list[Json]) -> str:
-    """The one question that a note behind the customer's message asks to answer; empty for the whole message."""
-    notes = [_ONLY_THIS.search(_text(message)) for message in after if _is_system(message)]
-    return next(((match[1] or match[2]).strip() for match in reversed(notes) if match), "")
+def _is_one_of_many(before: list[Json]) -> bool:
+    """Whether a note says that the customer's last message repeats one question of the message before it."""
+    note = before[-1] if before else {}
+    asks = any(message.get("role") == "user" for message in before)
+    return asks and _is_system(note) and bool(_ONLY_NEXT.search(_text(note)))
 
 
 def _begun(after: list[Json]) -> str:

@@ -51,6 +51,35 @@ async def test_opening_twice_is_opening_once(cases: Cases, database: Database) -
     assert [key for key in await keys(database) if key.endswith("/card")] == ["case/1/card"]
 
 
+async def test_of_one_reason_a_customer_has_one_case_when_more_would_say_nothing_new(
+    cases: Cases, database: Database
+) -> None:
+    threads_of_theirs = [ThreadRef(TEAM, "D0CUSTOMERA", f"{number}.2") for number in range(1, 11)]
+    opened = await asyncio.gather(
+        *(
+            cases.open(thread, CUSTOMER, reason="budget", priority="medium", one_a_customer=True)
+            for thread in threads_of_theirs
+        )
+    )
+    assert {case.ref for case in opened} == {"FD-1001"}
+    await cases.claim("FD-1001", "U0AGENTA")
+    again = await cases.open(threads_of_theirs[0], CUSTOMER, reason="budget", priority="medium", one_a_customer=True)
+    assert again.ref == "FD-1001"
+    other = Customer(TEAM, "U0CUSTOMERB", "Customer B", "en-US", "member")
+    theirs = ThreadRef(TEAM, "C0SUPPORT", "20.2")
+    assert (await cases.open(theirs, other, reason="budget", priority="medium", one_a_customer=True)).ref == "FD-1002"
+    await cases.resolve("FD-1001", "U0AGENTA")
+    later = await cases.open(threads_of_theirs[1], CUSTOMER, reason="budget", priority="medium", one_a_customer=True)
+    assert later.ref == "FD-1003"
+
+
+async def test_a_direct_message_joins_no_case_that_others_read(cases: Cases) -> None:
+    in_channel, direct = ThreadRef(TEAM, "C0SUPPORT", "1.2"), ThreadRef(TEAM, "D0CUSTOMERA", "2.2")
+    public = await cases.open(in_channel, CUSTOMER, reason="budget", priority="medium", one_a_customer=True)
+    private = await cases.open(direct, CUSTOMER, reason="budget", priority="medium", one_a_customer=True)
+    assert (public.ref, private.ref) == ("FD-1001", "FD-1002")
+
+
 async def test_of_fifty_claims_one_wins(cases: Cases, database: Database) -> None:
     case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
     claims = (cases.claim(case.ref, "U0AGENTA" if number % 2 else "U0AGENTB") for number in range(50))

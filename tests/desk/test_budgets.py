@@ -1,5 +1,6 @@
 """A day's money and a minute's tool calls."""
 
+import asyncio
 import logging
 
 import pytest
@@ -9,48 +10,138 @@ from bot.agent.model import Usage
 from bot.agent.tools import Context, ToolOutput, ToolProblem, tool
 from bot.conversation import ThreadRef
 from bot.desk.budgets import Budgets, paced
-from bot.store import spending
+from bot.store import inbox, spending, turns
 from bot.store.database import Database
-from bot.store.spending import Spending
+from bot.store.inbox import InboxItem
+from bot.store.spending import Purpose, Spending
 from bot.telemetry import Metrics
 from tests.desk.doubles import CUSTOMER_A, context_of
 from tests.doubles.clock import ManualClock
+from tests.turns.arrivals import arrival
 
 TEAM = "T0FRONTDESK"
 HOUR = 3_600.0
 
 
-async def spend(database: Database, clock: ManualClock, key: str, cost: float, *, customer: str) -> None:
+async def spend(
+    database: Database,
+    clock: ManualClock,
+    key: str,
+    cost: float,
+    *,
+    customer: str = "U0CUSTOMERA",
+    purpose: Purpose = "answer",
+) -> None:
     thread = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
     async with database.transaction() as tx:
-        row = Spending(key, "answer", thread, customer, ("small",), Usage(cost=cost))
+        row = Spending(key, purpose, thread, customer, ("small",), Usage(cost=cost))
         await spending.add(tx, row, now=clock.now())
 
 
-async def test_without_caps_nothing_is_looked_up(database: Database) -> None:
+async def asks(database: Database, number: int, *, customer: str = "U0CUSTOMERA") -> InboxItem:
+    """A question that waits to be answered; the first has the number 1."""
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival(f"{number}.1", author=customer), now=1.0)
+        item = await inbox.start(tx, number)
+    assert item is not None
+    return item
+
+
+async def test_without_caps_nothing_is_looked_up_and_nothing_set_aside(database: Database) -> None:
     clock = ManualClock()
-    await spend(database, clock, "turn/1", 1_000.0, customer="U1")
-    assert await Budgets(database, clock, Metrics()).used_up(TEAM, "U1") is None
+    await spend(database, clock, "turn/1", 1_000.0)
+    item = await asks(database, 1)
+    budgets = Budgets(database, clock, Metrics())
+    assert await budgets.set_aside(item) is None
+    assert await budgets.used_up(TEAM) is None
+    async with database.transaction() as tx:
+        assert await turns.recall(tx, item.id) == {}
 
 
 async def test_a_customers_cap_is_their_own(database: Database) -> None:
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
-    await spend(database, clock, "turn/1", 0.49, customer="U1")
-    assert await budgets.used_up(TEAM, "U1") is None
-    await spend(database, clock, "turn/2", 0.01, customer="U1")
-    assert await budgets.used_up(TEAM, "U1") == "customer"
-    assert await budgets.used_up(TEAM, "U2") is None
+    await spend(database, clock, "turn/1", 0.5)
+    assert await budgets.set_aside(await asks(database, 1)) == "customer"
+    assert await budgets.set_aside(await asks(database, 2, customer="U0CUSTOMERB")) is None
+
+
+async def test_what_staff_had_drafted_is_not_the_customers_to_pay(database: Database) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
+    await spend(database, clock, "drafts/7", 5.0, purpose="draft")
+    assert await budgets.set_aside(await asks(database, 1)) is None
+    await spend(database, clock, "summary/8", 0.5, purpose="summary")
+    assert await budgets.set_aside(await asks(database, 2)) == "customer"
 
 
 async def test_the_day_rolls(database: Database) -> None:
     clock = ManualClock()
     budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
-    await spend(database, clock, "turn/1", 1.0, customer="U1")
+    await spend(database, clock, "turn/1", 1.0)
     clock.advance(24 * HOUR - 1)
-    assert await budgets.used_up(TEAM, "U1") == "customer"
+    assert await budgets.set_aside(await asks(database, 1)) == "customer"
     clock.advance(2)
-    assert await budgets.used_up(TEAM, "U1") is None
+    assert await budgets.set_aside(await asks(database, 2)) is None
+
+
+async def test_of_many_questions_at_once_no_more_are_answered_than_the_cap_and_one(database: Database) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=1.0)
+    for number in (101, 102):
+        await spend(database, clock, f"turn/{number}/small", 0.05)
+        await spend(database, clock, f"turn/{number}/large", 0.15)
+    questions = [await asks(database, number) for number in range(1, 21)]
+    told = await asyncio.gather(*(budgets.set_aside(item) for item in questions))
+    # 0.40 is spent; three at 0.20 fill the day.
+    assert told.count(None) == 3
+
+
+async def test_what_is_set_aside_goes_as_soon_as_the_cost_is_known(database: Database) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=1.0, answer_cost=1.0)
+    first, second = await asks(database, 1), await asks(database, 2)
+    assert await budgets.set_aside(first) is None
+    assert await budgets.set_aside(second) == "customer"
+    await spend(database, clock, "turn/1/small", 0.1)
+    async with database.transaction() as tx:
+        await turns.forget(tx, first.id)
+    assert await budgets.set_aside(second) is None
+
+
+@pytest.mark.parametrize(
+    ("answer_cost", "others", "answered"),
+    [(None, 0.0, 10), (0.05, 0.0, 2), (0.05, 0.02, 5)],
+    ids=["a cent when nothing is known", "an answer's bound", "the mean of other people's answers"],
+)
+async def test_what_an_answer_will_cost_is_guessed_from_what_is_known(
+    database: Database, answer_cost: float | None, others: float, answered: int
+) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=0.0999, answer_cost=answer_cost)
+    await spend(database, clock, "turn/101/small", others, customer="U0CUSTOMERB")
+    told = [await budgets.set_aside(await asks(database, number)) for number in range(1, 16)]
+    assert told.count(None) == answered
+
+
+async def test_an_answer_that_has_begun_is_not_weighed_again(database: Database) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
+    item = await asks(database, 1)
+    async with database.transaction() as tx:
+        await turns.record(tx, item.id, "stream", {"opened": []}, attempt=1, now=1.0)
+    await spend(database, clock, "turn/1/small", 0.5)
+    assert await budgets.set_aside(item) is None
+
+
+async def test_a_question_that_was_closed_sets_nothing_aside(database: Database) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=0.005)
+    first = await asks(database, 1)
+    assert await budgets.set_aside(first) is None
+    async with database.transaction() as tx:
+        await inbox.finish(tx, first.id, "done", now=2.0)
+    assert await budgets.set_aside(await asks(database, 2)) is None
 
 
 async def test_the_workspaces_cap_holds_for_everybody_and_the_log_says_so_once_an_hour(
@@ -61,13 +152,20 @@ async def test_the_workspaces_cap_holds_for_everybody_and_the_log_says_so_once_a
     await spend(database, clock, "turn/1", 0.6, customer="U1")
     await spend(database, clock, "turn/2", 0.6, customer="U2")
     with caplog.at_level(logging.ERROR):
-        for _ in range(3):
-            assert await budgets.used_up(TEAM, "U3") == "workspace"
+        for number in (1, 2):
+            assert await budgets.set_aside(await asks(database, number)) == "workspace"
+        assert await budgets.used_up(TEAM) == "workspace"
         assert len(caplog.records) == 1
         clock.advance(HOUR)
-        await budgets.used_up(TEAM, "U3")
+        await budgets.used_up(TEAM)
     assert len(caplog.records) == 2
     assert b'frontdesk_budget_used_up_total{cap="workspace"} 4.0' in metrics.text()
+
+
+async def test_what_runs_for_others_counts_against_the_workspaces_cap(database: Database) -> None:
+    budgets = Budgets(database, ManualClock(), Metrics(), workspace_daily=1.0, answer_cost=1.0)
+    assert await budgets.set_aside(await asks(database, 1)) is None
+    assert await budgets.set_aside(await asks(database, 2, customer="U0CUSTOMERB")) == "workspace"
 
 
 @tool(title="Looking")

@@ -38,6 +38,7 @@ from bot.store.spending import Spending
 from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.journal import TurnJournal, open_journal
+from bot.turns.presses import Presses
 from demo.slack.blocks import message_faults
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
@@ -162,6 +163,25 @@ async def room(database: Database) -> AsyncIterator[Room]:
         yield Room(database, slack, model, pages, sender, cases, relay, drafting, claimed)
 
 
+def turn_of(thread: ThreadRef, row: int, said: Sequence[Message]) -> TurnRecord:
+    """The thread's first turn, which ended with a person being called."""
+    return TurnRecord(
+        id=row,
+        thread=thread,
+        episode=0,
+        ts=thread.ts,
+        customer=CUSTOMER.user,
+        agent="frontdesk",
+        ended="escalated",
+        reason="",
+        messages=[to_json(message) for message in said],
+        sources=[],
+        confidence=1.0,
+        input_tokens=0,
+        output_tokens=0,
+    )
+
+
 def scripted(room: Room, *replies: Sequence[Step]) -> Room:
     """The room with another model."""
     model = ScriptedModel(*replies)
@@ -193,31 +213,14 @@ async def test_each_draft_is_asked_for_in_a_voice_of_its_own_with_what_is_known(
 
 
 async def test_drafts_go_on_with_what_all_sides_have_said(room: Room) -> None:
-    record = TurnRecord(
-        id=1,
-        thread=room.case.thread,
-        episode=0,
-        ts=room.case.thread.ts,
-        customer=CUSTOMER.user,
-        agent="frontdesk",
-        ended="escalated",
-        reason="",
-        messages=[
-            to_json(message)
-            for message in (
-                CustomerMessage("Where is ORD-12345?", CUSTOMER.user, room.case.thread.ts),
-                AgentMessage("", (ToolCall("c1", "lookup_order", "{}"),), "frontdesk"),
-                ToolResult("c1", "lookup_order", '{"status": "shipped"}', private=True),
-                AgentMessage("It is on its way.", agent="frontdesk"),
-            )
-        ],
-        sources=[],
-        confidence=1.0,
-        input_tokens=0,
-        output_tokens=0,
+    answered = (
+        CustomerMessage("Where is ORD-12345?", CUSTOMER.user, room.case.thread.ts),
+        AgentMessage("", (ToolCall("c1", "lookup_order", "{}"),), "frontdesk"),
+        ToolResult("c1", "lookup_order", '{"status": "shipped"}', private=True),
+        AgentMessage("It is on its way.", agent="frontdesk"),
     )
     async with room.database.transaction() as tx:
-        await turns.save(tx, record, now=2.0)
+        await turns.save(tx, turn_of(room.case.thread, 1, answered), now=2.0)
     await room.delivers()
     said = await room.stores("staff", "Let me look <here>.", ts="8.1")
     async with room.database.transaction() as tx:
@@ -240,6 +243,40 @@ async def test_drafts_go_on_with_what_all_sides_have_said(room: Room) -> None:
     ]
     assert 'lookup_order: {"status": "shipped"}' in request.system[1]
     assert room.pages.asked == ["And may I return it?"]
+
+
+async def test_where_others_read_the_writer_is_told_nothing_private_and_everybody_is_told_that_they_read(
+    room: Room,
+) -> None:
+    thread = ThreadRef(TEAM, "C0SUPPORT", await room.slack.client.post("C0SUPPORT", text="opening"))
+    looked_up = (
+        CustomerMessage("May I return ORD-12345?", CUSTOMER.user, thread.ts),
+        AgentMessage("", (ToolCall("c1", "lookup_order", "{}"),), "frontdesk"),
+        ToolResult("c1", "lookup_order", '{"ships_to": "Elm Street 7"}', private=True),
+    )
+    async with room.database.transaction() as tx:
+        await inbox.add(tx, arrival(thread.ts, text="May I return ORD-12345?", channel=thread.channel), now=1.0)
+        await turns.save(tx, turn_of(thread, 2, looked_up), now=2.0)
+    told = "Order ships to Elm Street 7, wants to return it."
+    opened = await room.cases.open(thread, CUSTOMER, reason="no_answer", priority="medium", summary=told)
+    public = replace(room, case=await room.cases.claim(opened.ref, OWNER))
+    asked, ended = await public.presses()
+    assert ended == "drafted"
+    for request in room.model.requests:
+        assert "Elm Street" not in str(request)
+        assert "Others read" in request.system[1]
+        assert "You have 30 days" in request.system[1]
+    post = (await public.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
+    assert "Others read" in str(post.payload)
+    await public.delivers()
+    assert await public.sends(asked, 1)
+    assert "Others read" in str((await public.rows(f"drafts/{asked}/chosen"))[f"drafts/{asked}/chosen"].payload)
+
+
+async def test_in_a_direct_message_nobody_else_reads(room: Room) -> None:
+    asked, _ = await room.presses()
+    assert "Others read" not in str((await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload)
+    assert "Others read" not in str(room.model.requests)
 
 
 def _words(message: Message) -> str:
@@ -504,6 +541,37 @@ async def test_what_was_spent_before_a_crash_is_kept_though_the_days_money_is_sp
     capped = replace(room, drafting=replace(room.drafting, budgets=budgets))
     assert (await capped.presses(asked=asked, attempt=2))[1] == "over_budget"
     assert (f"drafts/{asked}", 100, 10) in await spent(room)
+
+
+async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_being_worked_on(room: Room) -> None:
+    asked = await begins(room)
+    stuck = scripted(room, [Silence()])
+    stuck.drafting._busy.add(room.case.id)
+    assert (await stuck.presses(asked=asked, attempt=2))[1] == "drafting"
+    assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
+
+
+async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Room) -> None:
+    asked = await begins(room)
+    presses = Presses(
+        room.database,
+        room.slack.client,
+        ManualClock(),
+        load_sentences(),
+        cast(Any, None),
+        room.cases,
+        room.relay,
+        room.drafting.drafts,
+        room.drafting,
+    )
+    async with room.database.transaction() as tx:
+        item = await inbox.start(tx, asked)
+    assert item is not None
+    await presses.tell_failed(replace(item, body={"action": "case.draft", "value": room.case.ref}))
+    assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
+    assert any("That did not work" in words for words in room.whispers)
+    async with room.database.transaction() as tx:
+        assert await turns.recall(tx, asked) == {}
 
 
 async def test_a_workspace_that_has_spent_its_day_gets_no_drafts_and_a_customer_who_has_does(room: Room) -> None:

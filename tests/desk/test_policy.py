@@ -157,6 +157,89 @@ def test_separate_questions_are_taken_apart(text: str, apart: int) -> None:
     assert len(policy.questions_apart(text)) == apart
 
 
+RHETORICAL = (
+    ("Are you kidding me?", "Where is my order ORD-12345?"),
+    ("Hello, can someone tell me what's wrong with you people?", "Where is my order ORD-12345?"),
+    ("Do you even care?", "When does my parcel arrive?"),
+    ("do you speak German?", "How do I return boots?"),
+    ("Did you get my last message?", "When does my parcel arrive?"),
+    ("Is this some kind of joke?", "When does my parcel arrive?"),
+    ("What the hell is going on?", "When does my parcel arrive?"),
+    ("How hard can it be?", "When does my parcel arrive?"),
+    ("Are you a real human or a bot?", "When does my parcel arrive?"),
+    ("Kalian serius atau bercanda?", "Pesanan saya ORD-12345 sampai mana?"),
+    ("Kalian ini niat kerja gak sih?", "Pesanan saya ORD-12345 sampai mana?"),
+    ("Apa kalian bisa bahasa Inggris?", "Bagaimana cara mengembalikan barang?"),
+    ("Sudah baca pesan saya yang kemarin?", "Pesanan saya ORD-12345 sampai mana?"),
+    ("Was soll das?", "Wo ist meine Bestellung ORD-12345?"),
+    ("Ist das Ihr Ernst?", "Wo ist meine Bestellung ORD-12345?"),
+    ("Wollen Sie mich veräppeln?", "Wo ist meine Bestellung ORD-12345?"),
+    ("Haben Sie meine letzte Nachricht bekommen?", "Wann kommt mein Paket an?"),
+    ("Sprechen Sie auch Englisch?", "Wann kommt mein Paket an?"),
+    ("¿Me están tomando el pelo?", "¿Dónde está mi pedido ORD-12345?"),
+    ("¿Esto va en serio?", "¿Dónde está mi pedido ORD-12345?"),
+    ("¿Qué les pasa a ustedes?", "¿Cómo devuelvo las botas?"),
+    ("¿Recibieron mi último mensaje?", "¿Cómo devuelvo las botas?"),
+    ("¿Alguien habla inglés?", "¿Cómo devuelvo las botas?"),
+    ("Vous vous moquez de moi ?", "Où est ma commande ORD-12345 ?"),
+    ("C'est une blague ou quoi ?", "Où est ma commande ORD-12345 ?"),
+    ("Avez-vous reçu mon dernier message ?", "Comment retourner un article ?"),
+    ("Est-ce que vous parlez anglais ?", "Comment retourner un article ?"),
+)
+"""A question that asks about nothing, and one that does."""
+
+
+@pytest.mark.parametrize(("rhetorical", "real"), RHETORICAL)
+def test_a_question_about_nothing_is_not_answered_by_itself(rhetorical: str, real: str) -> None:
+    assert policy.questions_apart(f"{rhetorical} {real}") == ()
+    assert policy.questions_apart(f"{real} {rhetorical}") == ()
+
+
+@pytest.mark.parametrize(("rhetorical", "real"), RHETORICAL[::3])
+def test_it_is_left_out_of_what_is_taken_apart(rhetorical: str, real: str) -> None:
+    other = "Which cards do you take?"
+    assert policy.questions_apart(f"{rhetorical} {real} {other}") == (real, other)
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        ("Do you ship to Spain?", "Do you speak to the carrier about my parcel?"),
+        ("What is wrong with my order ORD-12345?", "Do you care for leather boots with wax?"),
+        ("Is this real leather or not?", "Do you sell machine washable trousers?"),
+        ("Did you get my return parcel?", "What is going on with ORD-12345?"),
+        ("Apakah kalian kirim ke Bali?", "Berapa ongkir ekspres ke Jakarta?"),
+        ("Was soll das Paket kosten?", "Haben Sie meine Rücksendung bekommen?"),
+        ("¿Qué pasa con mi pedido ORD-12345?", "¿Recibieron mi devolución?"),
+        ("Avez-vous reçu mon colis retour ?", "Que se passe-t-il avec ORD-12345 ?"),
+    ],
+)
+def test_what_sounds_alike_and_asks_about_something_is_taken_apart(questions: tuple[str, str]) -> None:
+    assert policy.questions_apart(" ".join(questions)) == questions
+
+
+@pytest.mark.parametrize("doubtful", ["Why are you all like this?", "Warum seid ihr alle so?", "¿Por qué son así?"])
+def test_when_it_is_not_clear_what_a_question_is_about_the_whole_is_answered_as_one(doubtful: str) -> None:
+    assert policy.questions_apart(f"{doubtful} Where is ORD-12345? How do I return boots?") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "before"),
+    [
+        (
+            "It is ORD-12345. Where is it now? Who is the carrier?",
+            "Who is the carrier?",
+            "It is ORD-12345. Where is it now?",
+        ),
+        ("Hi! Can you help me? I bought boots. Who pays the fee?", "Who pays the fee?", "Hi! I bought boots."),
+        ("Which cards do you take? I bought boots.", "Which cards do you take?", ""),
+        ("Are you kidding me? Who pays the postage?", "Who pays the postage?", ""),
+    ],
+)
+def test_what_leads_up_to_a_question_may_name_its_subject(text: str, question: str, before: str) -> None:
+    assert policy.lead_up_to(text, question) == before
+
+
 @pytest.mark.parametrize(
     "text",
     [

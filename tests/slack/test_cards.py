@@ -48,7 +48,7 @@ def staff_cards(words: str) -> Iterator[Card]:
     yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield cards.moved_on(case="FD-1042", state=words)
     texts = [(words, escape(words)[:2_400]) for _ in range(3)]
-    yield cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3])
+    yield cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3], others_read=True)
     for failed in (False, True):
         choice = Choice(2, "U0AGENTA", 1_795_200_000.0, failed=failed)
         yield cards.drafts(case="FD-1042", asked=7, texts=texts, choice=choice)

@@ -64,6 +64,22 @@ async def test_a_state_that_the_look_up_does_not_show_is_not(world: World) -> No
     assert "was cancelled" not in answer.text
 
 
+async def test_a_pledge_that_nobody_made_is_withdrawn(world: World) -> None:
+    await world.model_says({"text": "You have 30 days. We will refund you $500 to your card today."})
+    asked = await world.customer.says("When do I get my money back, please?")
+    answer = await world.customer.reads(asked, having=lambda seen: WITHDRAWN in seen.text)
+    assert "500" not in answer.text
+
+
+async def test_what_holds_in_a_case_only_is_told(world: World) -> None:
+    said = "If your parcel is lost, a specialist will contact you within two days."
+    await world.model_says({"text": said})
+    asked = await world.customer.says("What happens when a parcel is lost?")
+    answer = await world.customer.reads(asked)
+    assert said in answer.text
+    assert WITHDRAWN not in answer.text
+
+
 async def test_a_person_who_is_called_in_the_same_breath_needs_no_second_sentence(world: World) -> None:
     await world.model_says({"text": "I've passed this on to our team.", "calls": [ESCALATE]})
     asked = await world.customer.says("I need my order ORD-67890 to be cancelled, can you do it?")

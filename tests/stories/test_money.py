@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import PATIENCE, Json, World, open_world, product_environment, run_product
+from tests.stories.world import PATIENCE, Json, Post, World, open_world, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -69,6 +69,16 @@ async def test_nobody_is_called_for_a_thank_you_past_the_cap(world: World) -> No
     card = await world.card()
     thanked = await world.customer.says("Thanks!")
     assert "I'm here if you need anything else." in (await world.customer.reads(thanked)).text
+    assert (await world.card()).ts == card.ts
+
+
+async def test_further_questions_past_the_cap_go_into_the_case_that_is_open(world: World) -> None:
+    card = await world.card()
+    asked = await world.customer.says("How long does a parcel to Norway take?")
+    told = await world.customer.reads(asked)
+    assert "Enough for today; Fernwick's people go on." in told.text
+    assert "FD-" not in told.text
+    await world.staff.reads(Post("C0AGENTS", card.ts, card.ts), having=lambda seen: "Norway" in seen.text)
     assert (await world.card()).ts == card.ts
 
 
@@ -155,3 +165,14 @@ async def test_a_model_without_a_price_is_worth_a_note(world: World, tmp_path: P
     status, told = await run_product(environment, "check")
     assert status == 0, told
     assert "note: no price is known for our-own: its tokens count as free (MODEL_PRICES)" in told
+
+
+async def test_who_asks_too_fast_is_told_to_ask_again_and_nobody_is_called(tmp_path: Path) -> None:
+    async with open_world(tmp_path / "world", env={"TOOL_CALLS_PER_MINUTE": "1"}) as world:
+        first = await world.customer.says("Where is my order ORD-12345?")
+        assert "ORD-12345" in (await world.customer.reads(first)).text
+        again = await world.customer.says("Where is my order ORD-67890?")
+        told = await world.customer.reads(again, having=lambda seen: "in a minute" in seen.text)
+        assert told.text.startswith("You've asked me to look up a lot in a short time")
+        assert (await turn_ended(world, 2))["ended"] == "too_fast"
+        assert await world.posts("C0AGENTS") == []

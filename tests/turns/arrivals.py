@@ -15,14 +15,15 @@ def arrival(
     kind: Kind = "message",
     addressed: bool = True,
     event_id: str | None = None,
+    author: str = "U0CUSTOMERA",
 ) -> Arrival:
-    """A message of Customer A."""
+    """A message, if nothing else is said of Customer A."""
     return Arrival(
         event_id=event_id or f"Ev{channel}{ts}{kind}",
         kind=kind,
         thread=ThreadRef(TEAM, channel, thread_ts or ts),
         ts=ts,
-        author="U0CUSTOMERA",
+        author=author,
         author_team=TEAM,
         body={"text": text, "files": []},
         addressed=addressed,

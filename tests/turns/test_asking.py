@@ -49,9 +49,10 @@ class FewPages:
         self._broken = broken
 
     async def search(self, query: str) -> Findings:
-        """As KnowledgeBase.search."""
+        """As KnowledgeBase.search. Of metals it knows a word, and no answer."""
         found = tuple(hit(title) for title in self._titles if title in query)
-        return Findings(hits=found, confidence=float(bool(found)), answerable=bool(found), degraded=self._broken)
+        near = (hit("metals"),) if "tungsten" in query and not self._broken else ()
+        return Findings(found or near, float(bool(found)), answerable=bool(found), degraded=self._broken)
 
 
 @dataclass
@@ -135,7 +136,7 @@ def room_for(database: Database) -> OpenRoom:
 
 
 def only(question: str) -> str:
-    return f"Answer only this question of the message: “{question}”"
+    return f"the others are answered elsewhere.\n{question}"
 
 
 # One answer for the whole message
@@ -284,6 +285,41 @@ async def test_that_the_first_was_not_found_is_said_as_soon_as_another_is(room_f
     assert room.writer.words.endswith("\n\nShipped.")
 
 
+async def test_a_question_about_nothing_of_the_shop_is_passed_over_beside_an_answer(room_for: OpenRoom) -> None:
+    marbles = "Have all of them lost their marbles?"
+    room = room_for({only(WHERE): [LOOK, says("Shipped.")], only(marbles): [says("No, they have not.")]})
+    asked = await room.ask(f"{marbles} {WHERE}", agent="orders")
+    assert (asked.verdict, room.writer.words, asked.outcome.text) == ("stands", "Shipped.", "Shipped.")
+
+
+async def test_a_long_question_that_is_not_found_is_named_in_short(room_for: OpenRoom) -> None:
+    room = room_for({only(WHERE): [LOOK, says("Shipped.")], "tungsten": [says("3422 degrees.")]})
+    asked = await room.ask(f"{WHERE} How hot does tungsten get {'when it is very hot ' * 20}?", agent="orders")
+    assert "“How hot does tungsten get when" in asked.outcome.text
+    assert "…”" in asked.outcome.text
+    assert len(asked.outcome.text) < 250
+
+
+async def test_a_question_is_searched_with_what_stands_before_it_when_its_own_words_find_nothing(
+    room_for: OpenRoom,
+) -> None:
+    who, pays = "Who is the carrier of parcels?", "Who pays the customs at arrival?"
+    room = room_for({only(who): [says("GLS.")], only(pays): [says("You pay.")]}, titles=("boots",))
+    asked = await room.ask(f"I bought boots. {who} {pays}", agent="answers")
+    assert (asked.verdict, room.writer.words) == ("stands", "GLS.\n\nYou pay.")
+    assert all("All about boots" in room.model.asked(only(each))[0].system[1] for each in (who, pays))
+
+
+async def test_a_claim_that_is_taken_back_beside_an_answer_names_its_question(room_for: OpenRoom) -> None:
+    room = room_for(several([says(CLAIMED)]))
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert (asked.verdict, asked.partly) == ("claimed", True)
+    assert room.writer.words == (
+        "Shipped.\n\nOn “How do returns of boots work?”: I can't do that myself, so nothing has been changed. "
+        "I've asked our team to look at it."
+    )
+
+
 async def test_when_no_question_is_found_the_whole_has_no_answer(room_for: OpenRoom) -> None:
     room = room_for(several([says("3422 degrees.")], first=[says("In the post.")]))
     asked = await room.ask(f"{TUNGSTEN} {WHERE}", agent="orders")
@@ -295,6 +331,37 @@ async def test_a_question_that_calls_a_person_leaves_the_others_their_answers(ro
     asked = await room.ask(f"{RETURNS} {WHERE}", agent="orders")
     assert (asked.verdict, asked.partly, room.writer.words) == ("escalated", True, "Shipped.")
     assert asked.outcome.ended == "escalated"
+
+
+CLAIMED = "I have refunded 500 dollars to your card."
+
+
+@pytest.mark.parametrize("channel", ["D0CUSTOMERA", "C0SUPPORT"])
+async def test_what_was_claimed_beside_the_call_for_a_person_is_neither_read_nor_kept(
+    channel: str, room_for: OpenRoom
+) -> None:
+    both = calls(call("escalate_to_human", {"reason": "angry"}), text=CLAIMED)
+    room = room_for(several([both]), channel=channel)
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert (asked.verdict, asked.partly, asked.outcome.text) == ("escalated", True, "Shipped.")
+    assert CLAIMED not in room.writer.words + str(asked.outcome.messages)
+
+
+async def test_of_a_part_that_stopped_half_way_only_what_was_read_is_kept(room_for: OpenRoom) -> None:
+    claims = calls(call("lookup_order", {"order_id": "ORD-1"}), text=CLAIMED)
+    cut: list[Step] = [*says("It is on its way. And")[:-1], ModelFailure("filtered")]
+    room = room_for(several([claims, cut]))
+    asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
+    assert asked.partly
+    assert CLAIMED not in room.writer.words + asked.outcome.text + str(asked.outcome.messages)
+
+
+@pytest.mark.parametrize("last", [[ModelFailure("filtered")], PERSON])
+async def test_an_end_without_an_answer_keeps_what_was_read(last: Sequence[Step], room_for: OpenRoom) -> None:
+    room = room_for({"You know the pages.": [[*says("It melts at 3422 degrees. ")[:-1], *last]]})
+    asked = await room.ask(TUNGSTEN, agent="answers")
+    assert room.writer.words == ""
+    assert "3422" not in asked.outcome.text + str(asked.outcome.messages)
 
 
 async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answered(room_for: OpenRoom) -> None:

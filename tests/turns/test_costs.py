@@ -112,7 +112,6 @@ async def test_what_a_turn_that_is_given_up_had_cost_is_kept(database: Database)
     assert item is not None
     clock, nothing = ManualClock(), cast(Any, None)
     journal = await open_journal(database, clock, turn=1, attempt=1)
-    await journal.record("stream", {"opened": []})
     await journal.record("round-1", reply("small", Usage(100, 10, 0, 0.25)))
     answers = Answers(
         me=nothing,

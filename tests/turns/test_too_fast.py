@@ -24,7 +24,7 @@ class PacedRoom(Room):
 
     @property
     def agents(self) -> Agents:
-        agents = super(PacedRoom, self).agents
+        agents = super().agents
         return replace(agents, team=paced(agents.team, self.database, ManualClock(), per_minute=1))
 
 

@@ -206,42 +206,42 @@ class TestSpecialist:
 
 class TestOneQuestionOfAMessage:
     WHOLE = "Where is ORD-12345? And how do I return an article?"
-    ONLY = "Answer only this question of the message: “{}”; the others are answered elsewhere."
+    NOTE = (
+        "Of the message above answer only the one question that the customer's next message repeats; the others are "
+        "answered elsewhere."
+    )
+
+    def whole(self, text: str = WHOLE) -> list[Json]:
+        return [*spoken(("user", text)), note(self.NOTE)]
 
     def test_only_that_question_is_answered(self) -> None:
-        after = [note(self.ONLY.format("how do I return an article?"))]
-        told = reply(self.WHOLE, tools=ANSWERS, after=after)
+        told = reply("how do I return an article?", tools=ANSWERS, before=self.whole())
         assert "**Returns**" in told.text
         assert not told.calls
-        first = reply(self.WHOLE, tools=SHIPPING, after=[note(self.ONLY.format("Where is ORD-12345?"))])
+        first = reply("Where is ORD-12345?", tools=SHIPPING, before=self.whole())
         assert first.calls == (Call(ORDER, {"order_number": "ORD-12345"}),)
 
     def test_it_is_sorted_by_that_question(self) -> None:
-        after = [note(self.ONLY.format("how do I return an article?"))]
-        assert [call.name for call in reply(self.WHOLE, tools=TRIAGE, after=after).calls] == ["hand_over_to_answers"]
+        sorted_by = reply("how do I return an article?", tools=TRIAGE, before=self.whole())
+        assert [call.name for call in sorted_by.calls] == ["hand_over_to_answers"]
 
     def test_it_may_speak_of_what_the_rest_of_the_message_names(self) -> None:
-        whole = "What is in ORD-12345, and where is it?"
-        calls = reply(whole, tools=SHIPPING, after=[note(self.ONLY.format("where is it?"))]).calls
+        calls = reply("where is it?", tools=SHIPPING, before=self.whole("What is in ORD-12345, and where is it?")).calls
         assert calls == (Call(ORDER, {"order_number": "ORD-12345"}),)
 
     def test_it_is_in_the_language_of_the_message_when_it_does_not_tell_its_own(self) -> None:
-        after = [note(self.ONLY.format("ORD-99999?"))]
         found = (Call(ORDER, {"order_number": "ORD-99999"}), {"found": False})
-        body = request("Wo ist ORD-12345, und ORD-99999?", [found], tools=SHIPPING)
-        body["messages"][3:3] = after
-        assert "Nummer bitte prüfen" in decide(read_request(body)).text
+        told = reply("ORD-99999?", [found], tools=SHIPPING, before=self.whole("Wo ist ORD-12345, und ORD-99999?"))
+        assert "Nummer bitte prüfen" in told.text
 
-    @pytest.mark.parametrize(
-        "words",
-        [
-            "Answer only this question: “Where is it?”",
-            'Answer only the following part of it: "Where is it?"',
-            "Answer only this request: Where is it?",
-        ],
-    )
-    def test_the_note_may_be_worded_in_other_ways(self, words: str) -> None:
-        assert read_request(request("whole", after=[note(words)])).said == "Where is it?"
+    def test_the_message_as_a_whole_is_known(self) -> None:
+        talk = read_request(request("Where is it?", before=self.whole("Well. Where is it?")))
+        assert (talk.said, talk.whole, talk.earlier) == ("Where is it?", "Well. Where is it?", ("Well. Where is it?",))
+
+    @pytest.mark.parametrize("words", ["Answer the customer's next message.", "Answer only this question."])
+    def test_another_note_narrows_nothing(self, words: str) -> None:
+        talk = read_request(request("Where is it?", before=[*spoken(("user", "Hello")), note(words)]))
+        assert (talk.said, talk.whole) == ("Where is it?", "Where is it?")
 
 
 class TestLead:

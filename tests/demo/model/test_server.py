@@ -190,14 +190,13 @@ async def test_a_scripted_round_for_one_question_of_a_message_is_not_given_to_an
     client: openai.AsyncOpenAI, session: aiohttp.ClientSession, stand_in: StandIn
 ) -> None:
     whole = "What about A? What about B?"
+    note = "Answer only the one question of it that the customer's next message repeats."
+    narrowed = [{"role": "user", "content": whole}, {"role": "system", "content": note}]
     await script(session, stand_in, [{"text": "about B", "when": "B?"}, {"text": "about A", "when": "A?"}])
     for letter in "AB":
-        only = f"Answer only this question of the message: “What about {letter}?”; the others are answered elsewhere."
-        after = [{"role": "system", "content": only}]
-        assert await asked(client, whole, tools=ANSWERS, after=after) == f"about {letter}"
+        assert await asked(client, f"What about {letter}?", tools=ANSWERS, before=narrowed) == f"about {letter}"
     await script(session, stand_in, [{"text": "about all of it", "when": whole}])
-    narrowed = {"role": "system", "content": "Answer only this question: “What about A?”"}
-    assert await asked(client, whole, tools=ANSWERS, after=[narrowed]) == "about all of it"
+    assert await asked(client, "What about A?", tools=ANSWERS, before=narrowed) == "about all of it"
 
 
 async def test_an_answer_that_an_output_limit_cut_is_gone_on_with(client: openai.AsyncOpenAI) -> None:

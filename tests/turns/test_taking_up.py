@@ -1,0 +1,190 @@
+"""A row that is taken up again: what of an earlier attempt goes on, and what is cleared away."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+
+from bot.cases.cases import Cases
+from bot.cases.messages import CaseMessages
+from bot.conversation import Customer, ThreadRef
+from bot.sentences import load_sentences
+from bot.slack.outbox import Outbox
+from bot.store import inbox, threads
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.outbox import Outgoing
+from bot.telemetry import Metrics
+from bot.turns.answer import Answers
+from bot.turns.journal import open_journal
+from bot.turns.question import Question
+from bot.turns.summaries import Summaries
+from bot.turns.turn import Turns
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.turns.arrivals import TEAM, arrival
+
+CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
+
+
+@pytest_asyncio.fixture
+async def slack() -> AsyncIterator[LocalSlack]:
+    async with open_local_slack() as opened:
+        yield opened
+
+
+class KnownCustomer:
+    """Knows who writes."""
+
+    async def identify(self, user: str, with_shop: bool = True) -> Customer:
+        """As Identities.identify."""
+        return CUSTOMER
+
+
+class Told:
+    """Records what was relayed to staff."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+
+    async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
+        """As Relay.from_customer."""
+        self.rows.append(item.id)
+
+
+class Desk:
+    """Turns whose answers are only noted, over a real database and a real Slack."""
+
+    def __init__(self, database: Database, slack: LocalSlack) -> None:
+        self.database = database
+        self.clock = ManualClock()
+        self.told = Told()
+        self.answered: list[str] = []
+        sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
+        self.outbox = Outbox(database, slack.client, self.clock)
+        messages = CaseMessages(sentences, "C0AGENTS")
+        self.cases = Cases(database, self.outbox, slack.client, self.clock, messages, metrics)
+        self.answers = Answers(
+            me=cast(Any, Me()),
+            database=database,
+            slack=slack.client,
+            outbox=self.outbox,
+            clock=self.clock,
+            sentences=sentences,
+            agents=nothing,
+            limits=nothing,
+            link_hosts=frozenset(),
+            cases=self.cases,
+            places=nothing,
+            metrics=metrics,
+        )
+        summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
+        self.turns = Turns(
+            database=database,
+            outbox=self.outbox,
+            clock=self.clock,
+            sentences=sentences,
+            identities=cast(Any, KnownCustomer()),
+            answers=cast(Any, Noting(self.answers, self.answered)),
+            budgets=nothing,
+            cases=self.cases,
+            relay=cast(Any, self.told),
+            presses=nothing,
+            summaries=summaries,
+            metrics=metrics,
+        )
+
+    async def receives(self, ts: str = "1.1", channel: str = "D0CUSTOMERA") -> InboxItem:
+        """Store the customer's message, and begin a first attempt at it."""
+        async with self.database.transaction() as tx:
+            row = await inbox.add(tx, arrival(ts, channel=channel), now=self.clock.now())
+            assert row is not None
+            item = await inbox.start(tx, row)
+            assert item is not None
+            await threads.add_thread(tx, item.thread, now=self.clock.now())
+        return item
+
+    async def begins(self, item: InboxItem, *steps: str) -> None:
+        """Note steps of its answer."""
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+        for step in steps:
+            await journal.record(step, {"opened": []})
+
+    async def opens_a_case(self, thread: ThreadRef) -> None:
+        await self.cases.open(thread, CUSTOMER, reason="billing", priority="high")
+
+
+class Me:
+    """Who the app is."""
+
+    team = TEAM
+
+
+class Noting:
+    """The real answers, save that none is given."""
+
+    def __init__(self, real: Answers, answered: list[str]) -> None:
+        self.has_begun = real.has_begun
+        self.close_leftover = real.close_leftover
+        self._answered = answered
+
+    async def answer(self, question: Question) -> str:
+        """As Answers.answer."""
+        self._answered.append(question.text)
+        return "escalated"
+
+
+@pytest.fixture
+def desk(database: Database, slack: LocalSlack) -> Desk:
+    return Desk(database, slack)
+
+
+async def test_a_case_that_was_opened_in_the_course_of_an_answer_does_not_take_its_place(desk: Desk) -> None:
+    item = await desk.receives()
+    await desk.begins(item, "stream", "round-1")
+    desk.clock.advance(1.0)
+    await desk.opens_a_case(item.thread)
+    desk.clock.advance(1.0)
+    await desk.begins(item, "stream")
+    await desk.turns.take(item.id)
+    assert (desk.answered, desk.told.rows) == (["Where is my order?"], [])
+
+
+async def test_what_was_written_while_a_person_was_on_it_goes_to_them(desk: Desk) -> None:
+    first, then = await desk.receives(), await desk.receives("1.2")
+    await desk.begins(first, "stream")
+    await desk.opens_a_case(then.thread)
+    await desk.turns.take(then.id)
+    assert (desk.answered, desk.told.rows) == ([], [then.id])
+
+
+async def test_an_answer_that_was_begun_after_the_case_was_opened_gives_way_to_it(desk: Desk) -> None:
+    item = await desk.receives()
+    await desk.opens_a_case(item.thread)
+    desk.clock.advance(1.0)
+    await desk.begins(item, "call-1")
+    await desk.turns.take(item.id)
+    assert (desk.answered, desk.told.rows) == ([], [item.id])
+
+
+async def test_streams_that_no_journal_tells_of_are_stopped_where_they_stand(desk: Desk, slack: LocalSlack) -> None:
+    asked = await slack.client.post("C0SUPPORT", text="Where is my order?")
+    item = await desk.receives(asked, channel="C0SUPPORT")
+    running = asyncio.create_task(desk.outbox.run())
+    channel = await slack.client.open_dm(item.author)
+    root = await desk.outbox.deliver(Outgoing(f"turn/{item.id}/private", "post", channel, {"text": "About it:"}))
+    await desk.begins(item, "stream", "private-stream")
+    for place, thread in (("C0SUPPORT", asked), (channel, root)):
+        await slack.client.start_stream(place, thread, user=item.author, team=TEAM)
+    await desk.answers.close_leftover(item)
+    running.cancel()
+    with suppress(asyncio.CancelledError):
+        await running
+    written = [message for place in ("C0SUPPORT", channel) for message in slack.workspace.messages[place].values()]
+    states = [message["streaming_state"] for message in written if "streaming_state" in message]
+    assert len(states) == 2
+    assert "in_progress" not in states
