@@ -56,6 +56,8 @@ class Ledger:
     """Calls of one tool."""
     asked: Counter[str] = field(default_factory=Counter)
     answers: dict[str, "_Answer"] = field(default_factory=dict)
+    written: set[str] = field(default_factory=set)
+    """Signatures of the calls that may have changed something."""
     by_tool: Counter[str] = field(default_factory=Counter)
     stale_rounds: int = 0
 
@@ -75,13 +77,9 @@ class Ledger:
         answer = self.answers.get(_signature(call))
         return answer.result if answer and answer.result.call_id == call.id else None
 
-    def forget_look_ups(self, tools: Mapping[str, Tool]) -> None:
+    def forget_look_ups(self) -> None:
         """Something was changed: what was looked up before may be so no more."""
-        self.answers = {
-            signature: answer
-            for signature, answer in self.answers.items()
-            if (tool := tools.get(answer.result.name)) is not None and tool.writes
-        }
+        self.answers = {signature: answer for signature, answer in self.answers.items() if signature in self.written}
 
     def allow(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
         """Those of the calls that are within the limits. One beyond its tool's limit is counted with the tool, so
@@ -164,21 +162,22 @@ async def run_calls(calls: Sequence[ToolCall], ledger: Ledger, *, shared: Round)
     """One result for each call, in the order of the calls. Raises only what the journal raises."""
     allowed = ledger.allow(calls)
     to_run = ledger.enter(allowed) if allowed else {}
-    await _run_all(to_run, ledger, shared)
+    writes = [signature for signature, call in to_run.items() if shared.writes(call)]
+    ledger.written.update(writes)
+    await _run_all(to_run, writes, ledger, shared)
     results = [_answer(call, ledger, to_run) if call in allowed else _refused(call) for call in calls]
-    if any(shared.writes(call) and ledger.answers[signature].result.ok for signature, call in to_run.items()):
-        ledger.forget_look_ups(shared.tools)
+    if any(ledger.answers[signature].result.ok for signature in writes):
+        ledger.forget_look_ups()
     return results
 
 
-async def _run_all(calls: Mapping[str, ToolCall], ledger: Ledger, shared: Round) -> None:
-    """Note each answer as it comes: look-ups together, and beside them whatever writes, one after the other."""
+async def _run_all(calls: Mapping[str, ToolCall], writes: Sequence[str], ledger: Ledger, shared: Round) -> None:
+    """Note each answer as it comes: look-ups together, and beside them those that write, one after the other."""
 
     async def run_in_order(signatures: Sequence[str]) -> None:
         for signature in signatures:
             ledger.answers[signature] = await _run(calls[signature], shared)
 
-    writes = [signature for signature, call in calls.items() if shared.writes(call)]
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(run_in_order(writes))

@@ -165,3 +165,20 @@ async def test_what_was_done_before_the_turn_ran_out_of_time_is_told_as_done() -
     noted, hung = results(outcome)
     assert (noted.ok, noted.content) == (True, "noted for Customer A")
     assert not hung.ok
+
+
+async def test_a_change_that_a_colleague_made_is_not_made_again_after_one_of_ones_own() -> None:
+    first, second = Register(), Register()
+    (note,), (other,) = writing_tools(first), writing_tools(second)
+    scribe = Agent("scribe", "You write.", (note,), hands_over_to=("clerk",))
+    clerk = Agent("clerk", "You write too.", (replace(other, name="file"),), hands_over_to=("scribe",))
+    model = ScriptedModel(
+        calls(call("note", {"what": "x"}, id="c1")),
+        calls(call("hand_over_to_clerk", id="c2")),
+        calls(call("file", {"what": "y"}, id="c3")),
+        calls(call("hand_over_to_scribe", id="c4")),
+        calls(call("note", {"what": "x"}, id="c5")),
+        says("Done."),
+    )
+    await Desk().run(model, team=Team((scribe, clerk), entry="scribe"))
+    assert (first.log, second.log) == (["x"], ["y"])
