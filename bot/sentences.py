@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import yaml
 
 from bot.errors import ConfigurationError
+from bot.operator_files import read_entries
 
 Language = Literal["en", "id", "de", "es", "fr"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -115,7 +116,7 @@ def load_sentences(path: Path | None = None) -> Sentences:
     """
     catalogues = {language: read_locale(language) for language in LANGUAGES}
     if path is not None:
-        own = _read(path)
+        own = read_entries(path, setting="SENTENCES_PATH", needed="languages, each with sentences by their keys")
         if faults := [*_faults(own, catalogues)]:
             raise ConfigurationError([f"SENTENCES_PATH: {fault}" for fault in faults])
         for language in LANGUAGES:
@@ -153,18 +154,6 @@ def language_of(text: str, locale: str) -> Language:
     if not first or first < second * _CLEAR:
         return language_for(locale)
     return max(counts, key=lambda language: counts[language])
-
-
-def _read(path: Path) -> dict[Any, Any]:
-    try:
-        own = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError([f"SENTENCES_PATH: {path} cannot be read ({error.strerror})"]) from None
-    except (UnicodeDecodeError, yaml.YAMLError):
-        raise ConfigurationError([f"SENTENCES_PATH: {path} is no YAML"]) from None
-    if not isinstance(own, dict):
-        raise ConfigurationError([f"SENTENCES_PATH: {path} must name languages, each with sentences by their keys"])
-    return own
 
 
 def _faults(own: Mapping[Any, Any], built_in: Mapping[Language, Mapping[str, Any]]) -> Iterator[str]:

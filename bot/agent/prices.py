@@ -12,6 +12,7 @@ import yaml
 
 from bot.agent.endpoints import Price
 from bot.errors import ConfigurationError
+from bot.operator_files import read_entries
 
 _VERSION = r"(?:[-@](?:latest|preview|exp|\d{3,8}(?:-\d\d){0,2}|\d\d-\d\d(?:\d\d)?))*"
 """What may follow a model's name without making it another model: dates, build numbers, "latest"."""
@@ -49,7 +50,7 @@ def load_prices(path: Path | None = None) -> Prices:
     built_in = yaml.safe_load((resources.files("bot") / "agent" / "prices.yml").read_text(encoding="utf-8"))
     table = {name: _price(entry) for name, entry in built_in.items()}
     if path is not None:
-        entries = _read(path)
+        entries = read_entries(path, setting="MODEL_PRICES", needed="models, each with input and output")
         if faults := [*_faults(entries)]:
             raise ConfigurationError([f"MODEL_PRICES: {fault}" for fault in faults])
         table |= {name.strip().lower(): _price(entry) for name, entry in entries.items()}
@@ -59,18 +60,6 @@ def load_prices(path: Path | None = None) -> Prices:
 def _price(entry: Mapping[str, float]) -> Price:
     fresh = float(entry["input"])
     return Price(input=fresh, cached=float(entry.get("cached", fresh)), output=float(entry["output"]))
-
-
-def _read(path: Path) -> dict[Any, Any]:
-    try:
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError([f"MODEL_PRICES: {path} cannot be read ({error.strerror})"]) from None
-    except (UnicodeDecodeError, yaml.YAMLError):
-        raise ConfigurationError([f"MODEL_PRICES: {path} is no YAML"]) from None
-    if not isinstance(entries, dict):
-        raise ConfigurationError([f"MODEL_PRICES: {path} must name models, each with input and output"])
-    return entries
 
 
 def _faults(entries: Mapping[Any, Any]) -> Iterator[str]:

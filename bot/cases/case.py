@@ -66,6 +66,13 @@ def reopen(case: Case) -> Case:
     return replace(case, state="waiting", owner=None, owner_name=None, claimed_at=None, ended_at=None)
 
 
+def owned(case: Case, user: str) -> Case:
+    """The case, when the user is the person who is on it."""
+    if not case.is_with(user):
+        raise MovedOn(case)
+    return case
+
+
 def _must_be(case: Case, *states: State) -> None:
     if case.state not in states:
         raise MovedOn(case)

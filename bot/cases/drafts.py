@@ -10,7 +10,7 @@ A draft is never relayed by itself. Its text is kept under the press that brough
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from bot.cases.case import MovedOn
+from bot.cases.case import owned
 from bot.cases.cases import UnknownCase, the_case
 from bot.cases.messages import card_key, payload
 from bot.cases.relay import Relay
@@ -95,13 +95,6 @@ class CaseDrafts:
             parent=drafts_key(asked),
             case_id=case.id,
         )
-
-
-def owned(case: Case, user: str) -> Case:
-    """The case, when the user is the person who is on it; raises MovedOn otherwise."""
-    if case.state != "human" or case.owner != user:
-        raise MovedOn(case)
-    return case
 
 
 def drafts_key(asked: int) -> str:

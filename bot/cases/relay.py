@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.cases.case import MovedOn
+from bot.cases.case import owned
 from bot.cases.cases import the_case
 from bot.cases.messages import card_key, language
 from bot.clock import Clock
@@ -74,7 +74,7 @@ class Relay:
         if case.state == "waiting":
             await self._ask(case, item)
             return "held"
-        if case.state != "human" or case.owner != item.author:
+        if not case.is_with(item.author):
             return "note"
         await self._queue(self._message(case, item.ts, item.words))
         return "relayed"
@@ -87,8 +87,7 @@ class Relay:
     async def send(self, ref: str, user: str, ts: str) -> bool:
         """Send the held message at `ts`; False when it is not there. Raises MovedOn when the user is not the owner."""
         case, body = await self._held(ref, user, ts)
-        if case.state != "human" or case.owner != user:
-            raise MovedOn(case)
+        owned(case, user)
         if body is None:
             return False
         await self._queue(self._message(case, ts, words_of(body)))

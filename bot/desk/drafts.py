@@ -209,7 +209,7 @@ class Drafting:
         now, spent = self.clock.now(), self._spent(case, written, asked=asked)
         async with self.database.transaction() as tx:
             present = await the_case(tx, case.ref)
-            is_theirs = (present.state, present.owner) == ("human", user)
+            is_theirs = present.is_with(user)
             await turns.forget(tx, asked)
             await spending.add(tx, spent, now=now)
             if texts and is_theirs:

@@ -47,6 +47,10 @@ class Case:
         """What people call it: FD-1001 and on."""
         return f"FD-{1000 + self.id}"
 
+    def is_with(self, user: str) -> bool:
+        """Whether this member of staff is on it."""
+        return self.state == "human" and self.owner == user
+
 
 def id_of(ref: str) -> int | None:
     """The row id of `FD-1042`; None when it is not of that form."""

@@ -99,7 +99,7 @@ class Presses:
         try:
             await self.cases.claim(ref, item.author)
         except MovedOn as error:
-            if (error.case.state, error.case.owner) != ("human", item.author):
+            if not error.case.is_with(item.author):
                 raise
         sent = await self.relay.send(ref, item.author, ts)
         words = "Claimed, and on its way." if sent else "Claimed. Your message was not found any more: write it again."
@@ -158,7 +158,7 @@ def _was_done(action: str, case: Case, user: str) -> bool:
     """Whether the case stands as the press wanted it: an attempt before a crash has done it."""
     match action:
         case "case.claim" | "case.takeover" | "relay.claim_send":
-            return case.state == "human" and case.owner == user
+            return case.is_with(user)
         case "case.resolve":
             return case.state == "resolved"
         case "case.reopen":
