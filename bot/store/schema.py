@@ -12,6 +12,9 @@ pace      how far ahead of its allowed pace somebody is, for what may be done so
 summary   what an episode's older turns came to; made once for a turn and never again
 draft     answers proposed to staff for a case
 schedule  when something that is done now and then is due next
+member    the processes that share the database, each with a lease that it renews while it lives
+claim     what one of them does alone, as sending what one channel is told; void when its owner's lease is
+alias     what a name stands for now, for all of them: the generation that serves of a knowledge base
 feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
 audit     who did what; append-only
 
@@ -58,6 +61,8 @@ inbox = Table(
     Column("state", String(16), nullable=False),
     Column("reason", String(64), nullable=False, server_default=""),
     Column("attempts", Integer, nullable=False, server_default="0"),
+    # What the customer wants of it since: "stop", "edited", "deleted"; "" as long as nothing.
+    Column("wish", String(16), nullable=False, server_default=""),
     Column("received_at", Float, nullable=False),
     Column("finished_at", Float),
     # One message is one row, though app_mention and message bring it under two event ids.
@@ -224,6 +229,31 @@ schedule = Table(
     Column("name", String(64), primary_key=True),
     Column("rule", String(120), nullable=False),
     Column("due", Float, nullable=False),
+)
+
+member = Table(
+    "member",
+    metadata,
+    Column("id", String(96), primary_key=True),
+    Column("role", String(16), nullable=False),
+    Column("started_at", Float, nullable=False),
+    Column("until", Float, nullable=False),
+)
+
+claim = Table(
+    "claim",
+    metadata,
+    Column("name", String(160), primary_key=True),
+    Column("owner", String(96), nullable=False),
+)
+
+alias = Table(
+    "alias",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("target", String(160), nullable=False),
+    Column("set_by", String(96), nullable=False),
+    Column("set_at", Float, nullable=False),
 )
 
 feedback = Table(
