@@ -8,8 +8,8 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser check format lock manifest wheel bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval chaos-kb clean
+.PHONY: help install demo test test-browser check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
+	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,15 @@ bench-loop-peers: $(PEERS)/.ready  ## the same next to five frameworks, in an en
 	@$(PEERS)/bin/python -m bench.loop --pairs 3 --slow-pairs 2 $(BENCH_KEPT) \
 		--clients ours agno autogen openai-agents langchain pydantic-ai
 
+bench-ingress: $(VENV)/.dev  ## how soon events are acknowledged, in a burst and steadily (2 minutes); last line is JSON
+	@$(BIN)/python -m bench.ingress
+
+bench-load: $(VENV)/.dev  ## 200 answers at once in the running product (2 minutes); last line is JSON
+	@$(BIN)/python -m bench.load
+
+bench-streams: $(VENV)/.dev  ## sixty answers at once in a workspace that keeps to Slack's limits (1 minute); last line is JSON
+	@$(BIN)/python -m bench.streams
+
 eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
 	@$(BIN)/python -m evals.retrieval
 
@@ -89,6 +98,9 @@ $(KB_PEERS)/.ready: bench/kb_peers.txt
 
 bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain's and LlamaIndex's, in an environment of their own
 	@$(BIN)/python -m bench.kb --sizes --refresh 0 --peers $(KB_PEERS)/bin/python
+
+chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (an hour); a line of JSON each
+	@$(BIN)/python -m tests.chaos.run
 
 chaos-kb: $(VENV)/.dev  ## kill the builder and the serving process 50 times; every start serves a whole base
 	$(BIN)/python -m pytest -m chaos

@@ -10,16 +10,16 @@ since a client's work depends on how the bytes are cut. Times are CLOCK_MONOTONI
 
 import asyncio
 import json
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from aiohttp import web
+
+from bench.children import serve
+
+CHAT = "bench.chat_server"
 
 
 @dataclass(slots=True)
@@ -42,30 +42,12 @@ def pieces(count: int) -> list[str]:
     return [f" word{number % 97}" for number in range(count)]
 
 
-@contextmanager
-def serving() -> Iterator[str]:
-    """The address of a server in a process of its own."""
-    command = [sys.executable, "-m", "bench.chat_server"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        if process.stdin is None or process.stdout is None:
-            raise RuntimeError("the server's pipes are not there")
-        try:
-            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
-        finally:
-            process.stdin.close()
-
-
-async def serve() -> None:
-    """Serve on a free port until standard input ends."""
+def build_app() -> web.Application:
+    """The server's routes."""
     app = web.Application()
     app[PLAY] = Play()
     app.add_routes([web.post("/v1/chat/completions", _answer), web.post("/play", _play)])
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()
-    print(runner.addresses[0][1], flush=True)
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
-    await runner.cleanup()
+    return app
 
 
 async def _answer(request: web.Request) -> web.StreamResponse:
@@ -153,4 +135,4 @@ def _event(choices: list[Any], **more: Any) -> bytes:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve())
+    asyncio.run(serve(build_app()))

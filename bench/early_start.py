@@ -21,7 +21,8 @@ from typing import Any
 import aiohttp
 import orjson
 
-from bench.chat_server import serving
+from bench.chat_server import CHAT
+from bench.children import serving
 from bench.desk import QUESTION, SCHEMAS, SYSTEM
 
 TURNS = 10
@@ -59,7 +60,7 @@ class Reply:
 def main() -> None:
     """Play the cases and print what an early start gained."""
     print("case                    lead, ms   turn, ms   saved, ms   share")
-    with serving() as url:
+    with serving(CHAT) as url:
         summary = asyncio.run(_compare(url))
     print(json.dumps(summary))
 

@@ -29,7 +29,7 @@ async def open_floor(url: str, model: str) -> AsyncIterator[Turn]:
                 if not calls:
                     return text
                 messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
-                messages += await asyncio.gather(*map(_call, calls))
+                messages += await asyncio.gather(*map(carry_out, calls))
 
         yield turn
 
@@ -67,7 +67,8 @@ async def _reply(
     return "".join(text), list(calls.values())
 
 
-async def _call(call: dict[str, Any]) -> dict[str, Any]:
+async def carry_out(call: dict[str, Any]) -> dict[str, Any]:
+    """What the model reads of one call's result."""
     function = call["function"]
     found = await asyncio.wait_for(TOOLS[function["name"]](**orjson.loads(function["arguments"])), 10)
     return {"role": "tool", "tool_call_id": call["id"], "content": orjson.dumps(found).decode()}

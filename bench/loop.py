@@ -35,7 +35,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bench.chat_server import serving
+from bench.chat_server import CHAT
+from bench.children import serving
 from bench.figures import Client, Spread, keep, table
 from bench.plot import draw
 
@@ -94,7 +95,7 @@ def main() -> None:
     options = _options()
     scenes = _scenes(options)
     print("scene  run  client           CPU, ms    ratio    wall, s   server")
-    with serving() as url:
+    with serving(CHAT) as url:
         for repetition in range(max(options.pairs, options.slow_pairs)):
             for scene in scenes.values():
                 if repetition < scene.repetitions:

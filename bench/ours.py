@@ -9,12 +9,12 @@ from pydantic import Field
 from bench import desk
 from bench.measuring import Turn, measure
 from bot.agent.agent import Agent, Team
-from bot.agent.chat_completions import open_chat_completions
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.events import Event, TextDelta
 from bot.agent.limits import Limits
 from bot.agent.loop import run
 from bot.agent.messages import CustomerMessage
+from bot.agent.providers import Server, open_model
 from bot.agent.tools import Context, tool
 from bot.conversation import Customer, ThreadRef
 
@@ -40,7 +40,7 @@ HISTORY = (CustomerMessage(desk.QUESTION, speaker="U1"),)
 @asynccontextmanager
 async def open_ours(url: str, model: str) -> AsyncIterator[Turn]:
     """One client for all turns."""
-    async with open_chat_completions(api_key="none", base_url=url) as server:
+    async with open_model(model, Server("none", url)) as server:
         models = Models(strong=(Endpoint(model, server),))
 
         async def turn() -> str:

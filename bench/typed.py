@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import openai
-import orjson
 
-from bench.desk import QUESTION, SCHEMAS, SYSTEM, TOOLS
+from bench.desk import QUESTION, SCHEMAS, SYSTEM
+from bench.floor import carry_out
 from bench.measuring import Turn, measure
 
 
@@ -24,7 +24,7 @@ async def open_typed(url: str, model: str) -> AsyncIterator[Turn]:
                 if not calls:
                     return text
                 messages.append({"role": "assistant", "content": text or None, "tool_calls": calls})
-                messages += await asyncio.gather(*map(_call, calls))
+                messages += await asyncio.gather(*map(carry_out, calls))
 
         yield turn
 
@@ -50,12 +50,6 @@ async def _reply(client: openai.AsyncOpenAI, model: str, messages: list[Any]) ->
                 call["function"]["name"] += piece.function.name or ""
                 call["function"]["arguments"] += piece.function.arguments or ""
     return "".join(text), list(calls.values())
-
-
-async def _call(call: dict[str, Any]) -> dict[str, Any]:
-    function = call["function"]
-    found = await asyncio.wait_for(TOOLS[function["name"]](**orjson.loads(function["arguments"])), 10)
-    return {"role": "tool", "tool_call_id": call["id"], "content": orjson.dumps(found).decode()}
 
 
 if __name__ == "__main__":

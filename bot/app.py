@@ -1,21 +1,21 @@
 """The wiring: every part is built here, once, and handed to the parts that need it. No logic.
 
 open_app        settings -> App, over one exit stack
-serve           run an App until SIGTERM or SIGINT, then drain
+serve           run an App until SIGTERM or SIGINT, then drain; all of it, or the part that its role has in a fleet
 build_library   what staff and operators do with the knowledge bases
 """
 
 import asyncio
 import logging
 import signal
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from aiohttp import web
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
@@ -23,23 +23,27 @@ import handlers
 from bot.agent.endpoints import Endpoint
 from bot.agent.limits import Limits
 from bot.agent.prices import Prices, load_prices
+from bot.agent.tools import Tool
 from bot.cases.cases import Cases
 from bot.cases.drafts import CaseDrafts
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
 from bot.clock import Clock, SystemClock
+from bot.desk.alignment import Alignment
 from bot.desk.budgets import Budgets, paced
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import Drafting, build_writer, load_voices
 from bot.desk.identity import Identities
 from bot.desk.library import Bases, Library
 from bot.desk.recurrence import read_rule
+from bot.desk.refreshes import Refreshes
 from bot.desk.schedule import Schedule
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.outside import (
+    build_governor,
     meet_slack,
     only_one,
     open_knowledge,
@@ -54,13 +58,20 @@ from bot.sentences import load_sentences
 from bot.settings import Settings
 from bot.slack.client import Identity, SlackClient
 from bot.slack.outbox import Outbox
+from bot.slack.socket import SocketConnection
 from bot.store.database import Database, open_database
+from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.asking import Agents
+from bot.turns.calm import Calm
+from bot.turns.engine import TakeTurn, TurnEngine
 from bot.turns.inbox import Inbox
+from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
+from bot.turns.places import Places
 from bot.turns.presses import Presses
+from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from handlers.desk import Desk
@@ -70,37 +81,58 @@ logger = logging.getLogger(__name__)
 
 LANES = 1_000
 """Threads with a row in work; more wait. Answers have a bound of their own, so that staff never wait for them."""
+BESIDES = 50
+"""Turns that a process of a fleet takes beyond the answers it may give at once: presses and what staff write."""
+OUTBOX_POLL_SECONDS = 0.3
+"""How often a process of a fleet looks for posts that others have queued."""
 DRAFTS = 4
 """Cases for which drafts are written at the same time, each with three requests to the model."""
 SUMMARIES = 8
 """Long conversations that are summed up at the same time."""
 DRAIN_SECONDS = 15.0
 """How long running turns may finish after SIGTERM; the rest is taken up by the next process."""
+ALONE = (
+    "DATABASE_URL: several processes need Postgres (postgresql://…); on SQLite one process does everything: "
+    "frontdesk serve"
+)
+NO_MEMORY = (
+    "there was no database: Frontdesk begins without any memory. If it ran here before, its data is lost: "
+    "DATA_DIR must be a disk that stays"
+)
 FLUSH_SECONDS = 3.0
 """How long the outbox may empty itself after that."""
+
+
+Role = Literal["serve", "ingress", "work"]
+"""What a process does: everything; take what comes from Slack and store it; work on what is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
     """A Frontdesk that is put together and not yet running."""
 
+    role: Role
     settings: Settings
     me: Identity
     bolt: AsyncApp
     database: Database
     inbox: Inbox
-    lanes: Lanes
+    engine: TurnEngine
     outbox: Outbox
     bases: Bases
     schedule: Schedule
+    alignment: Alignment | None
+    """What keeps the knowledge bases of several machines the same; None where there is one."""
     metrics: Metrics
+    slack: SlackClient
+    clock: Clock
     background: set[asyncio.Task[None]]
     """Work that outlives its request; ended with the server."""
 
 
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """Build everything and close it again in reverse.
+async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequence[Tool] = ()) -> AsyncIterator[App]:
+    """Build everything and close it again in reverse. `more_tools` are offered to all agents that answer.
 
     Raises:
         ConfigurationError: something that is needed is missing or refuses; every fault that was found.
@@ -112,23 +144,43 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             raise ConfigurationError(faults)
         for name in unpriced(settings, prices):
             logger.warning("no price is known for a model: its tokens count as free", extra={"model": name})
+        if role != "serve" and not settings.is_shared:
+            raise ConfigurationError([ALONE])
         stack.enter_context(only_one(settings))
         database = await stack.enter_async_context(open_database(settings.database))
         await database.migrate()
-        slack = await stack.enter_async_context(open_slack(settings))
+        slack = await stack.enter_async_context(open_slack(settings, build_governor(settings, database, clock)))
         me, agent_channel = await meet_slack(slack, settings)
         shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
         bases = await stack.enter_async_context(open_knowledge(settings))
         knowledge = bases.public
         models = await stack.enter_async_context(open_models(settings, prices))
-        outbox = Outbox(database, slack, clock, essential=frozenset({agent_channel}))
+        splits, wordings, voices = settings.compound_answers == "split", load_wordings(), load_voices()
+        # What keeps the loop busy comes before: a member that does not renew its lease in time has to end.
+        membership = await stack.enter_async_context(
+            open_membership(database, clock, role=role, is_alone=not settings.is_shared)
+        )
+        outbox = Outbox(
+            database,
+            slack,
+            clock,
+            essential=frozenset({agent_channel}),
+            hold=membership.hold if settings.is_shared else None,
+            poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
+        )
         cases = Cases(database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics)
         relay = Relay(database, outbox, slack, clock, sentences, agent_channel)
-        team = build_team(shop_name=settings.shop_name, knowledge=knowledge, cases=cases, orders=shop, shipping=shop)
+        team = build_team(
+            shop_name=settings.shop_name,
+            knowledge=knowledge,
+            cases=cases,
+            orders=shop,
+            shipping=shop,
+            more_tools=more_tools,
+        )
         team = paced(team, database, clock, per_minute=settings.tool_calls_per_minute)
         for endpoint in (*models.strong, *models.cheap):
             metrics.watch_breaker(endpoint.name, partial(_is_open, endpoint))
-        splits, wordings = settings.compound_answers == "split", load_wordings()
         agents = Agents(
             knowledge=knowledge,
             sentences=sentences,
@@ -152,7 +204,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             limits=_answer_limits(settings),
             link_hosts=settings.link_hosts,
             cases=cases,
-            places=asyncio.Semaphore(settings.concurrent_answers),
+            places=Places(settings.concurrent_answers),
             metrics=metrics,
         )
         budgets = Budgets(
@@ -172,7 +224,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             knowledge=knowledge,
             models=models,
             team=build_writer(settings.shop_name),
-            voices=load_voices(),
+            voices=voices,
             wordings=wordings,
             drafts=drafts,
             link_hosts=settings.link_hosts,
@@ -181,6 +233,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             places=asyncio.Semaphore(DRAFTS),
         )
         identities = Identities(slack, shop)
+        interruptions = Interruptions()
         turns = Turns(
             database=database,
             outbox=outbox,
@@ -203,11 +256,19 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
                 places=asyncio.Semaphore(SUMMARIES),
             ),
             metrics=metrics,
+            second_thoughts=SecondThoughts(database, outbox, clock, sentences, answers, relay),
+            interruptions=interruptions,
         )
-        lanes = Lanes(turns.take, clock, concurrent=LANES)
-        inbox = Inbox(database, lanes, clock, metrics)
+        calm = Calm()
+        engine = await stack.enter_async_context(
+            _open_engine(settings, database, clock, calm.after(turns.take), membership, role)
+        )
+        inbox = Inbox(database, engine, clock, metrics, interruptions)
         library = build_library(settings, bases, clock=clock, database=database, prices=prices)
         background: set[asyncio.Task[None]] = set()
+        _start(background, calm.run())
+        if settings.is_shared and role != "ingress":
+            _start(background, interruptions.watch(database, clock))
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
             me=me,
@@ -219,6 +280,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             inbox=inbox,
             staff=Staff(slack, clock, agent_channel=agent_channel),
             library=library,
+            refreshes=Refreshes(library, slack),
             start=lambda work: _start(background, work),
         )
         handlers.register(bolt, desk)
@@ -226,11 +288,45 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
         schedule = Schedule(
             database, clock, rule, partial(_refresh, library), is_urgent=lambda: library.bases.are_damaged
         )
-        yield App(settings, me, bolt, database, inbox, lanes, outbox, bases, schedule, metrics, background)
+        alignment = Alignment(bases.by_audience(), database, clock, library.bring_up) if settings.is_shared else None
+        yield App(
+            role,
+            settings,
+            me,
+            bolt,
+            database,
+            inbox,
+            engine,
+            outbox,
+            bases,
+            schedule,
+            alignment,
+            metrics,
+            slack,
+            clock,
+            background,
+        )
 
 
-async def serve(settings: Settings) -> int:
-    """Answer customers until SIGTERM or SIGINT; the exit status.
+def _open_engine(
+    settings: Settings, database: Database, clock: Clock, take: TakeTurn, membership: Membership, role: Role
+) -> AbstractAsyncContextManager[TurnEngine]:
+    """Lanes on SQLite; on Postgres the queue of all processes, from which only those that work take."""
+    if not settings.is_shared:
+        return nullcontext(Lanes(take, clock, concurrent=LANES))
+    try:
+        # The one door to DBOS, which SQLite does without.
+        from bot.turns.fleet import open_fleet
+    except ImportError:
+        raise ConfigurationError(["DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"]) from None
+    concurrent = settings.concurrent_answers + BESIDES
+    return open_fleet(
+        settings.database, database, clock, take, membership, concurrent=concurrent, works=role != "ingress"
+    )
+
+
+async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequence[Tool] = ()) -> int:
+    """Do what the role says until SIGTERM or SIGINT; the exit status.
 
     Raises:
         FrontdeskError: what kept it from serving.
@@ -239,7 +335,7 @@ async def serve(settings: Settings) -> int:
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     try:
-        async with open_app(settings) as app:
+        async with open_app(settings, role=role, more_tools=more_tools) as app:
             await _run(app, stop)
     except* FrontdeskError as failures:
         raise _first(failures) from None
@@ -252,16 +348,23 @@ async def _run(app: App, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run())]
         if app.settings.kb_path is not None:
-            _start(app.background, app.schedule.run())
-        resumed = await app.lanes.resume(app.database)
+            if app.alignment is not None:
+                await app.alignment.begin()
+                _start(app.background, app.alignment.run())
+            if app.role != "ingress":
+                _start(app.background, app.schedule.run())
+        resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
-            logger.info("ready", extra={"team": app.me.team, "resumed": resumed, "port": app.settings.port})
+            ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}
+            if app.database.is_new:
+                logger.warning(NO_MEMORY, extra={"data": str(app.settings.data_dir)})
+            logger.info("ready", extra=ready)
             await stop.wait()
             logger.info("stopping")
         for work in app.background:
             work.cancel()
         await asyncio.gather(*app.background, return_exceptions=True)
-        await app.lanes.drain(DRAIN_SECONDS)
+        await app.engine.drain(DRAIN_SECONDS)
         await app.outbox.flush(FLUSH_SECONDS)
         for task in running:
             task.cancel()
@@ -297,19 +400,25 @@ def _is_open(endpoint: Endpoint) -> bool:
 
 @asynccontextmanager
 async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Take requests on PORT and, in Socket Mode, events; ends before turns are drained."""
+    """Take requests on PORT and, in Socket Mode, events; ends before turns are drained. Who only works takes none."""
     settings = app.settings
     over_http = settings.slack_app_token is None
-    socket = None if over_http else AsyncSocketModeHandler(app.bolt, secret(settings.slack_app_token))
+    takes_events, answers = app.role != "work", app.role != "ingress"
+    by_socket = takes_events and not over_http
+    socket = _build_socket(app) if by_socket else None
 
     async def missing() -> str | None:
-        if socket is not None and not await socket.client.is_connected():
+        if socket is not None and not await socket.is_connected():
             return "the Socket Mode connection"
-        if settings.kb_path is not None and (status := await app.bases.public.status()).generation is None:
+        if answers and settings.kb_path is not None and (status := await app.bases.public.status()).generation is None:
             return f"the knowledge base: {'it is being built' if status.building else status.error}"
+        if fault := await app.slack.find_token_fault():
+            return f"Slack refuses SLACK_BOT_TOKEN: {fault}"
         return app.outbox.stuck
 
     async def impaired() -> str | None:
+        if app.inbox.fault is not None:
+            return f"the database: {app.inbox.fault}"
         fault = (await app.bases.public.status()).error
         return f"the knowledge base: {fault}" if settings.kb_path is not None and fault else None
 
@@ -318,7 +427,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             ready=missing,
             degraded=impaired,
             metrics=app.metrics,
-            bolt=app.bolt if over_http else None,
+            bolt=app.bolt if over_http and takes_events else None,
             signing_secret=secret(settings.slack_signing_secret),
         ),
         access_log=None,
@@ -336,13 +445,25 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
         yield
     finally:
         if socket is not None:
-            await socket.close_async()  # type: ignore[no-untyped-call]
+            await socket.close()  # type: ignore[no-untyped-call]
         await runner.cleanup()
 
 
-async def _connect(socket: AsyncSocketModeHandler, stop: asyncio.Event) -> None:
-    """Connect, which Slack's client tries for ever, or be told to stop."""
-    connecting = asyncio.create_task(socket.connect_async())  # type: ignore[no-untyped-call]
+def _build_socket(app: App) -> SocketConnection:
+    """The connection by which events come, with Bolt behind it."""
+    socket = SocketConnection(app.slack, secret(app.settings.slack_app_token), app.clock)
+
+    async def dispatch(client: Any, request: Any) -> None:
+        started = app.clock.now()
+        await send_async_response(client, request, await run_async_bolt_app(app.bolt, request), started)
+
+    socket.socket_mode_request_listeners.append(dispatch)
+    return socket
+
+
+async def _connect(socket: SocketConnection, stop: asyncio.Event) -> None:
+    """Connect, which is tried for ever, or be told to stop."""
+    connecting = asyncio.create_task(socket.connect())
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({connecting, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The command line: serve, check, migrate, kb, cases, turns, cost.
+"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -30,8 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status: 0 done, 1 failed, 2 something is wrong with the settings or the call."""
     parser = build_parser()
     given = parser.parse_args(arguments)
+    _hold_standard_streams()
     try:
-        settings = load_settings(os.environ, serving=given.command in ("serve", "check"))
+        serving = given.command in ("serve", "work", "check")
+        settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
         configure_logging(settings.log_level, secrets=settings.secrets)
         status = asyncio.run(_run(given, settings))
         sys.stdout.flush()
@@ -51,11 +53,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+def _hold_standard_streams() -> None:
+    """Put nothing in the place of streams that were closed when we began: the next file to be opened, perhaps the
+    database, would get their number, and what is meant for them."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The commands and their help; docs/cli.md is held to this."""
     parser = argparse.ArgumentParser(prog="frontdesk", description="A customer-support agent that lives in Slack.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("serve", help="answer customers until stopped")
+    serve = commands.add_parser("serve", help="answer customers until stopped")
+    serve.add_argument(
+        "--ingress-only", action="store_true", help="only take what comes from Slack; others work on it (Postgres)"
+    )
+    commands.add_parser("work", help="only work on what other processes have taken; needs Postgres")
     commands.add_parser("check", help="say what is missing or wrong, all at once")
     commands.add_parser("migrate", help="bring the database's schema up to date")
     _add_knowledge(commands)
@@ -65,6 +82,7 @@ def build_parser() -> argparse.ArgumentParser:
     listing = cases.add_parser("list", help="the newest cases")
     listing.add_argument("--all", action="store_true", help="ended ones too")
     _add_turns(commands)
+    _add_dead_letters(commands)
     cost = commands.add_parser("cost", help="what models have cost")
     cost.add_argument("--days", type=_days, default=7, help="of how many days, today (UTC) included; 7 unless given")
     cost.add_argument(
@@ -116,6 +134,16 @@ def _add_turns(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     show.add_argument("id", type=_count, help="its number, as the list and the log have it")
 
 
+def _add_dead_letters(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`dead list` and `dead retry`."""
+    dead = commands.add_parser("dead", help="what was set aside because it failed each time")
+    verbs = dead.add_subparsers(dest="verb", required=True, metavar="VERB")
+    listing = verbs.add_parser("list", help="the newest dead letters", description=PRIVACY)
+    listing.add_argument("--last", type=_count, default=20, help="how many; 20 unless given")
+    retry = verbs.add_parser("retry", help="work on one again")
+    retry.add_argument("id", type=_count, help="its number, as the list and the agent channel have it")
+
+
 def _count(text: str) -> int:
     """A number from 1 on."""
     if not re.fullmatch(r"[1-9][0-9]{0,11}", text):
@@ -135,7 +163,11 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             # The application's imports take a second; the other commands do without most of them.
             from bot.app import serve
 
-            return await serve(settings)
+            return await serve(settings, role="ingress" if given.ingress_only else "serve")
+        case "work", _:
+            from bot.app import serve
+
+            return await serve(settings, role="work")
         case "check", _:
             from bot.outside import check, notes
 
@@ -151,6 +183,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             return await _list_turns(given, settings)
         case "turns", _:
             return await _show_turn(given.id, settings)
+        case "dead", "list":
+            return await _list_dead_letters(given, settings)
+        case "dead", _:
+            return await _retry_dead_letter(given.id, settings)
         case "cost", _:
             return await _tell_cost(given, settings)
         case _:
@@ -227,6 +263,34 @@ async def _show_turn(number: int, settings: Settings) -> int:
     print(f"No model has answered {number} ({row.kind}): {row.state}{f', {row.reason}' if row.reason else ''}.")
     if row.steps:
         print(f"Finished steps so far: {clean(', '.join(row.steps))}")
+    return 0
+
+
+async def _list_dead_letters(given: argparse.Namespace, settings: Settings) -> int:
+    from bot.desk.traces import harmless, letter_line
+    from bot.store import dead_letters
+    from bot.store.database import open_database
+
+    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+        found = await dead_letters.latest(tx, limit=given.last)
+    for letter in found:
+        print(letter_line(letter, clean=partial(harmless, secrets=settings.secrets)))
+    if not found:
+        print("No dead letters.")
+    return 0
+
+
+async def _retry_dead_letter(number: int, settings: Settings) -> int:
+    from bot.store import dead_letters
+    from bot.store.database import open_database
+
+    async with open_database(settings.database) as database, database.transaction() as tx:
+        found = await dead_letters.retry(tx, number)
+    if not found:
+        print(f"frontdesk: there is no dead letter {number}", file=sys.stderr)
+        return 1
+    when = "within minutes" if settings.is_shared else "when Frontdesk starts the next time"
+    print(f"{number} is worked on again {when}.")
     return 0
 
 

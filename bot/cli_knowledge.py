@@ -37,7 +37,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
     elif verb != "build" and index:
         settings = settings.model_copy(update={"kb_path": None})
     async with AsyncExitStack() as stack:
-        bases = await stack.enter_async_context(open_knowledge(settings, index=index))
+        bases = await stack.enter_async_context(open_knowledge(settings, index=index, mends=False))
         opening = open_database(settings.database, read_only=True)
         database = await stack.enter_async_context(opening) if verb == "gaps" else None
         prices = load_prices(settings.model_prices)

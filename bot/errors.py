@@ -3,6 +3,7 @@
 FrontdeskError
 ├── ConfigurationError   what an operator must mend before the program can run
 ├── StoreUnavailable     the database cannot be written: nothing is acknowledged
+├── Superseded           somebody else works on the row by now: this attempt ends, and nobody is told
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
@@ -24,6 +25,10 @@ class ConfigurationError(FrontdeskError):
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
         super().__init__("; ".join(self.faults))
+
+
+class Superseded(FrontdeskError):
+    """A later attempt at the row has begun, here or in another process; what an older one writes is refused."""
 
 
 class StoreUnavailable(FrontdeskError):

@@ -23,13 +23,16 @@ from pydantic import SecretStr
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.prices import Prices, load_prices
 from bot.agent.providers import Server, address_faults, open_model, reasons
+from bot.clock import Clock
 from bot.desk.library import Bases
-from bot.errors import ConfigurationError
+from bot.errors import ConfigurationError, StoreUnavailable
 from bot.sentences import load_sentences
 from bot.settings import Settings
 from bot.shops.port import ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
+from bot.slack.governor import Budget, Governor, MemoryBudget, SharedBudget
+from bot.store.database import Database, open_database
 from knowledge.config import Config, read_config
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.folder import FolderEmbedder
@@ -45,7 +48,8 @@ THINKING_SECONDS = 45.0
 
 
 async def check(settings: Settings) -> list[str]:
-    """Everything that is wrong, in sentences: Slack, the channel, the shop, the model's server, the documents."""
+    """Everything that is wrong, in sentences: Slack, the channel, the shop, the database, the model's server, the
+    documents."""
     faults: list[str] = []
     try:
         async with open_slack(settings) as slack:
@@ -55,6 +59,8 @@ async def check(settings: Settings) -> list[str]:
     if settings.shop_url:
         async with open_shop(settings) as shop:
             faults += await _meet_shop(shop)
+    if settings.is_shared:
+        faults += await _meet_database(settings)
     faults += await _reach("OPENAI_BASE_URL", settings.openai_base_url)
     faults += await _reach("FALLBACK_BASE_URL", settings.fallback_base_url)
     faults += _model_faults(settings)
@@ -146,10 +152,11 @@ def unpriced(settings: Settings, prices: Prices) -> list[str]:
 
 
 @asynccontextmanager
-async def open_knowledge(settings: Settings, *, index: Path | None = None) -> AsyncIterator[Bases]:
+async def open_knowledge(settings: Settings, *, index: Path | None = None, mends: bool = True) -> AsyncIterator[Bases]:
     """The knowledge bases of `DATA_DIR`, or those at `index`, with the embedder that the settings name.
 
     The internal one, beside the public one, is opened when a source is internal; without KB_PATH, when it is there.
+    Damaged vectors are made anew in the background, which nobody asks for (`mends`) who is about to leave.
     """
     root = index or settings.data_dir / "kb"
     internal_root = root.with_name(f"{root.name}-internal")
@@ -158,7 +165,7 @@ async def open_knowledge(settings: Settings, *, index: Path | None = None) -> As
         raise ConfigurationError(faults)
     async with AsyncExitStack() as stack:
         embedder = await _open_embedder(settings, stack)
-        opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "")
+        opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "", mends=mends)
         public = await stack.enter_async_context(opening(root, embedder))
         internal: KnowledgeBase | None = None
         if config.of("internal") or (settings.kb_path is None and internal_root.is_dir()):
@@ -213,10 +220,17 @@ def _document_faults(settings: Settings) -> list[str]:
 
 
 @asynccontextmanager
-async def open_slack(settings: Settings) -> AsyncIterator[SlackClient]:
+async def open_slack(settings: Settings, governor: Governor | None = None) -> AsyncIterator[SlackClient]:
     base_url = f"{settings.slack_api_url}/" if settings.slack_api_url else None
-    async with open_slack_client(token=secret(settings.slack_bot_token), base_url=base_url) as slack:
+    token = secret(settings.slack_bot_token)
+    async with open_slack_client(token=token, base_url=base_url, governor=governor) as slack:
         yield slack
+
+
+def build_governor(settings: Settings, database: Database, clock: Clock) -> Governor:
+    """When calls to Slack may leave: for this process, or for all that share the database."""
+    budget: Budget = SharedBudget(database, clock) if settings.is_shared else MemoryBudget(clock)
+    return Governor(budget, clock, factor=settings.slack_rate)
 
 
 async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
@@ -268,6 +282,16 @@ async def _meet_shop(shop: RestShop) -> list[str]:
     return []
 
 
+async def _meet_database(settings: Settings) -> list[str]:
+    try:
+        async with open_database(settings.database) as database, database.transaction():
+            return []
+    except ConfigurationError as error:
+        return [*error.faults]
+    except StoreUnavailable as error:
+        return [f"DATABASE_URL: the database cannot be used ({error})"]
+
+
 async def _reach(name: str, url: str | None) -> list[str]:
     """A server that cannot even be connected to is told before the first customer meets it."""
     if url is None:
@@ -281,7 +305,10 @@ async def _reach(name: str, url: str | None) -> list[str]:
 
 @contextmanager
 def only_one(settings: Settings) -> Iterator[None]:
-    """One process a database: two would answer everything twice."""
+    """One process an SQLite database: two would answer everything twice. Those on Postgres agree among themselves."""
+    if settings.is_shared:
+        yield
+        return
     path = Path(settings.database.removeprefix("sqlite+aiosqlite:///") + ".lock")
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)

@@ -4,10 +4,11 @@ The variable is the field's name in capitals. An empty variable counts as unset.
 all faults at once and never shows a value, so that no token ends up in a terminal or a log.
 """
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -22,6 +23,7 @@ from pydantic import (
 
 from bot.desk.recurrence import read_rule
 from bot.errors import ConfigurationError
+from bot.store.addresses import POSTGRES, SQLITE
 
 
 def _http_address(value: str) -> str:
@@ -116,8 +118,8 @@ class Settings(BaseModel):
     """The bearer token for `SHOP_URL`."""
     data_dir: Path = Path("data")
     """Where the database and the knowledge base's index live; made when missing."""
-    database_url: str | None = None
-    """`sqlite+aiosqlite:///path`. Unset: `frontdesk.db` in `DATA_DIR`."""
+    database_url: str | None = Field(default=None, repr=False)
+    """`sqlite+aiosqlite:///path` or `postgresql://user:password@host/name`. Unset: `frontdesk.db` in `DATA_DIR`."""
     kb_path: Path | None = None
     """The knowledge base's documents: a folder, a file, or a YAML file that lists several sources (knowledge.md)."""
     kb_refresh: Annotated[str, AfterValidator(_refresh_rule)] | None = None
@@ -156,6 +158,8 @@ class Settings(BaseModel):
     """Characters of a conversation that a model is sent; what is older is summed up."""
     concurrent_answers: Annotated[int, Field(ge=1, le=1000)] = 100
     """Threads answered at the same time; others wait their turn."""
+    slack_rate: Annotated[float, Field(ge=0.1, le=1_000)] = 1.0
+    """How many times Slack's published rate limits are kept to; more than 1 only where Slack has agreed to it."""
     sentences_path: Path | None = None
     """A YAML file with sentences of your own, by language and key, in place of the built-in ones."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
@@ -163,14 +167,19 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _check_pairs(self) -> Self:
-        if self.database_url is not None and not self.database_url.startswith("sqlite+aiosqlite:///"):
-            raise ValueError("DATABASE_URL must start with sqlite+aiosqlite:///")
+        if self.database_url is not None and not self.database_url.startswith((SQLITE, *POSTGRES)):
+            raise ValueError(f"DATABASE_URL must start with {SQLITE} or postgresql://")
         return self
 
     @property
     def database(self) -> str:
         """The database's address, with the default applied."""
         return self.database_url or f"sqlite+aiosqlite:///{self.data_dir / 'frontdesk.db'}"
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several processes may use the database: true of Postgres."""
+        return self.database.startswith(POSTGRES)
 
     @property
     def dollar_bounds(self) -> tuple[str, ...]:
@@ -182,21 +191,24 @@ class Settings(BaseModel):
     def secrets(self) -> tuple[str, ...]:
         """Every secret value, for the log's mask."""
         values = (getattr(self, name) for name in type(self).model_fields)
-        return tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+        secrets = tuple(value.get_secret_value() for value in values if isinstance(value, SecretStr))
+        return (*secrets, *_passwords(self.database))
 
 
 VARIABLES = {name.upper(): name for name in Settings.model_fields}
 """Variable -> field."""
 
 
-def load_settings(environ: Mapping[str, str], *, serving: bool = False) -> Settings:
+def load_settings(environ: Mapping[str, str], *, serving: bool = False, listening: bool = True) -> Settings:
     """Read the settings from `environ`; with `serving`, what the server needs must be there too.
+
+    With `listening` as well, one of the two ways in which Slack reaches it.
 
     Raises:
         ConfigurationError: with one sentence for every fault.
     """
     given = {field: environ[name] for name, field in VARIABLES.items() if environ.get(name, "").strip()}
-    faults = _missing(given, environ) if serving else []
+    faults = _missing(given, environ, listening=listening) if serving else []
     try:
         settings = Settings.model_validate(given)
     except ValidationError as error:
@@ -207,13 +219,20 @@ def load_settings(environ: Mapping[str, str], *, serving: bool = False) -> Setti
     return settings
 
 
-def _missing(given: Mapping[str, str], environ: Mapping[str, str]) -> list[str]:
+def _passwords(url: str) -> tuple[str, ...]:
+    """The password of a database's address, as it is written there and as it is meant."""
+    account, at, _ = re.split("[/?#]", url.partition("://")[2])[0].rpartition("@")
+    password = account.partition(":")[2] if at else ""
+    return tuple({password, unquote(password)}) if password else ()
+
+
+def _missing(given: Mapping[str, str], environ: Mapping[str, str], *, listening: bool) -> list[str]:
     faults = [
         f"{field.upper()} is missing: {Settings.model_fields[field].description}"
         for field in ("slack_bot_token", "agent_channel", "openai_api_key")
         if field not in given
     ]
-    if "slack_app_token" not in given and "slack_signing_secret" not in given:
+    if listening and "slack_app_token" not in given and "slack_signing_secret" not in given:
         faults.append("SLACK_APP_TOKEN (Socket Mode) or SLACK_SIGNING_SECRET (HTTP) is missing: one of them is needed")
     if "shop_url" in given and "shop_token" not in given:
         faults.append("SHOP_TOKEN is missing: SHOP_URL is set, and the shop wants a bearer token")

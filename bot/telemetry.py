@@ -1,17 +1,23 @@
 """Logging and metrics. A log line is one JSON object with secrets masked; library chatter is kept down.
 
-Customer text is never logged above DEBUG; ids are.
+Customer text is never logged above DEBUG; ids are. The log goes to standard error and nowhere else, by a thread of its
+own: whoever reads it slowly, or not at all, holds up nobody, and lines past a bound are dropped and counted.
 """
 
+import contextlib
 import json
 import logging
+import os
+import queue
 import re
-import sys
+import threading
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import TextIO
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
 
 VALUE_LIMIT = 3_000
 """Characters of one text in a log line; what is longer is cut and says so."""
@@ -19,19 +25,91 @@ VALUE_LIMIT = 3_000
 SECRET_LENGTH = 8
 """Shorter secrets are not masked: they are placeholders, and words of every line."""
 
+STANDARD_ERROR = 2
+
+LINES_WAITING = 4_000
+"""Lines that wait for whoever reads the log; further ones are dropped."""
+
+LAST_LINES_SECONDS = 2.0
+"""How long the process waits at its end for those lines to be taken."""
+
 _SECRET_SHAPES = re.compile(r"xox[abposr]-[\w-]+|xapp-[\w-]+|sk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*")
 _RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
-def configure_logging(level: str, *, secrets: Iterable[str] = (), stream: TextIO = sys.stderr) -> None:
-    """Send every log record of the process to `stream` as JSON lines, with `secrets` masked."""
-    handler = logging.StreamHandler(stream)
+def configure_logging(level: str, *, secrets: Iterable[str] = (), descriptor: int = STANDARD_ERROR) -> None:
+    """Send every log record of the process to `descriptor` as JSON lines, with `secrets` masked."""
+    handler = _LineWriter(descriptor)
     handler.setFormatter(_JsonLines(secret for secret in secrets if len(secret) >= SECRET_LENGTH))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for chatty in ("slack_sdk", "openai", "httpx", "httpx2", "aiohttp", "chromadb", "alembic"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
     # Bolt warns at every start that our authorization takes the place of its own.
     logging.getLogger("slack_bolt").setLevel(logging.ERROR)
+
+
+def lines_dropped() -> int:
+    """Log lines of this process that nobody took in time, or that could not be written."""
+    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, _LineWriter))
+
+
+class _LineWriter(logging.Handler):
+    """Hands lines to a thread that writes them. It writes to the descriptor itself: a thread that hangs inside
+    `sys.stderr` would keep its lock, and with it the interpreter's end."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__()
+        self.dropped = 0
+        self._descriptor = descriptor
+        self._lines: queue.Queue[str | None] = queue.Queue(LINES_WAITING)
+        self._thread = threading.Thread(target=self._write_lines, name="log", daemon=True)
+        self._thread.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record)
+        except Exception as error:  # noqa: BLE001 - a record that cannot be shown must not end what logged it
+            where = f"{record.pathname}:{record.lineno}"
+            line = self.format(_record(f"a log line could not be made: {type(error).__name__}", where=where))
+        try:
+            self._lines.put_nowait(line)
+        except queue.Full:
+            self.dropped += 1
+
+    def close(self) -> None:
+        """Wait for the last lines, within a limit."""
+        deadline = time.monotonic() + LAST_LINES_SECONDS
+        if self._thread.is_alive():
+            with contextlib.suppress(queue.Full):
+                self._lines.put(None, timeout=LAST_LINES_SECONDS)
+                self._thread.join(max(0.0, deadline - time.monotonic()))
+        super().close()
+
+    def _write_lines(self) -> None:
+        told = 0
+        while (line := self._lines.get()) is not None:
+            self._write(line)
+            if self._lines.empty() and (missing := self.dropped - told):
+                told += missing
+                self._write(self.format(_record("log lines were dropped: nobody took them in time", lines=missing)))
+
+    def _write(self, line: str) -> None:
+        rest = f"{line}\n".encode(errors="backslashreplace")
+        while rest:
+            try:
+                rest = rest[os.write(self._descriptor, rest) :]
+            except BlockingIOError:
+                time.sleep(0.05)
+            except OSError:
+                # The reader is gone, or its disk is full: there is nobody to tell.
+                self.dropped += 1
+                return
+
+
+def _record(message: str, **fields: object) -> logging.LogRecord:
+    return logging.makeLogRecord(
+        {"name": __name__, "levelno": logging.WARNING, "levelname": "WARNING", "msg": message, **fields}
+    )
 
 
 class _JsonLines(logging.Formatter):
@@ -109,6 +187,7 @@ class Metrics:
             ["model"],
             registry=self._registry,
         )
+        self._registry.register(_LinesDropped())
 
     def turn_finished(self, kind: str, ended: str, seconds: float) -> None:
         """A row was closed."""
@@ -154,3 +233,10 @@ class Metrics:
     def text(self) -> bytes:
         """The metrics in Prometheus' text format."""
         return generate_latest(self._registry)
+
+
+class _LinesDropped(Collector):
+    """Asks the log, which counts by itself: it is there before the metrics are."""
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        yield CounterMetricFamily("frontdesk_log_lines_dropped", "Log lines that nobody took", value=lines_dropped())

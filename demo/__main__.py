@@ -15,7 +15,7 @@ from pathlib import Path
 
 from demo.model.server import Pace
 from demo.program import NotReady
-from demo.world import PAGES, PortTaken, World, open_world
+from demo.world import COMMAND, PAGES, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
 
@@ -40,6 +40,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         port=options.port,
         kb=options.kb,
         extra=dict(options.env),
+        command=(*COMMAND, "--ingress-only") if options.ingress_only else COMMAND,
         pace=Pace(first=0.35 * options.pace, chunk=0.022 * options.pace),
         rate_limits=not options.no_rate_limits,
     ) as world:
@@ -121,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print one JSON line with every address instead")
     parser.add_argument("--no-browser", action="store_true", help="do not open the page")
     parser.add_argument("--pace", type=float, default=1.0, help="the offline model's pauses, 0 for none")
+    parser.add_argument(
+        "--ingress-only", action="store_true", help="start the front of a fleet; its workers are started elsewhere"
+    )
     parser.add_argument("--no-rate-limits", action="store_true", help="a Slack that never says 429")
     return parser
 

@@ -3,15 +3,16 @@
 import html
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.desk.library import Library, Tell, Wish
+from bot.desk.library import Library, Wish
 from bot.errors import StoreUnavailable
+from bot.slack.client import Block
 from handlers.desk import Desk
 from knowledge.filters import Filter
 
@@ -43,7 +44,7 @@ class Command:
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The knowledge base's command."""
+    """The knowledge base's command, and the button of what it says about a refresh."""
 
     @app.command("/kb")
     async def kb(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
@@ -53,6 +54,15 @@ def register(app: AsyncApp, desk: Desk) -> None:
             return
         # A build, or a search of two bases, may take longer than the request.
         desk.start(_carry_out(desk, body, read_command(body.get("text", ""))))
+
+    @app.action("kb.progress")
+    async def show_progress(ack: Callable[..., Awaitable[None]], body: dict[str, Any], action: dict[str, Any]) -> None:
+        await ack()
+        user, address = body["user"]["id"], body["response_url"]
+        if await desk.staff.includes(user):
+            await desk.refreshes.show(action["value"], address=address)
+        else:
+            await desk.slack.respond(address, text=await desk.words(user, "not_staff"))
 
 
 def read_command(text: str) -> Command:
@@ -89,24 +99,26 @@ def _fits(verb: str, words: str) -> bool:
 
 
 async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None:
-    tell = partial(_answer, desk, body)
+    tell, by = partial(_answer, desk, body), body["user_id"]
     try:
-        text = await _done(desk.library, command, tell=tell, by=body["user_id"])
+        if command.verb == "refresh":
+            wish = Wish(only=command.words, force="force" in command.options)
+            await desk.refreshes.run(wish, tell=tell, by=by)
+            return
+        text = await _done(desk.library, command, by=by)
     except StoreUnavailable as error:
         logger.warning("a command could not be carried out", extra={"verb": command.verb, "reason": str(error)})
         text = "The database does not answer at the moment. Try again in a minute."
     await tell(text)
 
 
-async def _done(library: Library, command: Command, *, tell: Tell, by: str) -> str:
+async def _done(library: Library, command: Command, *, by: str) -> str:
     words = command.words
     match command.verb:
         case "status":
             return await library.status()
         case "search":
             return await library.search(words, Filter(**command.options))
-        case "refresh":
-            return await library.refresh(Wish(only=words, force="force" in command.options), tell=tell, by=by)
         case "rollback":
             return await library.roll_back("internal" if words == "internal" else "public", by=by)
         case "gaps":
@@ -115,6 +127,6 @@ async def _done(library: Library, command: Command, *, tell: Tell, by: str) -> s
             return USAGE
 
 
-async def _answer(desk: Desk, body: dict[str, Any], text: str) -> None:
-    if not await desk.slack.respond(body["response_url"], text=text):
-        await desk.slack.whisper(body["channel_id"], body["user_id"], text=text)
+async def _answer(desk: Desk, body: dict[str, Any], text: str, *, blocks: Sequence[Block] | None = None) -> None:
+    if not await desk.slack.respond(body["response_url"], text=text, blocks=blocks):
+        await desk.slack.whisper(body["channel_id"], body["user_id"], text=text, blocks=blocks)

@@ -7,6 +7,7 @@ from typing import Any
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.library import Library
+from bot.desk.refreshes import Refreshes
 from bot.sentences import Sentences
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
@@ -27,6 +28,7 @@ class Desk:
     inbox: Inbox
     staff: Staff
     library: Library
+    refreshes: Refreshes
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
 

@@ -27,6 +27,9 @@ BODY_SECONDS = 5.0
 """How long a request may take to arrive."""
 SIGNATURE_SECONDS = 300
 """Slack's window for the age of a signature."""
+WRONG_TIME = (
+    "a request was refused that Slack signed at another time: somebody sends it again, or this machine's clock is wrong"
+)
 
 _TIMESTAMP = re.compile(r"[0-9]{1,11}", re.ASCII)
 _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
@@ -68,16 +71,23 @@ def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awai
                 body = await request.read()
         except TimeoutError:
             return web.Response(status=408)
-        if not is_signed(
-            request.headers.get("X-Slack-Request-Timestamp", ""),
-            request.headers.get("X-Slack-Signature", ""),
-            body,
-            signing_secret,
-            now=time.time(),
-        ):
-            logger.warning("a request without a valid signature was refused", extra={"bytes": len(body)})
+        timestamp = request.headers.get("X-Slack-Request-Timestamp", "")
+        signature, now = request.headers.get("X-Slack-Signature", ""), time.time()
+        if not is_signed(timestamp, signature, body, signing_secret, now=now):
+            if _TIMESTAMP.fullmatch(timestamp) and is_signed(
+                timestamp, signature, body, signing_secret, now=int(timestamp)
+            ):
+                logger.error(WRONG_TIME, extra={"seconds": round(now - int(timestamp))})
+            else:
+                logger.warning("a request without a valid signature was refused", extra={"bytes": len(body)})
             return web.Response(status=401)
-        return await to_aiohttp_response(await bolt.async_dispatch(await to_bolt_request(request)))
+        try:
+            asked = await to_bolt_request(request)
+        except Exception as error:  # noqa: BLE001 - whatever Bolt stumbles over, it will at every redelivery
+            left = {"bytes": len(body), "fault": type(error).__name__}
+            logger.error("a request in a form that is not known is left", extra=left)
+            return web.Response()
+        return await to_aiohttp_response(await bolt.async_dispatch(asked))
 
     return take
 

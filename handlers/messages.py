@@ -1,22 +1,35 @@
 """What people write. A message is stored before Slack hears "ok"; when it cannot be, Slack hears an error.
 
 Stored are direct messages to the app, messages that mention it, replies in threads that are conversations, and
-replies in the agent channel's threads; card numbers and the like are hidden first. Everything else starts
-nothing: edits, joins, unknown subtypes, bots, the app's own posts.
+replies in the agent channel's threads; card numbers and the like are hidden first. Stored as well is what people do to
+those afterwards: they edit or delete them, or press Stop. Everything else starts nothing: edits that change no word,
+joins, unknown subtypes, bots, the app's own posts.
+
+read_event     what of it an event is
+  _read_message  something is said
+  _read_edit     something said before is said otherwise, or taken back
+  _read_delete   it is taken back
+  _read_stop     its answer is not wanted any more
 """
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
+from slack_bolt.response import BoltResponse
 
 from bot.agent.guardrails import clean, mask
 from bot.conversation import ThreadRef
+from bot.desk.second_thoughts import says_stop
+from bot.errors import StoreUnavailable
 from bot.slack.client import Identity
 from bot.slack.mrkdwn import from_slack
 from bot.store.inbox import Arrival
 from handlers.desk import Desk
+
+logger = logging.getLogger(__name__)
 
 SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes that are somebody speaking."""
@@ -27,14 +40,31 @@ TEXT_LIMIT = 12_000
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """Store messages in a middleware: Bolt awaits it before it acknowledges, and answers 500 when it raises."""
+    """Store messages in a middleware: Bolt awaits it before it acknowledges, and with 503 it does not."""
 
     @app.use
-    async def store_first(body: dict[str, Any], next: Callable[[], Awaitable[None]]) -> None:  # noqa: A002
-        arrival = read_message(body, desk.me, agent_channel=desk.agent_channel)
+    async def store_first(body: dict[str, Any], next: Callable[[], Awaitable[None]]) -> BoltResponse | None:  # noqa: A002
+        try:
+            arrival = read_event(body, desk.me, agent_channel=desk.agent_channel)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # Unacknowledged it would come again, and be understood no better.
+            left = {"event": str(body.get("event_id")), "fault": type(error).__name__}
+            logger.error("an event in a form that is not known is left", extra=left)
+            arrival = None
         if arrival is not None:
-            await desk.inbox.accept(arrival)
+            try:
+                await desk.inbox.accept(arrival)
+            except StoreUnavailable as error:
+                left = {"event": arrival.event_id, "reason": str(error)}
+                logger.warning("an event is not acknowledged", extra=left)
+                return BoltResponse(status=503)
         await next()
+        return None
+
+    # What comes most stands first: Bolt asks one listener after the other, which for the last costs a millisecond.
+    @app.event(re.compile("message|app_mention"))
+    async def acknowledge() -> None:
+        return
 
 
 def register_rest(app: AsyncApp) -> None:
@@ -45,35 +75,144 @@ def register_rest(app: AsyncApp) -> None:
         return
 
 
-def read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
-    """The arrival in an Events API payload, or None when nobody speaks to us."""
+def read_event(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+    """The arrival in an Events API payload, or None when it is nothing to us."""
     event = body.get("event") or {}
-    if body.get("type") != "event_callback" or event.get("type") not in ("message", "app_mention"):
-        return None
     teams = {body.get("team_id"), *(each.get("team_id") for each in body.get("authorizations") or ())}
-    if me.team not in teams:
+    if body.get("type") != "event_callback" or me.team not in teams:
         return None
-    author = event.get("user")
-    if event.get("subtype") not in SPOKEN or event.get("bot_id") or not author or author in (me.user, "USLACKBOT"):
+    match event.get("type"), event.get("subtype"):
+        case "agent_session_stopped", _:
+            return _read_stop(body, me)
+        case "message", "message_changed":
+            return _read_edit(body, me, agent_channel=agent_channel)
+        case "message", "message_deleted":
+            gone = event.get("previous_message") or {}
+            return _read_delete(body, gone | {"ts": event.get("deleted_ts")}, me, agent_channel=agent_channel)
+        case "message" | "app_mention", _:
+            return _read_message(body, me, agent_channel=agent_channel)
+    return None
+
+
+def _read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+    """What somebody says in a payload that is of our workspace, or None when nobody speaks to us."""
+    event = body["event"]
+    if not _is_persons(event, me):
         return None
     channel, ts = event["channel"], event["ts"]
     is_staff = channel == agent_channel
     if is_staff and not event.get("thread_ts"):
         return None
-    raw = (event.get("text") or "")[:RAW_LIMIT]
-    text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
-    mentioned = event["type"] == "app_mention" or f"<@{me.user}" in raw
+    said = _said(event, me)
+    mentioned = event["type"] == "app_mention" or _mentions(event, me)
     return Arrival(
         event_id=body["event_id"],
         kind="staff" if is_staff else "message",
         thread=ThreadRef(me.team, channel, event.get("thread_ts") or ts),
         ts=ts,
-        author=author,
-        author_team=event.get("user_team") or event.get("team") or me.team,
-        body={
-            "text": mask(text),
-            "masked": mask(text) != text,
-            "files": [clean(str(file.get("name", "file")), limit=120) for file in event.get("files", ())][:10],
-        },
+        author=event["user"],
+        author_team=_team(event, me),
+        body=said,
         addressed=is_staff or mentioned or channel.startswith("D"),
+        stops=not is_staff and not said["files"] and says_stop(said["text"]),
     )
+
+
+def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+    """What somebody changed about their words; Slack's own changes bear no `edited`, or none of now."""
+    event = body["event"]
+    now, before = event.get("message") or {}, event.get("previous_message") or {}
+    if now.get("subtype") == "tombstone":
+        # A root that has replies is not taken away, but changed into this.
+        return _read_delete(body, before, me, agent_channel=agent_channel)
+    edited = now.get("edited") or {}
+    channel, ts = event.get("channel", ""), now.get("ts")
+    is_staff = channel == agent_channel
+    if not (_is_persons(now, me) and ts and edited.get("ts")) or (is_staff and not now.get("thread_ts")):
+        return None
+    said = _said(now, me)
+    speaks_anew = not is_staff and _mentions(now, me) and not _mentions(before, me)
+    if before and _said(before, me) == said and not speaks_anew:
+        return None
+    return Arrival(
+        event_id=body["event_id"],
+        kind="edit",
+        thread=ThreadRef(me.team, channel, now.get("thread_ts") or ts),
+        ts=edited["ts"],
+        author=now["user"],
+        author_team=_team(now, me),
+        body={**said, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
+        addressed=is_staff or _mentions(now, me) or channel.startswith("D"),
+    )
+
+
+def _read_delete(body: dict[str, Any], gone: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+    """That somebody's message is gone; nothing of what it said is kept."""
+    event = body["event"]
+    channel, ts = event.get("channel", ""), gone.get("ts")
+    is_staff = channel == agent_channel
+    at = event.get("event_ts") or event.get("ts")
+    if not (_is_persons(gone, me) and ts and at) or (is_staff and not gone.get("thread_ts")):
+        return None
+    return Arrival(
+        event_id=body["event_id"],
+        kind="delete",
+        thread=ThreadRef(me.team, channel, gone.get("thread_ts") or ts),
+        ts=at,
+        author=gone["user"],
+        author_team=_team(gone, me),
+        body={"text": "", "of": ts, "is_staff": is_staff},
+        addressed=is_staff or _mentions(gone, me) or channel.startswith("D"),
+    )
+
+
+def _read_stop(body: dict[str, Any], me: Identity) -> Arrival | None:
+    """A press of Stop under an answer that is on its way."""
+    event = body["event"]
+    channel, thread_ts = event.get("channel") or event.get("channel_id"), event.get("thread_ts")
+    user, at = event.get("user") or event.get("user_id"), event.get("event_ts")
+    if not (channel and thread_ts and user and at):
+        return None
+    streams = event.get("streaming_message_ts") or []
+    return Arrival(
+        event_id=body["event_id"],
+        kind="stop",
+        thread=ThreadRef(me.team, channel, thread_ts),
+        ts=at,
+        author=user,
+        author_team=event.get("user_team") or me.team,
+        body={"text": "", "streams": [streams] if isinstance(streams, str) else list(streams)[:20]},
+        addressed=False,
+    )
+
+
+def _is_persons(message: dict[str, Any], me: Identity) -> bool:
+    author = message.get("user")
+    return (
+        message.get("subtype") in SPOKEN
+        and not message.get("bot_id")
+        and bool(author)
+        and author not in (me.user, "USLACKBOT")
+    )
+
+
+def _said(message: dict[str, Any], me: Identity) -> dict[str, Any]:
+    """What is kept of a message's words."""
+    raw = (message.get("text") or "")[:RAW_LIMIT]
+    text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
+    files = [clean(str(file.get("name", "file")), limit=120) for file in _files(message)]
+    return {"text": mask(text), "masked": mask(text) != text, "files": files}
+
+
+def _mentions(message: dict[str, Any], me: Identity) -> bool:
+    return f"<@{me.user}" in (message.get("text") or "")[:RAW_LIMIT]
+
+
+def _team(message: dict[str, Any], me: Identity) -> str:
+    """The author's own workspace."""
+    return message.get("user_team") or message.get("team") or me.team
+
+
+def _files(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The files that came with a message, ten at most."""
+    return [file for file in message.get("files") or () if isinstance(file, dict)][:10]

@@ -73,6 +73,10 @@ class _Job:
     chroma_url: str = ""
     """The Chroma server for the vectors; empty: each generation has them in its folder."""
     started: float = field(default_factory=time.monotonic)
+    forced: bool = False
+    """Whether much may vanish."""
+    follows: bool = False
+    """Whether another base's reading was the reason."""
     tokens: int = 0
     """Tokens given to the embedder so far."""
 
@@ -129,7 +133,7 @@ async def build(
     EmbedderFailed, IndexBroken or OSError when it cannot be done; what is served is untouched then.
     """
     with generations.building():
-        job = _Job(generations, embedder, tell, chroma_url)
+        job = _Job(generations, embedder, tell, chroma_url, forced=wish.force, follows=wish.follows)
         current = generations.current()
         is_ours = current is not None and current.manifest.fingerprint == fingerprint_of(embedder)
         reusable = is_ours and not wish.anew
@@ -168,7 +172,8 @@ async def _build_on(
     if not plan.total:
         places = ", ".join(source.where for source in sources)
         raise BuildRefused("empty", f"{places} holds no document that could be used.{_first_reason(plan)}")
-    if current and reusable and plan.is_idle and tuple(plan.sources) == current.manifest.sources:
+    is_same = plan.is_idle and current is not None and tuple(plan.sources) == current.manifest.sources
+    if current and reusable and is_same and current.manifest.content:
         return job.report(current, plan, embedded=0)
     return await _write(job, plan, current if reusable else None, keep=current.number if current else None)
 
@@ -222,6 +227,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
                     floors = await _floors(job, reader, vectors, base)
                     job.tell(Progress("verify"))
                     _verify(reader, vectors)
+                    content = reader.content()
         manifest = Manifest(
             number=number,
             fingerprint=fingerprint_of(job.embedder),
@@ -233,6 +239,9 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             floor=floors.fused,
             words_floor=floors.words,
             calibrated_chunks=floors.chunks,
+            content=content,
+            forced=job.forced,
+            follows=job.follows,
             collection=home.collection if isinstance(home, Shelf) else "",
         )
         generation = job.generations.publish(folder, manifest)
@@ -372,7 +381,7 @@ async def _run(options: argparse.Namespace) -> Report:
     if options.repair:
         return await repair(generations, embedder, chroma_url=options.chroma_url, tell=tell)
     sources = read_config(options.source).of(options.audience)
-    wish = Wish(options.force, options.only, options.anew)
+    wish = Wish(options.force, options.only, options.anew, options.follows)
     return await build(generations, sources, embedder, wish=wish, chroma_url=options.chroma_url, tell=tell)
 
 
@@ -400,6 +409,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only", default="", metavar="NAME", help="read this source alone; the others stay as they are"
     )
     parser.add_argument("--force", action="store_true", help="even if much of the source would vanish")
+    parser.add_argument("--follows", action="store_true", help="because another base has read something else")
     parser.add_argument("--anew", action="store_true", help="take nothing over from the present generation")
     parser.add_argument("--chroma-url", default="", help="keep the vectors on this Chroma server")
     parser.add_argument("--embedder", choices=("table", "folder", "openai"), default="table")

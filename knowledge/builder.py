@@ -58,6 +58,8 @@ class _Request:
     only: str = ""
     """The one source to be read; empty as soon as two requests want different ones."""
     force: bool = False
+    follows: bool = True
+    """False as soon as somebody asks of their own accord."""
     anew: bool = False
     listeners: list[Listen] = field(default_factory=list)
     waiting: list[asyncio.Future[Report]] = field(default_factory=list)
@@ -86,6 +88,7 @@ class Builder:
         audience: Audience,
         only: str = "",
         force: bool = False,
+        follows: bool = False,
         anew: bool = False,
         on_progress: Listen,
     ) -> Report:
@@ -96,11 +99,15 @@ class Builder:
         BuildRefused or BuildFailed.
         """
         arguments = _from(source, audience)
-        return await self._ask("build", arguments, only=only, force=force, anew=anew, listen=on_progress)
+        return await self._ask(
+            "build", arguments, only=only, force=force, follows=follows, anew=anew, listen=on_progress
+        )
 
     async def repair(self) -> Report:
         """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
-        return await self._ask("repair", ("--repair",), only="", force=False, anew=False, listen=lambda progress: None)
+        return await self._ask(
+            "repair", ("--repair",), only="", force=False, follows=False, anew=False, listen=lambda progress: None
+        )
 
     async def close(self) -> None:
         """Stop the build under way and give up those that wait."""
@@ -112,12 +119,21 @@ class Builder:
         self._next.clear()
 
     async def _ask(
-        self, kind: str, arguments: tuple[str, ...], *, only: str, force: bool, anew: bool, listen: Listen
+        self,
+        kind: str,
+        arguments: tuple[str, ...],
+        *,
+        only: str,
+        force: bool,
+        follows: bool,
+        anew: bool,
+        listen: Listen,
     ) -> Report:
         request = self._next.setdefault(kind, _Request(arguments, only))
         request.arguments = arguments
         request.only = only if request.only == only else ""
         request.force = request.force or force
+        request.follows = request.follows and follows
         request.anew = request.anew or anew
         request.listeners.append(listen)
         done: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
@@ -148,7 +164,8 @@ class Builder:
         force = ("--force",) if request.force else ()
         anew = ("--anew",) if request.anew else ()
         only = ("--only", request.only) if request.only else ()
-        process = await self._start((*request.arguments, *only, *force, *anew))
+        follows = ("--follows",) if request.follows else ()
+        process = await self._start((*request.arguments, *only, *force, *follows, *anew))
         try:
             async with asyncio.timeout(BUILD_SECONDS):
                 last, complaint = await _listen(process, request.listeners)

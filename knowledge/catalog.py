@@ -295,6 +295,11 @@ class Reader:
             for name, file, digest in self._database.execute("SELECT name, file, digest FROM document")
         }
 
+    def content(self) -> str:
+        """What all documents say, as 32 characters: the same wherever the same was read."""
+        rows = self._database.execute("SELECT name, digest FROM document ORDER BY name")
+        return _hash(*(part for name, digest in rows for part in (name, digest.hex()))).hex()
+
     def passages(self, ids: Sequence[int]) -> list[Passage]:
         """Chunks with their documents, in the order asked for; ids that do not exist are left out."""
         rows = self._database.execute(

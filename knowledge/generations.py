@@ -65,6 +65,12 @@ class Manifest:
     """The same for words alone, while the vectors cannot be asked."""
     calibrated_chunks: int
     """Size of the base when the floors were measured."""
+    content: str = ""
+    """Of all documents, whatever order they came in: two bases that read the same say the same."""
+    forced: bool = False
+    """Whether whoever had it built said that much was to vanish."""
+    follows: bool = False
+    """Whether it was built because another base had read something else, and so is no news for others."""
     collection: str = ""
     """The collection on the Chroma server that holds the vectors; empty when they are in the generation's folder."""
 
@@ -162,9 +168,19 @@ class Generations:
         """A name for this folder that no other base has: what its collections on a server begin with."""
         path = self._root / IDENTITY
         if not path.is_file():
-            fresh = self._root / f"{IDENTITY}.tmp"
-            fresh.write_text(f"frontdesk-{secrets.token_hex(6)}\n")
-            fresh.replace(path)
+            self._root.mkdir(parents=True, exist_ok=True)
+            name = f"frontdesk-{secrets.token_hex(6)}"
+            fresh = self._root / f"{IDENTITY}.{name}"
+            fresh.write_text(f"{name}\n")
+            try:
+                # Of several processes that come at once the first one names it.
+                path.hardlink_to(fresh)
+            except FileExistsError:
+                pass
+            except OSError:
+                # A file system without links.
+                fresh.replace(path)
+            fresh.unlink(missing_ok=True)
         return path.read_text().strip()
 
     def next_number(self) -> int:

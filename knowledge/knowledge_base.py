@@ -11,6 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from knowledge.passages import Hit
 from knowledge.questions import facets, without_identifiers
 from knowledge.report import Progress, Report
 from knowledge.threads import Threads
+from knowledge.vectors import clear
 
 SEARCH_SECONDS = 3.0
 """The whole of a search. After that the answer is: nothing found, degraded."""
@@ -86,6 +88,12 @@ class Status:
     sources: tuple[Source, ...] = ()
     floor: float = 0.0
     """The confidence from which a question counts as answerable, as measured on this base."""
+    content: str = ""
+    """What its documents say, all together: the same in every base that has read the same."""
+    forced: bool = False
+    """Whether whoever had it built said that much was to vanish."""
+    follows: bool = False
+    """Whether it was built because another base had read something else."""
     previous: int | None = None
     """The generation that `rollback` would go back to."""
     server: str = ""
@@ -99,15 +107,17 @@ async def open_knowledge_base(
     *,
     audience: Audience = "public",
     chroma_url: str = "",
+    mends: bool = True,
     follow_seconds: float = FOLLOW_SECONDS,
 ) -> AsyncIterator["KnowledgeBase"]:
     """Open the base in `root`, which may be empty or not exist yet. `chroma_url` is a Chroma server for the vectors.
 
     A damaged base is opened too: from an older generation, or by words alone while the vector index is made anew;
-    `status` tells. Generations that another process builds are picked up every `follow_seconds`. Leaving the
-    context stops a refresh that is under way.
+    `status` tells. Who only looks in for a moment and leaves would stop that, and lets it be (`mends`). Generations
+    that another process builds are picked up every `follow_seconds`. Leaving the context stops a refresh that is
+    under way.
     """
-    base = KnowledgeBase(Generations(root), embedder, audience=audience, chroma_url=chroma_url)
+    base = KnowledgeBase(Generations(root), embedder, audience=audience, chroma_url=chroma_url, mends=mends)
     await base.reload()
     follower = asyncio.create_task(base.follow(follow_seconds), name="kb-follow")
     try:
@@ -122,7 +132,13 @@ class KnowledgeBase:
     """Made by `open_knowledge_base`. For any number of tasks of one event loop."""
 
     def __init__(
-        self, generations: Generations, embedder: Embedder, *, audience: Audience = "public", chroma_url: str = ""
+        self,
+        generations: Generations,
+        embedder: Embedder,
+        *,
+        audience: Audience = "public",
+        chroma_url: str = "",
+        mends: bool = True,
     ) -> None:
         """Nothing is opened yet."""
         self._audience = audience
@@ -146,12 +162,18 @@ class KnowledgeBase:
         self._disk_threads = Threads("kb-disk", size=2)
         self._builder = Builder(generations.root, embedder.recipe, chroma_url=chroma_url)
         self._repairs: set[asyncio.Task[None]] = set()
-        self._repairs_left = REPAIRS
+        self._repairs_left = REPAIRS if mends else 0
 
     @property
     def is_damaged(self) -> bool:
         """Whether what was served turned out to be damaged, and only a refresh makes it whole."""
         return self._damaged is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it serves what was last built or gone back to, be it nothing yet, and is not building."""
+        served = self._index.manifest.number if self._index else None
+        return served == self._looked_at and not self.is_damaged and not self.is_building
 
     async def search(self, query: str, *, limit: int = 6, words: int = 400, only: Filter = EVERYTHING) -> Findings:
         """The passages that answer a query: at most `limit`, of together at most `words` words.
@@ -222,19 +244,28 @@ class KnowledgeBase:
             built_at=manifest.built_at,
             sources=manifest.sources,
             floor=manifest.floor,
+            content=manifest.content,
+            forced=manifest.forced,
+            follows=manifest.follows,
             previous=before.number if before else None,
             server=(self._chroma_url or "(CHROMA_URL is not set)") if manifest.collection else "",
         )
 
     async def refresh(
-        self, source: Path, *, only: str = "", force: bool = False, on_progress: Listen | None = None
+        self,
+        source: Path,
+        *,
+        only: str = "",
+        force: bool = False,
+        follows: bool = False,
+        on_progress: Listen | None = None,
     ) -> Report:
         """Bring the base up to its sources in a child process, then serve the result.
 
         `source` is a folder, a file, or a YAML file of sources, of which those of the base's audience are read; with
         `only`, the one of that name. While one build runs, all further requests share a single one after it. `force`
-        lets a build pass that would remove much of the base. Raises BuildRefused or BuildFailed; what is served is
-        untouched then.
+        lets a build pass that would remove much of the base; `follows` is written down with what is built. Raises
+        BuildRefused or BuildFailed; what is served is untouched then.
         """
         try:
             report = await self._builder.build(
@@ -242,6 +273,7 @@ class KnowledgeBase:
                 audience=self._audience,
                 only=only,
                 force=force,
+                follows=follows,
                 # What is damaged must not be built upon, and a source without changes would leave it as it is.
                 anew=self._damaged is not None,
                 on_progress=on_progress or _ignore,
@@ -275,6 +307,30 @@ class KnowledgeBase:
             await self._disk_threads.run(self._generations.roll_back, before)
             await self._reload()
         return await self.status()
+
+    async def identity(self) -> str:
+        """A name that no other base has, wherever it is. Raises OSError when it cannot be written down."""
+        return await self._disk_threads.run(self._generations.base)
+
+    async def serve(self, content: str) -> bool:
+        """Serve the newest generation that says the same as `content`; False when none that is kept does.
+
+        Raises BuildRefused("busy") while a build runs.
+        """
+        async with self._swap:
+            kept = await self._disk_threads.run(self._generations.whole)
+            same = next((generation for generation in kept if generation.manifest.content == content), None)
+            if same is None:
+                return False
+            await self._disk_threads.run(self._generations.roll_back, same)
+            await self._reload()
+        return True
+
+    async def forget(self, identity: str) -> None:
+        """Remove what another base, which is no more, has left on the Chroma server. Raises VectorsAway."""
+        if self._chroma_url:
+            removing = partial(clear, self._chroma_url, prefix=f"{identity}-", keep=())
+            await self._disk_threads.run(removing)
 
     async def follow(self, seconds: float) -> None:
         """Reload whenever another process has changed CURRENT. Runs until it is cancelled."""

@@ -1,10 +1,11 @@
-"""As much of Markdown as cutting needs: where headings are, and paragraphs, tables and fenced code between them.
+"""As much of Markdown as cutting needs: where headings are, and paragraphs, tables and fenced code between them; and
+how a table is written.
 
 Everything works on offsets into one string and in time proportional to its length, whatever the string.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -104,6 +105,16 @@ def lines(text: str, start: int, end: int) -> Iterator[str]:
         stop = text.find("\n", start, end) + 1 or end
         yield text[start:stop]
         start = stop
+
+
+def table(rows: Iterable[Sequence[str]]) -> str:
+    """Rows of cells as a table, its first row as the head; without rows that say anything, nothing."""
+    told = [[cell.replace("|", "/") for cell in row] for row in rows if any(row)]
+    if not told:
+        return ""
+    width = max(map(len, told))
+    written = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in told]
+    return "\n".join([written[0], f"|{' --- |' * width}", *written[1:]])
 
 
 def closes(line: str, fence: str) -> bool:

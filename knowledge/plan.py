@@ -56,6 +56,8 @@ class Wish:
     """The one source to be read; the others keep what they have. Empty: all."""
     anew: bool = False
     """Take nothing over from the present generation, which is damaged: it only tells what has changed, if it can."""
+    follows: bool = False
+    """Asked for because another base has read something else."""
 
 
 @dataclass(slots=True)

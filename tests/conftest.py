@@ -1,12 +1,15 @@
 """Fixtures that many tests share."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from bot.store import schema
 from bot.store.database import Database, open_database
+from tests.doubles.postgres import Postgres, open_postgres
 
 # The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
 # `pytest --hypothesis-profile=default` looks for new ones.
@@ -14,9 +17,69 @@ settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
 
+ON_BOTH = (
+    "store/",
+    "cases/",
+    "turns/",
+    "desk/test_budgets",
+    "desk/test_drafts",
+    "desk/test_schedule",
+    "slack/test_governor",
+    "slack/test_outbox",
+)
+"""Where in `tests` every test that uses a database runs twice, on SQLite and on Postgres."""
+MIGRATED = "migrated"
+"""A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    where = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
+    if "database_url" in metafunc.fixturenames and where.startswith(ON_BOTH):
+        metafunc.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A running Postgres; tests that stop it start one of their own with `open_postgres`."""
+    with open_postgres() as server:
+        asyncio.run(_make_migrated(server))
+        yield server
+
+
 @pytest.fixture
-async def database(tmp_path: Path) -> AsyncIterator[Database]:
-    """A fresh SQLite database with today's schema."""
-    async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'frontdesk.db'}") as opened:
+async def postgres_url(postgres: Postgres) -> AsyncIterator[str]:
+    """The address of a fresh Postgres database with today's schema."""
+    url = await postgres.create(template=MIGRATED)
+    yield url
+    await postgres.drop(url)
+
+
+@pytest.fixture
+async def emptied_postgres_url(postgres: Postgres) -> AsyncIterator[str]:
+    """The same for tests that change rows only: others have used the database before."""
+    url = await postgres.borrow(template=MIGRATED)
+    yield url
+    await postgres.give_back(url, tables=schema.metadata.tables)
+
+
+@pytest.fixture
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of a database without rows: SQLite's, which has no tables yet, or Postgres' with today's schema."""
+    if getattr(request, "param", "sqlite") == "sqlite":
+        return f"sqlite+aiosqlite:///{tmp_path / 'frontdesk.db'}"
+    url: str = request.getfixturevalue("emptied_postgres_url")
+    return url
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    """A fresh database with today's schema."""
+    async with open_database(database_url) as opened:
         await opened.migrate()
         yield opened
+
+
+async def _make_migrated(server: Postgres) -> None:
+    await server.execute(f"create database {MIGRATED} template template0")
+    async with open_database(server.url(MIGRATED)) as opened:
+        await opened.migrate()

@@ -85,6 +85,24 @@ async def test_an_index_is_built_searched_and_rolled_back_without_any_setting(pa
     assert "generation 1 serves again" in (await frontdesk("kb", "rollback", "--index", "index", cwd=pages)).out
 
 
+async def test_a_damaged_index_is_told_by_who_only_looks_and_mended_by_a_build(pages: Path) -> None:
+    await frontdesk("kb", "build", "help", "--index", "index", cwd=pages)
+    (pages / "index" / "gen-000001" / "chroma" / "chroma.sqlite3").write_bytes(b"damaged")
+    for _ in range(2):
+        status = await frontdesk("kb", "status", "--index", "index", cwd=pages)
+        assert "The vector index" in status.out
+        assert "generation 1" in status.out
+        searched = await frontdesk("kb", "search", "return boots", "--index", "index", cwd=pages)
+        assert "Searched by words alone" in searched.out
+        assert "made anew" not in status.err + searched.err
+
+    built = await frontdesk("kb", "build", "help", "--index", "index", cwd=pages)
+    assert built.status == 0, built.err
+    status = await frontdesk("kb", "status", "--index", "index", cwd=pages)
+    assert "generation 2" in status.out
+    assert "The vector index" not in status.out
+
+
 async def test_many_questions_are_asked_in_one_go(pages: Path) -> None:
     await frontdesk("kb", "build", "faq.csv", "--index", "index", cwd=pages)
     asked = [{"qid": "a", "question": "Do you ship to Iceland?"}, {"qid": "b", "question": "zzz"}]

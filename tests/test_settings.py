@@ -44,6 +44,44 @@ def test_a_fault_never_shows_the_value() -> None:
     assert "secret" not in told.replace("SLACK_SIGNING_SECRET", "")
 
 
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t\n"])
+@pytest.mark.parametrize("variable", sorted(SERVING))
+def test_what_is_needed_and_blank_counts_as_missing(variable: str, blank: str) -> None:
+    assert variable in faults({**SERVING, variable: blank})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("SLACK_BOT_TOKEN", f"xoxp-{SECRET}"),
+        ("SLACK_APP_TOKEN", f"xoxb-{SECRET}"),
+        ("AGENT_CHANNEL", f"#{SECRET}"),
+        ("AGENT_CHANNEL", f"c0{SECRET}"),
+        ("AGENT_CHANNEL", f"U0{SECRET.upper()}"),
+        ("AGENT_CHANNEL", f"C0AGENTS {SECRET}"),
+        ("OPENAI_BASE_URL", f"ftp://{SECRET}"),
+        ("SHOP_URL", SECRET),
+        ("SLACK_API_URL", SECRET),
+        ("PORT", SECRET),
+        ("PORT", "70000"),
+        ("ANSWER_SECONDS", SECRET),
+        ("ANSWER_SECONDS", "nan"),
+        ("CONCURRENT_ANSWERS", "0"),
+        ("COMPOUND_ANSWERS", SECRET),
+        ("LOG_LEVEL", SECRET),
+        ("DATABASE_URL", f"mysql://root:{SECRET}@db/frontdesk"),
+        ("KB_REFRESH", SECRET),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_by_its_variable_and_never_shown(variable: str, value: str) -> None:
+    told = faults({**SERVING, variable: value})
+    assert variable in told
+    assert SECRET not in told.lower()
+
+
 def test_an_answer_has_rounds_enough_to_be_passed_on_looked_up_and_given() -> None:
     assert "ANSWER_ROUNDS" in faults({**SERVING, "ANSWER_ROUNDS": "3"})
     assert load_settings({**SERVING, "ANSWER_ROUNDS": "4"}, serving=True).answer_rounds == 4
@@ -119,3 +157,20 @@ def test_what_is_no_rule_for_a_refresh_is_told(rule: str) -> None:
 def test_the_chroma_server_is_an_address() -> None:
     assert load_settings({"CHROMA_URL": "http://127.0.0.1:8000/"}).chroma_url == "http://127.0.0.1:8000"
     assert "CHROMA_URL: " in faults({**SERVING, "CHROMA_URL": "127.0.0.1:8000"})
+
+
+@pytest.mark.parametrize("start", ["postgresql://", "postgres://", "postgresql+asyncpg://"])
+def test_several_processes_may_use_a_postgres_whose_password_is_a_secret(start: str) -> None:
+    settings = load_settings({"DATABASE_URL": f"{start}frontdesk:p%40ss%3Aword@db/frontdesk?sslmode=require"})
+    assert settings.is_shared
+    assert set(settings.secrets) == {"p%40ss%3Aword", "p@ss:word"}
+    assert "word" not in repr(settings)
+
+
+@pytest.mark.parametrize("url", ["", "sqlite+aiosqlite:///a@b:c.db", "postgresql://frontdesk@db/x?options=a:b@c"])
+def test_an_address_without_a_password_has_no_secret(url: str) -> None:
+    assert load_settings({"DATABASE_URL": url}).secrets == ()
+
+
+def test_one_process_uses_an_sqlite_file() -> None:
+    assert not load_settings({}).is_shared

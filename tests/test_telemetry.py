@@ -1,6 +1,14 @@
-"""What is counted, as Prometheus reads it."""
+"""What is counted, as Prometheus reads it; and the log, whoever reads it."""
 
-from bot.telemetry import Metrics
+import json
+import logging
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from bot.telemetry import LINES_WAITING, Metrics, configure_logging, lines_dropped
 
 
 def shown(metrics: Metrics) -> list[str]:
@@ -35,3 +43,83 @@ def test_whether_a_model_is_left_alone_is_asked_when_the_page_is_read() -> None:
     assert 'frontdesk_model_left_alone{model="small"} 0.0' in shown(metrics)
     broken[0] = True
     assert 'frontdesk_model_left_alone{model="small"} 1.0' in shown(metrics)
+
+
+class Pipe:
+    """The log's own pipe, read when the test wants."""
+
+    def __init__(self) -> None:
+        self.reading, self.writing = os.pipe()
+
+    def read(self, *, until: str) -> list[str]:
+        """Whole lines until one holds these words."""
+        taken = b""
+        while until.encode() not in taken or not taken.endswith(b"\n"):
+            taken += os.read(self.reading, 1 << 16)
+        return taken.decode().splitlines()
+
+
+@pytest.fixture
+def pipe() -> Iterator[Pipe]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    root.handlers.clear()
+    opened = Pipe()
+    try:
+        configure_logging("INFO", secrets=["hunter2-hunter2"], descriptor=opened.writing)
+        yield opened
+    finally:
+        os.close(opened.reading)
+        for handler in root.handlers:
+            handler.close()
+        os.close(opened.writing)
+        root.handlers[:], root.level = handlers, level
+
+
+def test_a_log_line_is_one_object_without_secrets(pipe: Pipe) -> None:
+    logging.getLogger("here").info("key hunter2-hunter2\nand xoxb-1-2", extra={"turn": 7, "half": "\ud83d"})
+    (line,) = pipe.read(until="and")
+    told = json.loads(line)
+    assert (told["message"], told["turn"], told["logger"]) == ("key [secret]\nand [secret]", 7, "here")
+
+
+def test_a_log_that_nobody_reads_holds_up_nobody_and_says_afterwards_what_is_missing(pipe: Pipe) -> None:
+    logger, long = logging.getLogger("here"), "x" * 2_000
+    began = time.monotonic()
+    for number in range(LINES_WAITING + 500):
+        logger.info("line %d %s", number, long)
+    # A write into a full pipe would wait for ever.
+    assert time.monotonic() - began < 20
+    missing = lines_dropped()
+    assert missing > 0
+    assert f"frontdesk_log_lines_dropped_total {float(missing)}" in shown(Metrics())
+    lines = [json.loads(line) for line in pipe.read(until="log lines were dropped")]
+    assert lines[-1]["lines"] == missing
+    assert len(lines) - 1 + missing == LINES_WAITING + 500
+
+
+def test_a_log_whose_reader_is_gone_ends_nothing(pipe: Pipe) -> None:
+    before = os.dup(pipe.reading)
+    os.close(pipe.reading)
+    pipe.reading = os.open(os.devnull, os.O_RDONLY)
+    os.close(before)
+    logging.getLogger("here").info("to nobody")
+    logging.getLogger().handlers[0].close()
+    assert lines_dropped() == 1
+
+
+def test_a_line_that_cannot_be_made_says_where_and_ends_nothing(pipe: Pipe) -> None:
+    record = logging.makeLogRecord({"name": "here", "msg": "%d lines", "args": ("many",), "pathname": __file__})
+    logging.getLogger().handlers[0].handle(record)
+    (line,) = pipe.read(until="could not be made")
+    assert __file__ in json.loads(line)["where"]
+
+
+def test_the_end_waits_for_the_last_lines_but_not_for_ever(pipe: Pipe) -> None:
+    logging.getLogger("here").info("the last words")
+    for _ in range(LINES_WAITING):
+        logging.getLogger("here").info("x" * 2_000)
+    began = time.monotonic()
+    logging.getLogger().handlers[0].close()
+    assert time.monotonic() - began < 20
+    assert "the last words" in pipe.read(until="the last words")[0]

@@ -3,15 +3,14 @@
 One attempt a request: repeating and giving up are the loop's.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Any
 
 import openai
 
 from bot.agent.chat_stream import ReplyReader
-from bot.agent.http_stream import open_client, read_reply
+from bot.agent.http_stream import read_reply
 from bot.agent.manner import Manner
 from bot.agent.messages import (
     AgentMessage,
@@ -26,13 +25,6 @@ from bot.agent.messages import (
 from bot.agent.model import ModelEvent, ModelRequest
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS, needs_tags, sound_arguments, words_of
-
-
-@asynccontextmanager
-async def open_chat_completions(*, api_key: str, base_url: str | None) -> AsyncIterator["ChatCompletions"]:
-    """The models behind `base_url` (None: OpenAI's), with connections of their own."""
-    async with open_client(api_key=api_key, base_url=base_url) as client:
-        yield ChatCompletions(client, output_limit="max_tokens", manner=Manner())
 
 
 class ChatCompletions:

@@ -107,7 +107,7 @@ async def read_reply(
     except openai.APIConnectionError as error:
         raise ModelFailure("model_unreachable", type(error).__name__, retryable=True) from None
     except Exception as error:  # whatever a connection can raise while it is read
-        logger.warning("a stream broke off", exc_info=error)
+        logger.debug("a stream broke off", exc_info=error)
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None
 
 
@@ -143,5 +143,5 @@ async def _ending(reader: Reader, blocks: AsyncIterator[bytes]) -> list[ModelEve
     except TimeoutError:
         logger.debug("a response was not ended in time")
     except Exception as error:  # whatever a connection can raise while it is read
-        logger.info("a stream broke off after its finish", exc_info=error)
+        logger.debug("a stream broke off after its finish", exc_info=error)
     return events

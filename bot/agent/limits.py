@@ -29,6 +29,8 @@ class Limits:
     """From a request to the first sign of life in its stream."""
     idle_seconds: float = 15.0
     """Between two signs of life; keep-alive comments are none. Kept to within a tenth."""
+    silent_again_seconds: float = 6.0
+    """Both, once a request of the round has been silent for too long: the customer has waited for that."""
     tool_concurrency: int = 8
     """Calls of one round that run at the same time."""
     output_tokens: int = 4_000

@@ -18,6 +18,7 @@ from typing import Literal
 from bot.agent.agent import HANDOVER, Agent, Team
 from bot.agent.endpoints import Models
 from bot.agent.events import Emit, HandedOver
+from bot.agent.halt import Halt
 from bot.agent.history import fit, repair
 from bot.agent.journal import NO_JOURNAL, Journal
 from bot.agent.limits import Limits
@@ -54,8 +55,9 @@ class Outcome:
     usage: Usage
     """All attempts together, those that failed too."""
     reason: str = ""
-    """failed: why, one stable word (a FailureKind). answered: "shortened" if a length limit cut the text off; else why
-    the answer was forced: "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens", "cost"; else empty."""
+    """failed: why, one stable word (a FailureKind, or "halted"). answered: "shortened" if a length limit cut the text
+    off; else why the answer was forced: "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens", "cost"; else
+    empty."""
     forced: bool = False
     """True: a limit or a repeated call had the last round made without tools."""
     models: tuple[str, ...] = ()
@@ -73,12 +75,15 @@ async def run(
     emit: Emit,
     limits: Limits,
     journal: Journal = NO_JOURNAL,
+    halt: Halt | None = None,
 ) -> Outcome:
     """Continue the conversation until there is an answer, a person is called, or nothing goes any more.
 
     `agent` is the one in charge now; the team's entry if it is unknown. `history` ends with the customer's latest
-    message. `passages` is the text retrieved for it, sent as a second system message ("" for none).
+    message. `passages` is the text retrieved for it, sent as a second system message ("" for none). `halt` ends the
+    turn as failed, "halted"; a call that changes something is finished first.
     """
+    halt = halt or Halt()
     turn = _Turn(
         team=team,
         history=history,
@@ -93,15 +98,21 @@ async def run(
         deadline=asyncio.get_running_loop().time() + limits.turn_seconds,
         speech=Speech(emit),
     )
+    if halt.is_set():
+        return turn.failed("halted")
     try:
         async with asyncio.timeout_at(turn.deadline) as clock:
-            return await _serve(turn)
+            with halt.bounding(clock):
+                return await _serve(turn)
     except ModelFailure as failure:
         logger.warning("turn failed: %s", failure, extra={"turn": context.turn})
         return turn.failed(failure.kind)
     except TimeoutError:
         if not clock.expired():
             raise
+        if halt.is_set():
+            logger.info("turn halted", extra={"turn": context.turn})
+            return turn.failed("halted")
         logger.warning("turn failed: not done in %s s", limits.turn_seconds, extra={"turn": context.turn})
         return turn.failed("deadline")
 

@@ -28,6 +28,7 @@ from pydantic import Field
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Models
 from bot.agent.events import Emit, Event, TextDelta, ToolFinished, ToolStarted
+from bot.agent.halt import Halt
 from bot.agent.journal import NO_JOURNAL, Journal, part_of
 from bot.agent.limits import Limits
 from bot.agent.loop import Outcome, run
@@ -74,6 +75,8 @@ class Terms:
     passages: str = ""
     """The text retrieved for the customer's message."""
     journal: Journal = NO_JOURNAL
+    halt: Halt | None = None
+    """Ends every run of the turn."""
 
     def part(self, name: str) -> "Terms":
         """The same for one of several runs in a turn: its steps, idempotency keys and progress cards are its own."""
@@ -139,6 +142,7 @@ async def handoff(team: Team, agent: str, history: Sequence[Message], *, terms: 
         emit=terms.emit,
         limits=terms.limits,
         journal=terms.journal,
+        halt=terms.halt,
     )
 
 

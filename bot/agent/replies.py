@@ -128,6 +128,8 @@ class Asking:
     window: int
     """Characters for the conversation."""
     attempts: int = 1
+    silences: int = 0
+    """How often nothing came for too long."""
     trimmed: bool = False
     """True: it was too long once and has been cut down."""
     partial: str = ""
@@ -136,6 +138,10 @@ class Asking:
     def left(self) -> float:
         """Seconds until the turn ends."""
         return self.deadline - asyncio.get_running_loop().time()
+
+    def silence(self, seconds: float) -> float:
+        """How long nothing may come: `seconds`, or less when that was waited for once."""
+        return min(seconds, self.limits.silent_again_seconds) if self.silences else seconds
 
     def continue_from_here(self) -> bool:
         """Have the next request go on with what was shown; False when the turn may not any more."""
@@ -221,7 +227,7 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
 
 def _patience(asking: Asking, endpoint: Endpoint) -> float:
     """How long the first sign of life may take: while another endpoint could be asked, half of what is left."""
-    silence = max(asking.limits.first_token_seconds, endpoint.thinking_seconds)
+    silence = max(asking.silence(asking.limits.first_token_seconds), endpoint.thinking_seconds)
     return min(silence, asking.left() / 2) if len(asking.endpoints) > 1 else silence
 
 
@@ -230,7 +236,8 @@ async def _hear(
 ) -> FinishReason:
     """Everything the stream brings, its text shown as it comes, the deadline moved at each sign of life."""
     now, limits = asyncio.get_running_loop().time, asking.limits
-    idle, last, end = max(limits.idle_seconds, endpoint.thinking_seconds), -inf, now() + limits.round_seconds
+    idle = max(asking.silence(limits.idle_seconds), endpoint.thinking_seconds)
+    last, end = -inf, now() + limits.round_seconds
     async with aclosing(endpoint.model.stream(request)) as events:
         async for event in events:
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock
@@ -312,6 +319,7 @@ def _new_part(said: str, more: str) -> str:
 
 async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, request: ModelRequest) -> None:
     """Prepare the next attempt, or raise the failure when there shall be none."""
+    asking.silences += failure.kind == "deadline"
     if asking.speech.shown != asking.partial:
         if failure.kind not in _BROKE_OFF or not asking.continue_from_here():
             raise failure
@@ -322,7 +330,7 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
         return
     others = [other for other in asking.endpoints if other is not endpoint and not other.breaker.is_open]
     better_elsewhere = failure.kind in _ELSEWHERE or (failure.retry_after or 0.0) > _LONG_WAIT
-    pause = None if others and better_elsewhere else _pause(asking, failure)
+    pause = None if others and better_elsewhere else _pause(asking, failure, endpoint)
     if pause is None or not endpoint.breaker.allows_retry():
         if not others or failure.kind in _SAME_ANYWHERE:
             raise failure
@@ -334,11 +342,13 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
     await asyncio.sleep(pause)
 
 
-def _pause(asking: Asking, failure: ModelFailure) -> float | None:
+def _pause(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> float | None:
     """Seconds until another try at the same endpoint; None if there shall be none."""
     limits, retries = asking.limits, asking.spent.retries
     asked = failure.retry_after or 0.0
-    allowed = 1 if failure.kind == "deadline" else limits.retries  # silence has cost a long wait already
+    allowed = limits.retries
+    if failure.kind == "deadline":  # silence has cost a long wait already
+        allowed = 1 if asking.silences == 1 and not endpoint.thinking_seconds else 0
     if not failure.retryable or retries >= min(allowed, limits.retries) or asked > limits.retry_after_seconds:
         return None
     pause = asked + limits.retry_seconds * 2**retries * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret

@@ -1,21 +1,25 @@
 """The calls of one round: together, bounded, timed, and answered in the order they were asked.
 
 In reading order: `run_calls`, `_run_all`, `_run`, `_attempt`. Look-ups run at the same time, calls that change
-something one by one in their order. Whatever goes wrong becomes a result in words that the model can act on; what
-exactly went wrong is for the log.
+something one by one in their order, and none of those is broken off half-way. Whatever goes wrong becomes a result in
+words that the model can act on; what exactly went wrong is for the log.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from operator import setitem
+from typing import Any
 
 import orjson
 from pydantic import BaseModel
 
 from bot.agent.events import Emit, ToolFinished, ToolStarted
-from bot.agent.journal import Journal
+from bot.agent.journal import WRITE, Journal
 from bot.agent.messages import JsonObject, ToolCall, ToolResult, from_json, to_json
 from bot.agent.tools import Context, InvalidArguments, Tool, ToolOutput, ToolProblem
 
@@ -117,21 +121,25 @@ class _Answer:
     """True: the tool could not do its work; the result tells the model so."""
     code: str = ""
     """The kind of problem that the tool told of."""
+    write: str = ""
+    """Of a call that changes something: its step's name by what it asked for."""
 
     def to_json(self) -> JsonObject:
-        return {
+        value: JsonObject = {
             "result": to_json(self.result),
             "settled": self.settled,
             "broke": self.broke,
             "code": self.code,
         }
+        return value | {"write": self.write} if self.write else value
 
     @classmethod
     def from_json(cls, value: JsonObject) -> "_Answer":
         result = from_json(value["result"])
         if not isinstance(result, ToolResult):
             raise TypeError("the journal holds no tool result under a call's name")
-        return cls(result, settled=value["settled"], broke=value["broke"], code=value.get("code", ""))
+        code, write = value.get("code", ""), value.get("write", "")
+        return cls(result, settled=value["settled"], broke=value["broke"], code=code, write=write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +184,7 @@ async def _run_all(calls: Mapping[str, ToolCall], writes: Sequence[str], ledger:
 
     async def run_in_order(signatures: Sequence[str]) -> None:
         for signature in signatures:
-            ledger.answers[signature] = await _run(calls[signature], shared)
+            await _run(calls[signature], shared, partial(setitem, ledger.answers, signature))
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -188,51 +196,88 @@ async def _run_all(calls: Mapping[str, ToolCall], writes: Sequence[str], ledger:
         raise failures.exceptions[0] from None
 
 
-async def _run(call: ToolCall, shared: Round) -> _Answer:
-    """The call's answer: from the journal, or by running it."""
+async def _run(call: ToolCall, shared: Round, note: Callable[["_Answer"], None]) -> None:
+    """Note the call's answer: from the journal, or by running it."""
     tool = shared.tools.get(call.name)
     if tool is None:
         unknown = ToolOutput({"error": "unknown_tool", "offered": sorted(shared.tools)}, ok=False)
-        return _Answer(_result(call, unknown), settled=False)
+        note(_Answer(_result(call, unknown), settled=False))
+        return
     try:
         arguments = tool.read(call.arguments)
     except InvalidArguments as problem:
-        return _Answer(_result(call, problem.output), settled=True)
+        note(_Answer(_result(call, problem.output), settled=True))
+        return
     async with shared.place_for(tool), shared.together:
-        ok = private = False
-        broke, code = True, ""
-        shared.emit(ToolStarted(call.id, call.name, tool.title))
-        try:
-            noted = await shared.journal.recall(f"call-{call.id}")
-            answer = _Answer.from_json(noted) if noted else await _attempt(call, tool, arguments, shared.context)
-            if not noted:
-                await shared.journal.record(f"call-{call.id}", answer.to_json())
-            ok, private, broke, code = answer.result.ok, answer.result.private, answer.broke, answer.code
-            return answer
-        finally:
-            shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke, code))
+        running = _run_once(call, tool, arguments, shared, note)
+        await (_to_its_end(running) if tool.writes else running)
+
+
+async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
+    """Do the work; a cancellation waits for it."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait({task})
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            logger.warning("what was to be finished failed", extra={"reason": type(failure).__name__})
+        raise
+
+
+async def _run_once(
+    call: ToolCall, tool: Tool, arguments: BaseModel, shared: Round, note: Callable[["_Answer"], None]
+) -> None:
+    ok = private = False
+    broke, code = True, ""
+    shared.emit(ToolStarted(call.id, call.name, tool.title))
+    try:
+        noted = await _noted(call, tool, shared.journal)
+        answer = noted or await _attempt(call, tool, arguments, shared.context)
+        if not noted:
+            await shared.journal.record(f"call-{call.id}", answer.to_json())
+        ok, private, broke, code = answer.result.ok, answer.result.private, answer.broke, answer.code
+        note(answer)
+    finally:
+        shared.emit(ToolFinished(call.id, call.name, tool.title, ok, private, broke, code))
+
+
+async def _noted(call: ToolCall, tool: Tool, journal: Journal) -> _Answer | None:
+    """What the journal holds for the call; of one that changes something also under what it asks for."""
+    noted = await journal.recall(f"call-{call.id}")
+    if noted is None and tool.writes:
+        noted = await journal.recall(_write_step(call))
+    if noted is None:
+        return None
+    answer = _Answer.from_json(noted)
+    return replace(answer, result=replace(answer.result, call_id=call.id))
 
 
 async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Context) -> _Answer:
     """Run the tool within its time. Only ToolProblem's words reach the model; every other failure is ours."""
+    write = _write_step(call) if tool.writes else ""
     try:
         async with asyncio.timeout(tool.timeout):
-            output = await tool.call(replace(context, call=call.id), arguments)
+            output = await tool.call(replace(context, call=call.id, deed=write), arguments)
         private = tool.private if output.private is None else output.private
-        return _Answer(_result(call, output, private=private), settled=True)
+        return _Answer(_result(call, output, private=private), settled=True, write=write)
     except ToolProblem as problem:
         told = ToolOutput({"error": problem.code, "message": str(problem)}, ok=False)
         return _Answer(_result(call, told), settled=True, broke=True, code=problem.code)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
-        told = _UNKNOWN if tool.writes else _NO_ANSWER
-        return _Answer(_result(call, told), settled=tool.writes, broke=True)
+        return _broken(call, tool, _UNKNOWN if tool.writes else _NO_ANSWER)
     except (Exception, asyncio.CancelledError) as failure:
         if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
             raise
         logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
-        told = _UNKNOWN if tool.writes else _FAILED
-        return _Answer(_result(call, told), settled=tool.writes, broke=True)
+        return _broken(call, tool, _UNKNOWN if tool.writes else _FAILED)
+
+
+def _broken(call: ToolCall, tool: Tool, told: ToolOutput) -> _Answer:
+    """The answer of a call of which no more is known; one that changes something may have done so."""
+    write = _write_step(call) if tool.writes else ""
+    return _Answer(_result(call, told), settled=tool.writes, broke=True, write=write)
 
 
 def _is_being_cancelled() -> bool:
@@ -265,6 +310,10 @@ def _signature(call: ToolCall) -> str:
     except orjson.JSONDecodeError:
         arguments = call.arguments.strip()
     return f"{call.name} {arguments}"
+
+
+def _write_step(call: ToolCall) -> str:
+    return WRITE + blake2b(_signature(call).encode(), digest_size=12).hexdigest()
 
 
 def _ids(call: ToolCall, context: Context) -> dict[str, str]:

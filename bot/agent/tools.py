@@ -37,11 +37,17 @@ class Context:
     """The turn's id."""
     call: str = ""
     """The id of the call being run."""
+    deed: str = ""
+    """Of a call that changes something: a name for what it asks for, the same in all runs of the turn."""
 
     @property
     def key(self) -> str:
-        """The same for every repetition of this call after a crash: its idempotency key."""
-        return f"{self.turn}:{self.call}"
+        """The same for every repetition of this call after a crash: its idempotency key.
+
+        What changes something goes by what it asks for, since a turn that begins again with other words gives its
+        calls other ids, and does nothing twice.
+        """
+        return f"{self.turn.partition('/')[0]}:{self.deed}" if self.deed else f"{self.turn}:{self.call}"
 
 
 @dataclass(frozen=True, slots=True)

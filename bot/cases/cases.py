@@ -24,6 +24,7 @@ from bot.cases.messages import CaseMessages, language
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
+from bot.failpoints import reach
 from bot.slack import cards
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
@@ -31,6 +32,7 @@ from bot.store import cases, outbox, records, threads, transcripts
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
+from bot.store.statements import lock
 from bot.store.transcripts import Line
 from bot.telemetry import Metrics
 
@@ -76,6 +78,9 @@ class Cases:
         """
         link = await self._permalink(thread)
         async with self.database.transaction() as tx:
+            if one_a_customer:
+                await lock(tx, f"cases/{customer.team}/{customer.user}/{reason}")
+            await lock(tx, _lock_of(thread))
             if already := await cases.find_open(tx, thread):
                 return already
             if one_a_customer and (already := await _joinable(tx, thread, customer, reason)):
@@ -106,8 +111,10 @@ class Cases:
             case = await cases.add(tx, new)
             if case is None:
                 raise RuntimeError("the thread's case was opened inside this transaction")
+            reach("case_added")
             await self._queue(tx, self.messages.opened(case, lines))
             await self._note(tx, customer.user, "opened", case, reason=reason)
+        reach("case_opened")
         self.outbox.wake()
         self.metrics.case_opened(reason)
         return case
@@ -212,6 +219,7 @@ class Cases:
             UnknownCase: there is no such case.
         """
         async with self.database.transaction() as tx:
+            await lock(tx, _lock_of((await the_case(tx, ref)).thread))
             before = await the_case(tx, ref)
             other = await cases.find_open(tx, before.thread)
             if other is not None and other.id != before.id:
@@ -247,6 +255,11 @@ class Cases:
                 return await self.slack.permalink(thread.channel, thread.ts)
         except (SlackRefused, SlackUnanswered, TimeoutError):
             return ""
+
+
+def _lock_of(thread: ThreadRef) -> str:
+    """The lock that is held while it is decided whether a thread has an open case."""
+    return f"case/{thread.key}"
 
 
 async def the_case(tx: AsyncConnection, ref: str) -> Case:

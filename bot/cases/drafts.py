@@ -22,6 +22,7 @@ from bot.store import drafts, outbox, records
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
+from bot.store.statements import lock
 
 VOICES = ("Short", "Warm", "Thorough")
 """What the drafts are called, in their order."""
@@ -62,6 +63,7 @@ class CaseDrafts:
             UnknownCase: there is no such case, or no such draft.
         """
         async with self.database.transaction() as tx:
+            await lock(tx, drafts_key(asked))
             case = await the_case(tx, ref)
             texts = await drafts.find(tx, case.id, asked)
             if not 1 <= number <= len(texts):

@@ -34,6 +34,7 @@ WHY = {
     "sensitive": "speaks of law, fraud or theft",
     "change": "wants a change that the assistant cannot make",
     "technical": "the assistant could not answer",
+    "declined": "the model would not speak of it",
     "technical_part": "the assistant could not answer all of it",
     "shop_down": "the shop's systems did not answer",
     "pages_down": "the help pages could not be searched",
@@ -42,7 +43,7 @@ WHY = {
 }
 """Reason -> what the card says."""
 
-SAID_FIRST = {"technical": "technical_problem", "budget": "over_budget"}
+SAID_FIRST = {"technical": "technical_problem", "declined": "declined", "budget": "over_budget"}
 """Reason -> the sentence that tells the customer why, where nothing else does."""
 
 STANDING: dict[Standing, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}

@@ -4,11 +4,13 @@ from_customer   the customer's words go into the card's thread; no model is aske
 from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside
 send            a held message goes out after "Claim and send"
 to_customer     the row by which anything that the owner says reaches the customer
+edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
+                what becomes of the copies when the message itself is changed; the rows of the copies are the map
 
 What was delivered bears an outbox tray; what Slack refused bears a warning and one line that says so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +28,15 @@ from bot.store import cases, inbox, outbox
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem, words_of
-from bot.store.outbox import Outgoing
+from bot.store.outbox import OutboxRow, Outgoing
 
 NOTE = "//"
 """What a note for the team begins with."""
 DELIVERED = "outbox_tray"
 NOT_DELIVERED = "warning"
 SEEN = "eyes"
+EDITED = "_(edited)_"
+DELETED = "_deleted by the customer_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ class Relay:
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
         where = "" if item.thread == case.thread else ", in another thread; your answers go to the case's"
-        words = f"*{escape(customer.name)}* (customer{where})\n{_quote(escape(item.words))}"
+        words = f"*{escape(customer.name)}* (customer{where})\n{_quoted(item.words)}"
         rows = [
             Outgoing(
                 f"relay/{item.id}",
@@ -58,11 +62,11 @@ class Relay:
                 {"text": words},
                 parent=card_key(case),
                 case_id=case.id,
-                source=(item.thread.channel, item.ts),
+                source=(item.thread.channel, item.said_at),
             )
         ]
         if case.state == "waiting":
-            seen = {"ts": item.ts, "name": SEEN}
+            seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
         await self._queue(*rows)
 
@@ -78,6 +82,83 @@ class Relay:
             return "note"
         await self._queue(self._message(case, item.ts, item.words))
         return "relayed"
+
+    def edited_by_customer(
+        self, edit: InboxItem, mirrors: Sequence[OutboxRow], case: Case | None, *, before: str
+    ) -> list[Outgoing]:
+        """Staff's copies of a message with its new words, and a note of the old ones, which they may have answered.
+
+        A case that was opened over the message has no copy of it; then the note tells both.
+        """
+        copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
+        rows = [
+            Outgoing(
+                f"{mirror.key}/edited/{edit.ts}",
+                "update",
+                mirror.channel,
+                {"text": f"{_first_line(mirror)}\n{_quoted(edit.words)} {EDITED}"},
+                parent=mirror.key,
+                case_id=mirror.case_id,
+            )
+            for mirror in copies
+        ]
+        case_id = copies[-1].case_id if copies else case.id if case else None
+        if case_id is not None:
+            told = f"An earlier message was edited by the customer. It now says:\n{_quoted(edit.words)}\n"
+            now = "" if copies else told
+            rows.append(
+                Outgoing(
+                    f"relay/{edit.id}/before",
+                    "post",
+                    self.agent_channel,
+                    {"text": f"{now}Before the edit it said:\n{_quoted(before)}"},
+                    parent=f"case/{case_id}/card",
+                    case_id=case_id,
+                )
+            )
+        return rows
+
+    def deleted_by_customer(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
+        """Staff's copies of a message without its words; `deed` tells this from other changes."""
+        return [
+            Outgoing(
+                f"{mirror.key}/deleted/{deed}",
+                "update",
+                mirror.channel,
+                {"text": f"{_first_line(mirror)}\n{DELETED}"},
+                parent=mirror.key,
+                case_id=mirror.case_id,
+            )
+            for mirror in mirrors
+            if mirror.channel == self.agent_channel
+        ]
+
+    def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
+        """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
+        if edit.body["text"].lstrip().startswith(NOTE):
+            return self.deleted_by_staff(edit.ts, mirrors)
+        undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
+        return [
+            Outgoing(
+                f"{mirror.key}/edited/{edit.ts}",
+                "update",
+                mirror.channel,
+                {"text": f"{_first_line(mirror)}\n{escape(edit.words)} _{mark}_"},
+                parent=mirror.key,
+                case_id=mirror.case_id,
+                when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", self.agent_channel, undone),),
+            )
+            for mirror in mirrors
+        ]
+
+    def deleted_by_staff(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
+        """The customer's copy of a message is taken back."""
+        return [
+            Outgoing(
+                f"{mirror.key}/deleted/{deed}", "delete", mirror.channel, {}, parent=mirror.key, case_id=mirror.case_id
+            )
+            for mirror in mirrors
+        ]
 
     async def not_sent(self, item: InboxItem) -> None:
         """Mark a staff message that could not be dealt with."""
@@ -146,6 +227,15 @@ class Relay:
             for row in rows:
                 await outbox.add(tx, row, now=self.clock.now())
         self.outbox.wake()
+
+
+def _first_line(row: OutboxRow) -> str:
+    """Who speaks, in a copy of a message."""
+    return str(row.payload["text"]).partition("\n")[0]
+
+
+def _quoted(words: str) -> str:
+    return _quote(escape(words))
 
 
 def _quote(text: str) -> str:

@@ -17,6 +17,7 @@ from bot.store import limits, spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.spending import Spent
+from bot.store.statements import lock
 from bot.telemetry import Metrics
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class Budgets:
             return None
         team, customer, since = item.thread.team, item.author, self.clock.now() - DAY_SECONDS
         async with self.database.transaction() as tx:
+            await lock(tx, f"budget/{team}")
             if await turns.recall(tx, item.id):
                 return None
             cap = self._passed(await spending.spent(tx, team, customer, since=since))

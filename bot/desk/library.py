@@ -7,7 +7,6 @@ What is said is in library_words.py.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
@@ -15,6 +14,7 @@ from typing import get_args
 from bot.agent.endpoints import Price
 from bot.clock import Clock
 from bot.desk import library_words as words
+from bot.desk.alignment import Standing, standing
 from bot.desk.gaps import QUESTIONS, gaps_from, impersonal, the_same
 from bot.desk.schedule import NAME
 from bot.errors import StoreUnavailable
@@ -28,14 +28,11 @@ from knowledge.report import Progress
 
 logger = logging.getLogger(__name__)
 
-TELL_AFTER = (3.0, 15.0, 60.0)
-"""When a refresh that still runs is told of, in seconds. With its beginning and its end that makes five messages, and
-five is how often the address of a slash command serves. Slack replaces none of them (slackapi/bolt-python#1268)."""
 DAY_SECONDS = 86_400
 ADDED = "Internal sources were added: restart Frontdesk, and they are read."
 GONE = "KB_PATH lists no such source any more: this base stays as it is until Frontdesk is restarted."
 
-Tell = Callable[[str], Awaitable[None]]
+Tell = Callable[[str], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +48,10 @@ class Bases:
     def are_damaged(self) -> bool:
         """Whether one of them has to be built again to be whole."""
         return self.public.is_damaged or (self.internal is not None and self.internal.is_damaged)
+
+    def by_audience(self) -> dict[Audience, KnowledgeBase]:
+        """Those there are."""
+        return {audience: base for audience in get_args(Audience) if (base := self.of(audience)) is not None}
 
     def of(self, audience: Audience) -> KnowledgeBase | None:
         """The base for an audience."""
@@ -84,10 +85,10 @@ class Library:
 
     async def status(self) -> str:
         """Everything about both bases, and when they are refreshed next."""
-        told = [
-            words.status(await base.status(), audience=audience, failure=self.failures.get(audience))
-            for audience, base in self._all()
-        ]
+        told = []
+        for audience, base in self._all():
+            status, failure = await base.status(), self.failures.get(audience)
+            told.append(words.status(status, audience=audience, failure=failure, among=await self._standing(audience)))
         told += self._left_out()
         if self.source is None and self.database is not None:
             told.append("`KB_PATH` is not set: nothing is read.")
@@ -104,25 +105,19 @@ class Library:
         told = [words.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
         return words.fitting("\n\n".join(told))
 
-    async def refresh(self, wish: Wish, *, tell: Tell, by: str = "") -> str:
+    async def refresh(self, wish: Wish, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
         """Bring the bases up to their sources, and say what changed; what serves now serves until then.
 
-        `tell` hears that it begins and, while it lasts, how far it is. `by` is who asked, for the audit trail.
+        `begins` is told once, when it does begin; `watch` knows from then on how far it is. `by` is who asked, for
+        the audit trail.
         """
         try:
             targets = await self.targets(wish)
         except KnowledgeError as error:
             return f":warning: Not refreshed. {words.plain(str(error))}"
         await self._note(by, "kb_refresh", wish.only or "all", force=wish.force)
-        await tell(words.JOINS if any(base.is_building for _, base in targets) else words.BEGINS)
-        watch = words.Watch()
-        reporting = asyncio.create_task(self._report(watch, tell))
-        try:
-            told = [await self._refresh(audience, base, wish, watch) for audience, base in targets]
-        finally:
-            reporting.cancel()
-            with suppress(asyncio.CancelledError):
-                await reporting
+        await begins(words.JOINS if any(base.is_building for _, base in targets) else words.BEGINS)
+        told = [await self._refresh(audience, base, wish, watch) for audience, base in targets]
         return words.fitting("\n\n".join([*told, *self._left_out()]))
 
     async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
@@ -134,6 +129,19 @@ class Library:
             return f"Not refreshed. {error}"
         watch = words.Watch(on_progress)
         return "\n\n".join([await self._refresh(audience, base, Wish(), watch) for audience, base in targets])
+
+    async def bring_up(self, audience: Audience, *, force: bool) -> None:
+        """Refresh one base because another machine has refreshed its own. Raises KnowledgeError."""
+        base = self.bases.of(audience)
+        if base is None:
+            return
+        try:
+            await base.refresh(self.place(), force=force, follows=True)
+        except KnowledgeError as error:
+            if not (isinstance(error, BuildRefused) and error.reason == "busy"):
+                self.failures[audience] = f"The last refresh failed. {error}"
+            raise
+        self.failures.pop(audience, None)
 
     async def roll_back(self, audience: Audience = "public", *, by: str = "") -> str:
         """Serve the generation before this one."""
@@ -164,7 +172,7 @@ class Library:
         return words.fitting(words.gaps(gaps_from(asked, groups), days=days, by_meaning=by_meaning))
 
     def _all(self) -> list[tuple[Audience, KnowledgeBase]]:
-        return [(audience, base) for audience in get_args(Audience) if (base := self.bases.of(audience)) is not None]
+        return list(self.bases.by_audience().items())
 
     def _left_out(self) -> list[str]:
         """Sources of a base that is not open."""
@@ -211,12 +219,13 @@ class Library:
         self.failures.pop(audience, None)
         return words.report(report, audience=audience, price=self.price)
 
-    async def _report(self, watch: words.Watch, tell: Tell) -> None:
-        passed = 0.0
-        for seconds in TELL_AFTER:
-            await self.clock.sleep(seconds - passed)
-            passed = seconds
-            await tell(watch.text())
+    async def _standing(self, audience: Audience) -> Standing | None:
+        if self.database is None:
+            return None
+        try:
+            return await standing(self.database, audience, now=self.clock.now())
+        except StoreUnavailable:
+            return None
 
     async def _due(self) -> float | None:
         if self.database is None:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bot.agent.endpoints import Price
 from bot.agent.model import Usage
+from bot.desk.alignment import Standing
 from bot.desk.answers import place
 from bot.desk.gaps import Gap
 from bot.slack.mrkdwn import escape
@@ -36,12 +37,19 @@ WHY = 300
 """Characters of a reason or an error."""
 CELLS = 12
 """Of a progress bar."""
+HASH = 8
+"""Characters by which people tell contents apart."""
 
 BEGINS = "Refreshing the knowledge base; the present one goes on answering meanwhile …"
 JOINS = (
     "A refresh is under way already. Yours begins when it has ended, together with all that were asked for "
     "meanwhile; the present knowledge base goes on answering …"
 )
+FORGOTTEN = (
+    "How far that refresh is, or what it came to, is not known here: Frontdesk was restarted meanwhile, or runs "
+    "in several processes and another one carries it out. Its own report is on its way then. What serves now:"
+)
+DIFFERS = "If that lasts, the sources there say something else, or cannot be read."
 BASE: dict[Audience, str] = {"public": "Knowledge base", "internal": "Internal knowledge base (staff only)"}
 PHASES: dict[Phase, str] = {
     "scan": "looking for what has changed",
@@ -56,8 +64,8 @@ PHASES: dict[Phase, str] = {
 _MARKUP = re.compile(r"[*_#`|]+")
 
 
-def status(status: Status, *, audience: Audience, failure: str | None = None) -> str:
-    """The generation that serves, what it was read from, and what is wrong with it."""
+def status(status: Status, *, audience: Audience, failure: str | None = None, among: Standing | None = None) -> str:
+    """The generation that serves, what it was read from, what is wrong with it, and what other machines serve."""
     lines = [f"*{BASE[audience]}*"]
     if status.generation is None:
         state = "being built" if status.building else "empty: nothing can be looked up"
@@ -74,6 +82,7 @@ def status(status: Status, *, audience: Audience, failure: str | None = None) ->
     lines.append(f"`/kb rollback` goes back to: {before}")
     if status.building:
         lines.append("A refresh is under way.")
+    lines += _among(status, among) if among else []
     return "\n".join([*lines, *_troubles(status, failure)])
 
 
@@ -208,6 +217,23 @@ def plain(text: str) -> str:
 def moment(at: float) -> str:
     """A moment in the reader's own time zone."""
     return f"<!date^{int(at)}^{{date_short_pretty}} {{time}}|{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC>"
+
+
+def _among(status: Status, among: Standing) -> list[str]:
+    """How this machine stands to the others; nothing where there are none."""
+    if among.wanted is None:
+        return []
+    if status.content != among.content:
+        here, there = status.content[:HASH], among.content[:HASH]
+        since = f"{moment(among.wanted.set_at)}, from {escape(among.wanted.set_by)}"
+        return [f":warning: Contents `{here}` here; all machines are to serve `{there}` since {since}. {DIFFERS}"]
+    others = [escape(machine.set_by) for machine in among.machines if machine.target != among.content]
+    if others:
+        told = f"{len(others)} of {_counted(len(among.machines), 'machine')}: {', '.join(others[:SHOWN])}"
+        return [f":warning: Contents `{among.content[:HASH]}`. Something else is still served by {told}. {DIFFERS}"]
+    if len(among.machines) > 1:
+        return [f"Contents `{among.content[:HASH]}`, as all {len(among.machines)} machines"]
+    return []
 
 
 def _troubles(status: Status, failure: str | None) -> list[str]:

@@ -9,6 +9,7 @@ is the frame of everybody who speaks with customers.
 """
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.agent.agent import Agent, Team
@@ -37,9 +38,13 @@ def build_team(
     cases: Cases,
     orders: OrderBackend | None,
     shipping: ShippingBackend | None,
+    more_tools: Sequence[Tool] = (),
 ) -> Team:
-    """Triage, orders, shipping and answers; without a shop one agent that answers from the help pages."""
-    common = (*answer_tools(knowledge), *escalate_tools(cases))
+    """Triage, orders, shipping and answers; without a shop one agent that answers from the help pages.
+
+    `more_tools` are offered to all who answer.
+    """
+    common = (*answer_tools(knowledge), *escalate_tools(cases), *more_tools)
     if orders is None or shipping is None:
         return Team((Agent(IN_DOUBT, read_prompt("alone", shop_name), common),), entry=IN_DOUBT)
     look_up = order_tools(orders)

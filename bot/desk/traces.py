@@ -2,6 +2,7 @@
 
 turn_text   one turn in full: who asked, agent by agent, what each called and was told, how it ended, what it cost
 turn_line   one turn in a line
+letter_line what was set aside, in a line
 costs_text  a table of totals
 
 What people and models wrote can hold anything: secrets are masked once more, and control characters, which could
@@ -28,6 +29,7 @@ from bot.agent.messages import (
     from_json,
 )
 from bot.agent.model import Usage
+from bot.store.dead_letters import DeadLetter
 from bot.store.spending import By, Spending, Total
 from bot.store.traces import StoredTurn
 from bot.telemetry import SECRET_LENGTH
@@ -36,7 +38,7 @@ ENDINGS = {
     "no_answer": "the pages held no answer, and the customer was told so",
     "escalated": "a person was called",
     "failed": "there was no answer, and a person was called",
-    "stopped": "the customer pressed Stop",
+    "stopped": "the customer stopped it",
 }
 """How a turn ended, where its word does not say all."""
 WORDS_SHOWN = 60
@@ -68,11 +70,19 @@ def turn_line(turn: StoredTurn, spent: Sequence[Spending], *, clean: Callable[[s
     """One turn in a line: id, time, customer, ending, reason, agent, tokens, cost, the question's first words."""
     usage = _usage(spent)
     asked = next((m["text"] for m in turn.messages if m["type"] == "customer"), "")
-    words = " ".join(asked.split())
-    words = words if len(words) <= WORDS_SHOWN else f"{words[: WORDS_SHOWN - 2]} …"
+    words = _first_words(asked)
     return clean(
         f"{turn.id:>6}  {_minute(turn.received_at)}  {turn.customer:12}  {turn.ended:9}  {turn.reason or '-':14}  "
         f"{turn.agent:12}  {usage.input_tokens + usage.output_tokens:>8,}  {dollars(usage.cost):>10}  {words}"
+    )
+
+
+def letter_line(letter: DeadLetter, *, clean: Callable[[str], str] = harmless) -> str:
+    """One dead letter in a line: id, time, kind, thread, author, reason, tries, the button or the first words."""
+    words = letter.body.get("action") or _first_words(str(letter.body.get("text", "")))
+    return clean(
+        f"{letter.id:>6}  {_minute(letter.received_at)}  {letter.kind:7}  {letter.thread}  {letter.author:12}  "
+        f"{letter.reason:10}  {letter.attempts:>3}  {words}"
     )
 
 
@@ -158,3 +168,8 @@ def _usage(spent: Sequence[Spending]) -> Usage:
 
 def _minute(at: float) -> str:
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}"
+
+
+def _first_words(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= WORDS_SHOWN else f"{words[: WORDS_SHOWN - 2]} …"

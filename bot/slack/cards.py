@@ -5,7 +5,7 @@ What people wrote arrives here as it is; it is escaped and capped here. Customer
 or believed: whoever handles the press looks up how things stand.
 
 Customers   answer_footer no_answer escalated claimed taken_over handed_back resolved reopened
-Staff       case_card claimed_card closed_card thread_opener take_over_prompt lost_race moved_on drafts
+Staff       case_card claimed_card closed_card thread_opener take_over_prompt lost_race moved_on drafts refreshing
 plainer     the same blocks with old kinds only
 """
 
@@ -345,6 +345,11 @@ def drafts(
         elif choice.number == number:
             blocks.append(_context(_chosen(choice)))
     return Card(f"Draft replies for {escape(case)}, written by the language model: read before you send.", (*blocks,))
+
+
+def refreshing(words: str, *, run: str) -> Card:
+    """For who asked for a refresh of the knowledge base: mrkdwn that says how far it is, and the way to hear more."""
+    return Card(words, (_section(words), _actions(_button("kb.progress", "Show progress", run))))
 
 
 def _chosen(choice: Choice) -> str:

@@ -13,10 +13,10 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -25,8 +25,10 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
+from bot.alerts import Alerts
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError
+from bot.slack.governor import Governor, MemoryBudget, Seat, TooLong
 
 logger = logging.getLogger(__name__)
 
@@ -41,24 +43,28 @@ CALL_SECONDS = 10.0
 """How long one HTTP exchange may take."""
 PATIENCE_SECONDS = 60.0
 """How long a call may wait for rate limits, all waits together."""
-STREAM_PATIENCE_SECONDS = 5.0
-"""The same for stream calls: past it the text is better posted whole than waited for."""
-POST_SECONDS = 1.0
-"""Slack takes about one post a second and channel,"""
-POST_BURST = 10
-"""and tolerates this many at once."""
+START_PATIENCE_SECONDS = 3.0
+"""The same for the start of a stream: past it the text is better posted whole than waited for."""
+STOP_PATIENCE_SECONDS = 5.0
+"""The same for its end, which nothing but an answer of Slack's ever delays."""
 USER_SECONDS = 300.0
 """How long a look-up of a person serves."""
 USERS_KEPT = 2_000
 """How many people are remembered."""
 UNSUPPORTED_SECONDS = 600.0
 """After this long a feature that Slack refused is tried again."""
+TOKEN_SECONDS = 5.0
+"""How often a token that Slack refused is tried again for its own sake."""
 PAGES = 20
 """The most pages read of any list."""
 
 TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 """`ok: false` answers after which the operation may have succeeded in part, as Slack's documentation has it."""
+OVER = frozenset({"stopped_by_user", "message_not_in_streaming_state", "message_not_found"})
+"""Refusals by which a stream has ended without our stop."""
 LIMITED = frozenset({"ratelimited", "rate_limited"})
+DEAD_TOKEN = frozenset({"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"})
+"""Refusals of the token and of nothing else: no call will fare better until an operator has mended it."""
 
 
 class SlackRefused(FrontdeskError):
@@ -79,7 +85,8 @@ class SlackUnanswered(FrontdeskError):
     """Slack gave no usable answer: a timeout, a broken connection, a server error, too long a rate limit.
 
     `reason` is one stable word. `sent` is False when the call certainly did nothing, so that it may be made
-    again; otherwise it may or may not have been applied. `retry_after` is what a rate limit asks, in seconds.
+    again; otherwise it may or may not have been applied. `retry_after` is what a rate limit asks, Slack's or our own,
+    in seconds.
     """
 
     def __init__(self, method: str, reason: str, *, sent: bool = True, retry_after: float = 0.0) -> None:
@@ -142,27 +149,34 @@ class SlackChannel:
 
 @asynccontextmanager
 async def open_slack_client(
-    *, token: str, base_url: str | None, clock: Clock | None = None
+    *, token: str, base_url: str | None, clock: Clock | None = None, governor: Governor | None = None
 ) -> AsyncIterator["SlackClient"]:
-    """A client over one HTTP session of its own. `base_url` ends in `/api/`; None is Slack itself."""
+    """A client over one HTTP session of its own. `base_url` ends in `/api/`; None is Slack itself.
+
+    Without a governor it keeps to Slack's limits as if it were the app's only process.
+    """
     async with aiohttp.ClientSession() as session:
         url = base_url or AsyncWebClient.BASE_URL
         web = AsyncWebClient(token=token, base_url=url, session=session, retry_handlers=[])
         if urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1"):
             web.proxy = None  # the SDK takes one from the environment without asking NO_PROXY
-        yield SlackClient(web, clock=clock or SystemClock())
+        clock = clock or SystemClock()
+        yield SlackClient(web, clock=clock, governor=governor or Governor(MemoryBudget(clock), clock))
 
 
 class SlackClient:
     """Calls to Slack as the app. Methods raise `SlackRefused` and `SlackUnanswered`, except `status`."""
 
-    def __init__(self, web: AsyncWebClient, *, clock: Clock) -> None:
+    def __init__(self, web: AsyncWebClient, *, clock: Clock, governor: Governor) -> None:
         self.web = web
         """The SDK's client, for Bolt."""
         self.unsupported = Unsupported(clock)
         """What this workspace refused as unsupported, for a while."""
         self._clock = clock
-        self._pace = _Pace(clock)
+        self._governor = governor
+        self._alerts = Alerts(now=clock.monotonic)
+        self._token_fault: str | None = None
+        self._token_asked = -math.inf
         self._users: OrderedDict[str, tuple[float, SlackUser]] = OrderedDict()
         self._identity: Identity | None = None
 
@@ -179,9 +193,24 @@ class SlackClient:
             )
         return self._identity
 
-    async def open_socket(self, app_token: str) -> None:
-        """Ask for a Socket Mode address without using it: SlackRefused when the app token is not accepted."""
-        await self._call("apps.connections.open", partial(self.web.apps_connections_open, app_token=app_token))
+    @property
+    def proxy(self) -> str | None:
+        """The HTTP proxy to Slack; None: none."""
+        return self.web.proxy
+
+    async def find_token_fault(self) -> str | None:
+        """What Slack has against the app's token, asked anew now and then while it has; None: nothing."""
+        now = self._clock.monotonic()
+        if self._token_fault is not None and now - self._token_asked >= TOKEN_SECONDS:
+            self._token_asked = now
+            with suppress(SlackRefused, SlackUnanswered):
+                await self._call("auth.test", self.web.auth_test, patience=0.0)
+        return self._token_fault
+
+    async def open_socket(self, app_token: str) -> str:
+        """A Socket Mode address, which serves once: SlackRefused when the app token is not accepted."""
+        request = partial(self.web.apps_connections_open, app_token=app_token)
+        return _text(await self._call("apps.connections.open", request), "url")
 
     async def post(
         self,
@@ -216,11 +245,14 @@ class SlackClient:
         )
         return _text(answer, "ts")
 
-    async def update(self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None) -> None:
-        """Replace a message whole; without blocks it is its text alone."""
+    async def update(
+        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+    ) -> None:
+        """Replace a message whole; without blocks it is its text alone. `at_once`: now, or not at all."""
         await self._call(
             "chat.update",
             partial(self.web.chat_update, channel=channel, ts=ts, text=text, blocks=_blocks(blocks) or []),
+            patience=0.0 if at_once else PATIENCE_SECONDS,
         )
 
     async def delete(self, channel: str, ts: str) -> None:
@@ -298,28 +330,47 @@ class SlackClient:
     async def start_stream(
         self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
     ) -> str:
-        """Open a streamed message for a person; `team` is their own workspace. Returns the message's ts."""
-        answer = await self._call(
-            "chat.startStream",
-            partial(
-                self.web.chat_startStream,
-                channel=channel,
-                thread_ts=thread_ts,
-                recipient_user_id=user,
-                recipient_team_id=team,
-                chunks=_chunks(chunks),
-            ),
-            patience=STREAM_PATIENCE_SECONDS,
-        )
-        return _text(answer, "ts")
+        """Open a streamed message for a person; `team` is their own workspace. Returns the message's ts.
+
+        It is not opened when its end could not be paid for.
+        """
+        seat = await self._seat("chat.startStream", START_PATIENCE_SECONDS)
+        try:
+            answer = await self._call(
+                "chat.startStream",
+                partial(
+                    self.web.chat_startStream,
+                    channel=channel,
+                    thread_ts=thread_ts,
+                    recipient_user_id=user,
+                    recipient_team_id=team,
+                    chunks=_chunks(chunks),
+                ),
+                patience=START_PATIENCE_SECONDS,
+            )
+        except BaseException:
+            await self._governor.close_seat(seat)
+            raise
+        ts = _text(answer, "ts")
+        self._governor.take_seat(seat, (channel, ts))
+        return ts
 
     async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None:
-        """Add to a streamed message."""
-        await self._call(
-            "chat.appendStream",
-            partial(self.web.chat_appendStream, channel=channel, ts=ts, chunks=_chunks(chunks)),
-            patience=STREAM_PATIENCE_SECONDS,
-        )
+        """Add to a streamed message; now or not at all, since words that wait can go with later ones."""
+        try:
+            await self._call(
+                "chat.appendStream",
+                partial(self.web.chat_appendStream, channel=channel, ts=ts, chunks=_chunks(chunks)),
+                patience=0.0,
+            )
+        except SlackRefused as refusal:
+            if refusal.error in OVER and (seat := self._governor.seat_of((channel, ts))) is not None:
+                await self._governor.close_seat(seat)
+            raise
+
+    def append_interval(self) -> float:
+        """Seconds between two appends of one stream that leave all others their share."""
+        return self._governor.append_interval(self._team)
 
     async def stop_stream(
         self,
@@ -332,19 +383,31 @@ class SlackClient:
         session_status: str | None = None,
     ) -> None:
         """Finish a streamed message; blocks stand below its text."""
-        await self._call(
-            "chat.stopStream",
-            partial(
-                self.web.chat_stopStream,
-                channel=channel,
-                ts=ts,
-                chunks=_chunks(chunks),
-                blocks=_blocks(blocks),
-                metadata=None if metadata is None else dict(metadata),
-                session_status=session_status,
-            ),
-            patience=STREAM_PATIENCE_SECONDS,
-        )
+        seat = self._governor.seat_of((channel, ts)) or await self._seat("chat.stopStream", STOP_PATIENCE_SECONDS)
+        try:
+            await self._call(
+                "chat.stopStream",
+                partial(
+                    self.web.chat_stopStream,
+                    channel=channel,
+                    ts=ts,
+                    chunks=_chunks(chunks),
+                    blocks=_blocks(blocks),
+                    metadata=None if metadata is None else dict(metadata),
+                    session_status=session_status,
+                ),
+                patience=STOP_PATIENCE_SECONDS,
+            )
+        except SlackUnanswered as failure:
+            if failure.sent:
+                await self._governor.close_seat(seat)
+            else:
+                self._governor.take_seat(seat, (channel, ts))  # the stream lives on
+            raise
+        except BaseException:
+            await self._governor.close_seat(seat)
+            raise
+        await self._governor.close_seat(seat)
 
     async def status(self, channel: str, thread_ts: str, text: str) -> None:
         """Show a line like "is looking that up…" in the thread; "" clears it. An extra, so it never raises."""
@@ -356,6 +419,31 @@ class SlackClient:
             )
         except (SlackRefused, SlackUnanswered) as error:
             logger.debug("no status line", extra={"reason": str(error)})
+
+    async def session(self, channel: str, thread_ts: str, status: Literal["active", "processing"]) -> None:
+        """Say how the agent's session in a thread stands; an extra, so it never raises.
+
+        Where Slack has no sessions, the status line is what shows that the agent is done.
+        """
+        if _SESSIONS not in self.unsupported:
+            try:
+                await self._call(
+                    "agents.sessions.setStatus",
+                    partial(self.web.agents_sessions_setStatus, channel_id=channel, thread_ts=thread_ts, status=status),
+                    patience=0.0,
+                )
+            except SlackRefused as refusal:
+                if refusal.error not in ("unknown_method", "feature_not_enabled", "missing_scope"):
+                    logger.debug("no session status", extra={"reason": str(refusal)})
+                    return
+                self.unsupported.add(_SESSIONS)
+            except SlackUnanswered as failure:
+                logger.debug("no session status", extra={"reason": str(failure)})
+                return
+            else:
+                return
+        if status == "active":
+            await self.status(channel, thread_ts, "")
 
     async def user(self, user_id: str) -> SlackUser:
         """Who a person is; remembered for a few minutes."""
@@ -502,18 +590,50 @@ class SlackClient:
         """Make a call, waiting for rate limits; `done` are refusals that mean the wish is fulfilled."""
         deadline = self._clock.monotonic() + patience
         while True:
-            await self._pace.wait(method, channel, until=deadline)
+            await self._enter(method, channel, deadline)
             try:
-                return await self._exchange(method, request)
+                answer = await self._exchange(method, request)
             except SlackRefused as refusal:
                 if refusal.error in done:
                     return {}
+                self._note_token(refusal)
                 raise
             except SlackUnanswered as failure:
                 if failure.reason != "ratelimited":
                     raise
                 logger.warning("rate limited", extra={"method": method, "seconds": failure.retry_after})
-                self._pace.hold(method, channel, failure.retry_after)
+                await self._governor.hold(self._team, method, channel, failure.retry_after)
+            else:
+                if method != "apps.connections.open":  # which has a token of its own
+                    self._token_fault = None
+                return answer
+
+    def _note_token(self, refusal: SlackRefused) -> None:
+        has_worked = self._identity is not None  # else it is told at the start
+        if refusal.error in DEAD_TOKEN and has_worked and refusal.method != "apps.connections.open":
+            self._token_fault = refusal.error
+            self._alerts.tell(
+                logger, "Slack refuses the app's token", about=refusal.error, slack=refusal.error, method=refusal.method
+            )
+
+    async def _enter(self, method: str, channel: str, deadline: float) -> None:
+        patience = max(0.0, deadline - self._clock.monotonic())
+        try:
+            await self._governor.enter(self._team, method, channel, patience=patience)
+        except TooLong as late:
+            raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=late.seconds) from None
+
+    async def _seat(self, method: str, patience: float) -> Seat:
+        """What pays for a stream, or for the end of one that was begun by a process that is gone."""
+        try:
+            return await self._governor.open_seat(self._team, patience=patience)
+        except TooLong as late:
+            raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=late.seconds) from None
+
+    @property
+    def _team(self) -> str:
+        """The workspace of the token; every limit is an app's in one workspace."""
+        return self._identity.team if self._identity is not None else ""
 
     async def _exchange(self, method: str, request: Callable[[], Awaitable[AsyncSlackResponse]]) -> dict[str, Any]:
         try:
@@ -536,6 +656,9 @@ class SlackClient:
         return data
 
 
+_SESSIONS = "agent sessions"
+
+
 class Unsupported:
     """Names of features that Slack refused; each is believed for ten minutes and then tried again."""
 
@@ -550,47 +673,6 @@ class Unsupported:
 
     def __contains__(self, feature: str) -> bool:
         return self._clock.monotonic() < self._until.get(feature, -math.inf)
-
-
-class _Pace:
-    """When the next call may leave: posts evenly per channel, everything after what a 429 asked for.
-
-    Posts follow the generic cell rate algorithm: each moves its channel's mark one interval on, and a call
-    waits only when the mark runs ahead of the clock by more than the burst.
-    """
-
-    LANES = 4_096
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._marks: dict[str, float] = {}
-        self._held: dict[tuple[str, str], float] = {}
-
-    async def wait(self, method: str, channel: str, *, until: float) -> None:
-        now = self._clock.monotonic()
-        start = max(now, self._held.get((method, channel), now))
-        is_post = method == "chat.postMessage"
-        mark = max(now, self._marks.get(channel, now))
-        if is_post:
-            start = max(start, mark - (POST_BURST - 1) * POST_SECONDS)
-        if start > max(now, until):
-            raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=start - now)
-        if is_post:
-            self._prune(self._marks)
-            self._marks[channel] = mark + POST_SECONDS
-        if start > now:
-            await self._clock.sleep(start - now)
-
-    def hold(self, method: str, channel: str, seconds: float) -> None:
-        self._prune(self._held)
-        self._held[method, channel] = self._clock.monotonic() + seconds
-
-    def _prune(self, times: dict[Any, float]) -> None:
-        if len(times) < self.LANES:
-            return
-        now = self._clock.monotonic()
-        for key in [key for key, time in times.items() if time <= now]:
-            del times[key]
 
 
 def _failure(method: str, response: object) -> SlackRefused | SlackUnanswered:
@@ -610,7 +692,7 @@ def _failure(method: str, response: object) -> SlackRefused | SlackUnanswered:
 
 
 def _retry_after(value: object) -> float:
-    """Seconds to wait: whole, decimal, garbage or absent, which count as one second."""
+    """Seconds to wait: whole or decimal; garbage, and none, count as one second."""
     try:
         seconds = float(str(value))
     except ValueError:

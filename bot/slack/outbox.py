@@ -2,8 +2,19 @@
 
 A row is stored in the transaction of what caused it, marked `sending` before the call and `sent` after.
 What lies between may have happened or not; then the channel is searched for the row's own mark (message
-metadata) before anything is sent again. Rows of one channel leave in order; a channel that waits holds up
-no other.
+metadata) before anything is sent again. Changes, deletions and marks are simply made again.
+
+The rows of one thread leave in order, each thread for itself: one that waits holds up no other, unless Slack refuses
+the whole channel. Order is the order of ids. Postgres hands ids out before the transaction ends, so a later id may be
+seen first; but then neither transaction knew of the other, and which of the two is said first was open anyway: what is
+queued because of something else begins after that was committed, and so has the later id. With several processes one
+alone sends what is for a channel.
+
+A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
+
+Beside the outbox, bot/slack/stream.py writes answers: their posts bear a key of their own, and the turn's journal knows
+their messages. What may be lost without harm is said directly: notes to one person, answers at a press's or command's
+address, status lines and suggested prompts.
 
 run       send what is there, wait for more
 wake      say that there is more
@@ -13,16 +24,19 @@ deliver   queue one post and wait for its place
 import asyncio
 import logging
 import math
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
+from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import StoreUnavailable
+from bot.failpoints import reach
 from bot.slack.client import EVENT_TYPE, TRANSIENT, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.place import BAD_BLOCKS
 from bot.store import outbox
+from bot.store.cases import ref_of
 from bot.store.database import Database
 from bot.store.outbox import OutboxRow, Outgoing
 
@@ -31,9 +45,9 @@ logger = logging.getLogger(__name__)
 BACKOFF_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
 """Waits after an unanswered call; the last repeats, for as long as it takes."""
 ALERT_AFTER = 5
-"""Unanswered calls of one row after which every further one is an error in the log."""
-REPAIR_SECONDS = 60.0
-"""Between two tries of a post that waits for somebody to repair something."""
+"""Unanswered calls of one row after which operators are told."""
+REPAIR_SECONDS = (3.0, 10.0, 30.0, 60.0)
+"""Between two tries of a post that waits for somebody to repair something; the last repeats."""
 TOKEN_FAULTS = frozenset(
     {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "missing_scope"}
 )
@@ -48,6 +62,10 @@ CHANNEL_FAULTS = (
 """How refusals begin that say something of the channel and nothing of the post."""
 DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
+LANES = 200
+"""Threads that are written to at the same time."""
+QUOTE_LIMIT = 200
+"""Characters of a post that staff are shown when it was refused."""
 LOOK_BACK_SECONDS = 600.0
 """Slack's clock may be behind ours by this much when a post is looked for."""
 
@@ -56,17 +74,34 @@ class Outbox:
     """Sends the outbox's rows through one Slack client."""
 
     def __init__(
-        self, database: Database, slack: SlackClient, clock: Clock, *, essential: frozenset[str] = frozenset()
+        self,
+        database: Database,
+        slack: SlackClient,
+        clock: Clock,
+        *,
+        essential: frozenset[str] = frozenset(),
+        hold: Callable[[str], Awaitable[bool]] | None = None,
+        poll_seconds: float | None = None,
     ) -> None:
-        """`essential` are channels whose posts wait for repair instead of being given up."""
+        """`essential` are channels whose posts wait for repair instead of being given up; staff read them.
+
+        With several processes on the database, `hold` says whether this one alone may send for a channel
+        (`outbox/<channel>`), and `poll_seconds` how often rows of the others are looked for.
+        """
         self._stuck: dict[str, str] = {}
         self._essential = essential
+        self._hold = hold
+        self._poll_seconds = poll_seconds
         self._database = database
         self._slack = slack
         self._clock = clock
+        self._alerts = Alerts(now=clock.monotonic)
         self._more = asyncio.Event()
         self._more.set()
-        self._busy: set[str] = set()
+        self._busy: set[tuple[str, str]] = set()
+        """Channel and lane of what is being sent."""
+        self._tried: dict[str, asyncio.Event] = {}
+        """By channel, whether the latest post outside of threads has been tried: they begin one after the other."""
 
     @property
     def stuck(self) -> str | None:
@@ -81,11 +116,13 @@ class Outbox:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as senders:
             while True:
-                await self._more.wait()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._poll_seconds):
+                        await self._more.wait()
                 self._more.clear()
-                for channel, rows in (await self._by_channel()).items():
-                    self._busy.add(channel)
-                    senders.create_task(self._send_all(channel, rows), name=f"outbox {channel}")
+                for row in await self._heads():
+                    self._busy.add((row.channel, row.lane))
+                    senders.create_task(self._send_lane(row, *self._turn(row)), name=f"outbox {row.channel}")
 
     async def deliver(self, outgoing: Outgoing) -> str:
         """Queue a post and wait until Slack has it; its ts. The same key twice is one post and the same ts.
@@ -115,75 +152,124 @@ class Outbox:
             await self._clock.sleep(0.05)
         return False
 
-    async def _by_channel(self) -> dict[str, list[OutboxRow]]:
+    async def _heads(self) -> list[OutboxRow]:
+        """The first row of every thread that may be written to now."""
         try:
             async with self._database.transaction() as tx:
-                rows = await outbox.open_rows(tx, besides=self._busy)
+                limit = LANES - len(self._busy)
+                rows = (
+                    await outbox.heads(tx, besides=self._busy, channels=self._stuck, limit=limit) if limit > 0 else []
+                )
+            held = {channel: await self._may_send(channel) for channel in dict.fromkeys(row.channel for row in rows)}
         except StoreUnavailable:
             logger.warning("the database is away; the outbox waits")
             await self._clock.sleep(BACKOFF_SECONDS[1])
             self.wake()
-            return {}
-        waiting: dict[str, list[OutboxRow]] = defaultdict(list)
-        for row in rows:
-            waiting[row.channel].append(row)
-        return waiting
+            return []
+        return [row for row in rows if held[row.channel]]
 
-    async def _send_all(self, channel: str, rows: list[OutboxRow]) -> None:
+    async def _may_send(self, channel: str) -> bool:
+        return self._hold is None or await self._hold(f"outbox/{channel}")
+
+    def _turn(self, row: OutboxRow) -> tuple[asyncio.Event | None, asyncio.Event]:
+        """What a row waits for, and what it sets when it has been tried."""
+        tried = asyncio.Event()
+        if row.method != "post" or row.thread_ts is not None or row.parent is not None:
+            return None, tried
+        before = self._tried.get(row.channel)
+        self._tried[row.channel] = tried
+        return before, tried
+
+    async def _send_lane(self, first: OutboxRow, before: asyncio.Event | None, tried: asyncio.Event) -> None:
+        """Send what is for one thread, row by row."""
+        row: OutboxRow | None = first
         try:
-            for row in rows:
-                await self._send(row)
+            if before is not None:
+                await before.wait()
+                if not await self._may_send(first.channel):
+                    return
+            while row is not None:
+                row = await self._send(row, tried)
+                if row is not None and not await self._may_send(row.channel):
+                    return
         except StoreUnavailable:
-            logger.warning("the database is away; the outbox waits", extra={"channel": channel})
+            logger.warning("the database is away; the outbox waits", extra={"channel": first.channel})
             await self._clock.sleep(BACKOFF_SECONDS[1])
         except Exception:
-            logger.exception("the outbox failed", extra={"channel": channel})
+            logger.exception("the outbox failed", extra={"channel": first.channel})
             await self._clock.sleep(BACKOFF_SECONDS[-1])
         finally:
-            self._busy.discard(channel)
+            tried.set()
+            if self._tried.get(first.channel) is tried:
+                del self._tried[first.channel]
+            self._busy.discard((first.channel, first.lane))
             self.wake()
 
-    async def _send(self, row: OutboxRow) -> None:
-        """Send one row, however long Slack is away; it ends sent, or refused for good."""
+    async def _send(self, row: OutboxRow, tried: asyncio.Event) -> OutboxRow | None:
+        """Send one row, however long Slack is away; it ends sent, or refused for good. The thread's next row."""
         maybe_sent, payload = row.state == "sending", row.payload
-        for attempt in count(1):
-            called = False
-            try:
-                ts = await self._find(row) if maybe_sent else None
-                if ts is None:
-                    async with self._database.transaction() as tx:
-                        await outbox.mark_sending(tx, row.id)
-                    called = True
-                    ts = await self._call(row, payload)
-            except SlackRefused as error:
-                maybe_sent = False
-                if error.error in BAD_BLOCKS and "blocks" in payload:
-                    logger.error("Slack refuses the blocks of a post; its text is sent", extra={"key": row.key})
-                    payload = _without_blocks(payload)
-                elif self._is_reparable(row, error.error):
-                    self._stuck[row.channel] = f"{error.method}: {error.error}"
-                    logger.error("a post waits for repair", extra={"key": row.key, "slack": error.error})
-                    await self._clock.sleep(REPAIR_SECONDS)
+        is_stuck = False
+        try:
+            for attempt in count(1):
+                if attempt > 1 and not await self._may_send(row.channel):
+                    return None
+                called = False
+                try:
+                    ts = await self._find(row) if maybe_sent else None
+                    if ts is None:
+                        async with self._database.transaction() as tx:
+                            if not await outbox.mark_sending(tx, row.id):
+                                return None  # somebody else has sent it
+                        called = True
+                        reach("post_marked")
+                        ts = await self._call(row, payload)
+                        reach("post_sent")
+                except SlackRefused as error:
+                    maybe_sent = False
+                    if error.error in BAD_BLOCKS and "blocks" in payload:
+                        logger.error("Slack refuses the blocks of a post; its text is sent", extra={"key": row.key})
+                        payload = _without_blocks(payload)
+                    elif self._is_reparable(row, error.error):
+                        is_stuck, self._stuck[row.channel] = True, f"{error.method}: {error.error}"
+                        # A token is one fault, in however many channels it shows.
+                        about = error.error if error.error in TOKEN_FAULTS else f"{row.channel} {error.error}"
+                        self._alerts.tell(
+                            logger, "a post waits for repair", about=about, key=row.key, slack=error.error
+                        )
+                        tried.set()
+                        await self._clock.sleep(REPAIR_SECONDS[min(attempt, len(REPAIR_SECONDS)) - 1])
+                    else:
+                        return await self._fail(row, error.error)
+                except SlackUnanswered as failure:
+                    if called:
+                        maybe_sent = failure.sent
+                    if attempt >= self._tries(row, failure):
+                        return await self._fail(row, failure.reason)
+                    if failure.reason in TRANSIENT and attempt >= ALERT_AFTER:
+                        payload = _without_blocks(payload)
+                    if attempt >= ALERT_AFTER:
+                        self._alerts.tell(
+                            logger,
+                            "Slack does not take a post",
+                            about=f"{row.channel} {failure.reason}",
+                            key=row.key,
+                            reason=failure.reason,
+                        )
+                    if failure.reason != "ratelimited":
+                        tried.set()
+                    backoff = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS)) - 1]
+                    await self._clock.sleep(max(backoff, min(failure.retry_after, REPAIR_SECONDS[-1])))
                 else:
-                    await self._fail(row, error.error)
-                    return
-            except SlackUnanswered as failure:
-                if called:
-                    maybe_sent = failure.sent
-                if attempt >= self._tries(row, failure):
-                    await self._fail(row, failure.reason)
-                    return
-                if failure.reason in TRANSIENT and attempt >= ALERT_AFTER:
-                    payload = _without_blocks(payload)
-                if attempt >= ALERT_AFTER:
-                    logger.error("Slack does not take a post", extra={"key": row.key, "reason": failure.reason})
-                backoff = BACKOFF_SECONDS[min(attempt, len(BACKOFF_SECONDS)) - 1]
-                await self._clock.sleep(max(backoff, min(failure.retry_after, REPAIR_SECONDS)))
-            else:
+                    async with self._database.transaction() as tx:
+                        await outbox.mark_sent(tx, row, ts, now=self._clock.now())
+                        following = await outbox.head(tx, row.channel, row.lane)
+                    reach("post_kept")
+                    return following
+        finally:
+            if is_stuck:
                 self._stuck.pop(row.channel, None)
-                async with self._database.transaction() as tx:
-                    await outbox.mark_sent(tx, row, ts, now=self._clock.now())
-                return
+                self.wake()
+        return None
 
     def _is_reparable(self, row: OutboxRow, error: str) -> bool:
         """Whether an operator can mend it: the app's token always, the agent channel because cases are told there."""
@@ -200,10 +286,31 @@ class Outbox:
             return ALERT_AFTER
         return 2 * ALERT_AFTER if failure.reason in TRANSIENT else math.inf
 
-    async def _fail(self, row: OutboxRow, error: str) -> None:
+    async def _fail(self, row: OutboxRow, error: str) -> OutboxRow | None:
+        """Park the row, tell staff, and go on with the thread's next."""
         logger.error("a post was refused for good", extra={"key": row.key, "channel": row.channel, "slack": error})
         async with self._database.transaction() as tx:
             await outbox.mark_failed(tx, row, error, now=self._clock.now())
+            for told in self._told(row, error):
+                await outbox.add(tx, told, now=self._clock.now())
+            return await outbox.head(tx, row.channel, row.lane)
+
+    def _told(self, row: OutboxRow, error: str) -> list[Outgoing]:
+        """The line that tells staff what a customer did not get.
+
+        Nothing of what was for staff themselves, of marks and changes, or where the row has a line of its own.
+        """
+        follows = any(one.method == "post" and one.channel in self._essential for one in row.when_failed)
+        if row.method != "post" or row.channel in self._essential or follows:
+            return []
+        what = f"Case {ref_of(row.case_id)}" if row.case_id is not None else "A customer's thread"
+        where = "their direct messages" if row.channel.startswith("D") else f"<#{row.channel}>"
+        thread = f" (thread {row.thread_ts})" if row.thread_ts else ""
+        words = f"{what}: not delivered in {where}{thread}, Slack refused it ({error}). The customer did not get:"
+        text = f"{words}\n>{_quoted(str(row.payload.get('text', '')))}"
+        return [
+            Outgoing(f"{row.key[:140]}/undelivered", "post", channel, {"text": text}) for channel in self._essential
+        ]
 
     async def _call(self, row: OutboxRow, payload: Mapping[str, Any]) -> str | None:
         """Make the row's call; the ts of a post, None for the rest."""
@@ -214,7 +321,10 @@ class Outbox:
                 thread_ts = parent or row.thread_ts
                 return await self._slack.post(row.channel, thread_ts=thread_ts, metadata=metadata, **payload)
             case "update":
-                await self._slack.update(row.channel, _the(parent), **payload)
+                words = {name: value for name, value in payload.items() if name != "ts"}
+                await self._slack.update(row.channel, _the(parent or payload.get("ts")), **words)
+            case "delete":
+                await self._slack.delete(row.channel, _the(parent or payload.get("ts")))
             case "react":
                 await self._slack.react(row.channel, payload["ts"], payload["name"])
         return None
@@ -247,6 +357,15 @@ class Outbox:
 
 def _without_blocks(payload: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in payload.items() if name != "blocks"}
+
+
+def _quoted(mrkdwn: str) -> str:
+    """The beginning of a text, in one line, without half a link at its end."""
+    text = " ".join(mrkdwn.split())
+    if len(text) <= QUOTE_LIMIT:
+        return text
+    cut = text[:QUOTE_LIMIT]
+    return f"{cut[: cut.rindex('<')] if cut.rfind('<') > cut.rfind('>') else cut}…"
 
 
 def _mark(message: dict[str, Any]) -> str | None:

@@ -5,7 +5,7 @@ raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -37,6 +37,8 @@ class Messenger(Protocol):
 
     async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None: ...
 
+    def append_interval(self) -> float: ...
+
     async def stop_stream(
         self,
         channel: str,
@@ -57,7 +59,9 @@ class Messenger(Protocol):
         metadata: Mapping[str, Any] | None = None,
     ) -> str: ...
 
-    async def update(self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None) -> None: ...
+    async def update(
+        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+    ) -> None: ...
 
     async def delete(self, channel: str, ts: str) -> None: ...
 
@@ -82,6 +86,9 @@ class Place:
     user: str
     team: str
     key: str
+    """Of the answer; its messages bear it, so that a later attempt knows them."""
+    after: str = ""
+    """The ts of the question: what stands above it belongs to other answers."""
 
     async def start(self, chunks: Sequence[Chunk]) -> str:
         return await self.client.start_stream(
@@ -92,9 +99,10 @@ class Place:
         await self.client.append_stream(self.channel, ts, chunks)
 
     async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> None:
+        metadata = self._mark("stream")
         for form in _footers(blocks):
             try:
-                await self.client.stop_stream(self.channel, ts, chunks=chunks, blocks=form)
+                await self.client.stop_stream(self.channel, ts, chunks=chunks, blocks=form, metadata=metadata)
             except SlackRefused as refusal:
                 if form is None or refusal.error not in BAD_BLOCKS:
                     raise
@@ -109,7 +117,7 @@ class Place:
             logger.debug("nothing to stop", extra={"ts": ts, "slack": refusal.error})
 
     async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> str:
-        metadata = {"event_type": EVENT_TYPE, "event_payload": {"s": f"{self.key}/{number}"}}
+        metadata = self._mark(str(number))
         for beside, form in _forms(text, blocks):
             try:
                 return await self.client.post(
@@ -120,10 +128,10 @@ class Place:
                     raise
         raise AssertionError("the last form has no blocks")
 
-    async def update(self, ts: str, text: str, blocks: Sequence[Block] | None) -> None:
+    async def update(self, ts: str, text: str, blocks: Sequence[Block] | None, *, at_once: bool = False) -> None:
         for beside, form in _forms(text, blocks):
             try:
-                await self.client.update(self.channel, ts, text=beside, blocks=form)
+                await self.client.update(self.channel, ts, text=beside, blocks=form, at_once=at_once)
             except SlackRefused as refusal:
                 if refusal.error == "streaming_state_conflict":
                     await self.end(ts)
@@ -148,13 +156,29 @@ class Place:
 
     def number_of(self, message: Mapping[str, Any]) -> int | None:
         """Which of this answer's posts a message is, by its metadata."""
-        payload = (message.get("metadata") or {}).get("event_payload") or {}
-        key, _, number = str(payload.get("s", "")).rpartition("/")
+        key, _, number = _marked(message).rpartition("/")
         return int(number) if key == self.key and number.isdigit() else None
+
+    def is_ours(self, message: Mapping[str, Any], others: Collection[str] = ()) -> bool:
+        """Whether a message of the app is this answer's: it streams, or bears its mark; or a stream that Slack or the
+        customer ended, which bears none and is not among the `others` that are known of the thread.
+        """
+        if is_streaming(message) or (self.key and _marked(message).startswith(f"{self.key}/")):
+            return True
+        is_below = self.after != "" and message["ts"] > self.after and message["ts"] not in others
+        return is_below and "streaming_state" in message and not message.get("metadata")
+
+    def _mark(self, name: str) -> dict[str, Any]:
+        return {"event_type": EVENT_TYPE, "event_payload": {"s": f"{self.key}/{name}"}}
 
 
 def is_streaming(message: Mapping[str, Any]) -> bool:
     return message.get("streaming_state") == "in_progress"
+
+
+def _marked(message: Mapping[str, Any]) -> str:
+    payload = (message.get("metadata") or {}).get("event_payload") or {}
+    return str(payload.get("s", ""))
 
 
 def _forms(text: str, blocks: Sequence[Block] | None) -> Iterator[tuple[str, Sequence[Block] | None]]:

@@ -1,4 +1,7 @@
-"""The answer as it is written: a streamed message, several when it grows long, or posts where Slack does not stream.
+"""The answer as it is written: a streamed message, several when it grows long.
+
+Where Slack does not stream it is a post that is replaced as the words come; when the workspace's budget of streams is
+used up, one post at the end. While many answers are written at once, each speaks less often, and more at a time.
 
 Whatever fails, the customer reads the text exactly once. One task does all the talking, in steps that can be
 repeated, and keeps account of what each message shows:
@@ -17,7 +20,7 @@ import asyncio
 import logging
 import math
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -25,6 +28,7 @@ from typing import Literal
 from bot.agent.guardrails import OutputGate
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError
+from bot.failpoints import reach
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size
 from bot.slack.place import TOO_LONG, Messenger, Place, is_streaming
@@ -65,7 +69,9 @@ class StreamLimits:
     """When a writer speaks, and when it begins another message."""
 
     flush_seconds: float = 0.5
-    """Between two calls while words come; the first leaves at once."""
+    """Between two calls while words come, at least; the first leaves at once."""
+    edit_seconds: float = 3.0
+    """The same for a post that is replaced; Slack advises no less."""
     message_bytes: int = MESSAGE_BYTES
     """UTF-8 bytes of one message, its progress cards included."""
     message_seconds: float = 240.0
@@ -88,6 +94,11 @@ class StreamWriter:
     def stopped(self) -> bool:
         """True once the customer pressed Stop: an end, not a failure. What is written afterwards is dropped."""
         return self._talk.stopped
+
+    @property
+    def posts(self) -> tuple[str, ...]:
+        """The ts of the answer's messages so far, in order."""
+        return tuple(self._talk.ts)
 
     @property
     def shown(self) -> str:
@@ -118,11 +129,11 @@ class StreamWriter:
         return await self._end(blocks)
 
     async def abandon(self, text: str) -> tuple[str, ...]:
-        """End an answer that cannot be completed: what is shown stays, and `text` is said below it."""
+        """End an answer that cannot be completed: what is shown stays, and `text`, if any, is said below it."""
         self._gate.close()
         self._talk.drop_unsent()
         closing, _ = seam(self._talk.text)
-        gap = "\n\n" if self._talk.text.strip() else ""
+        gap = "\n\n" if text and self._talk.text.strip() else ""
         self._talk.say(closing + gap + self._gate.feed(text) + self._gate.close())
         return await self._end(None)
 
@@ -144,7 +155,9 @@ async def open_stream(
     gate: OutputGate,
     on_open: Callable[[str], Awaitable[None]] | None = None,
     adopt: Sequence[str] | None = None,
+    known: Callable[[], Awaitable[Collection[str]]] | None = None,
     key: str = "",
+    after: str = "",
     limits: StreamLimits | None = None,
     clock: Clock | None = None,
 ) -> AsyncIterator[StreamWriter]:
@@ -154,12 +167,14 @@ async def open_stream(
     `adopt` is for a turn that is done again after a crash: the ts that `on_open` reported then, in order (there
     may be none). The writer also looks in the thread for what was opened but not reported, stops it all, and puts
     the whole new text in its place. None is a fresh turn.
-    `key` names the answer, the same on every attempt, so that its posts are found again.
+    `key` names the answer, the same on every attempt, so that its posts are found again. `after` is the question's ts:
+    a stream below it that bears no mark, as those that Slack or the customer ended do not, is this answer's too unless
+    `known` tells that it is another's.
 
     Leaving the block without `finish` or `abandon` stops an open stream and says nothing more.
     """
-    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex)
-    talk = _Talk(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt)
+    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after)
+    talk = _Talk(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
     running = asyncio.create_task(talk.run(), name=f"stream {channel}/{thread_ts}")
     try:
         yield StreamWriter(talk, gate, running)
@@ -226,6 +241,7 @@ class _Talk:
         *,
         on_open: Callable[[str], Awaitable[None]] | None,
         adopt: Sequence[str] | None,
+        known: Callable[[], Awaitable[Collection[str]]] | None,
     ) -> None:
         self.text = ""
         self.stopped = False
@@ -236,6 +252,7 @@ class _Talk:
         self._clock = clock
         self._on_open = on_open
         self._adopt = adopt
+        self._known = known
         self._began = clock.now()
 
         self._sent = 0
@@ -255,17 +272,26 @@ class _Talk:
         """The streamed message that was completed last."""
         self._lost_start: tuple[int, list[_Card]] | None = None
         """How far a start that nobody answered went."""
-        self._lost_post = False
+        self._lost_post: tuple[str, Sequence[Block] | None] | None = None
+        """What a post held that nobody answered."""
         self._inherited: list[str] = []
         """A dead process's messages, to be filled anew,"""
         self._to_stop: list[str] = []
         """and those of them that may still be streaming."""
         self._streams = _streaming(place.channel) not in place.client.unsupported
+        self._edits = not self._streams
+        """Whether words are shown in a post that is replaced;"""
+        self._draft: str | None = None
+        """that post, which is also the first of `_inherited`,"""
+        self._drafted: tuple[int, str] | None = None
+        """and how far it shows the text, and what opens a code fence again after that; None when nobody knows."""
 
         self._blocks: Sequence[Block] | None = None
         self._closing = False
         self._keep_inherited = False
         self._flushed = -math.inf
+        self._dry_until = -math.inf
+        """Before it, Slack's limits leave nothing for words that can wait."""
         self._more = asyncio.Event()
         self._end = asyncio.Event()
 
@@ -327,20 +353,30 @@ class _Talk:
     async def leave(self) -> None:
         """Stop what is still open, if it can be done soon."""
         message = self._message
-        if message is None or not message.open or self.stopped:
-            return
+        is_open = message is not None and message.open and not self.stopped
         try:
             async with asyncio.timeout(LEAVE_SECONDS):
-                await self._place.end(message.ts)
+                if message is not None and is_open:
+                    await self._place.end(message.ts)
+                if self._lost_start is not None:
+                    for ts, is_left_open in await self._unknown_streams():
+                        if is_left_open:
+                            await self._place.end(ts)
         except (SlackUnanswered, TimeoutError):
-            logger.warning("a stream may be open", extra={"channel": self._place.channel, "ts": message.ts})
+            logger.warning(
+                "a stream may be open", extra={"channel": self._place.channel, "thread_ts": self._place.thread_ts}
+            )
+
+    async def _others(self) -> Collection[str]:
+        """Messages of the thread that belong to other answers."""
+        return () if self._known is None else await self._known()
 
     async def _until_due(self) -> None:
         """Wait for something to say and for the time to say it; or until a message has become old."""
         while not self._closing:
             now = self._clock.monotonic()
             if self._more.is_set():
-                wait, event = self._flushed + self._limits.flush_seconds - now, self._end
+                wait, event = self._due() - now, self._end
             elif self._message is not None and self._streams:
                 wait, event = self._message.opened + self._limits.message_seconds - now, self._more
             else:
@@ -351,21 +387,44 @@ class _Talk:
                 async with asyncio.timeout(None if wait == math.inf else wait):
                     await event.wait()
 
+    def _due(self) -> float:
+        """When the words that are there may be shown."""
+        message = self._message
+        if message is not None and message.open and message.sure:
+            interval = max(self._limits.flush_seconds, self._place.client.append_interval())
+            return max(self._flushed + interval, self._dry_until)
+        if self._streams or message is not None or self._lost_start is not None or self._adopt is not None:
+            return self._flushed + self._limits.flush_seconds
+        if self._edits:
+            return max(self._flushed + (self._limits.edit_seconds if self._draft else 0.0), self._dry_until)
+        return math.inf
+
     async def _rest(self, failures: int, retry_after: float) -> None:
+        """Wait before another try; the end of the text is no longer waited for than it takes to come."""
         wait = self._limits.retry_seconds * 2 ** (failures - 1)
-        await self._clock.sleep(max(wait, min(retry_after, LONGEST_REST)))
+        resting = [asyncio.ensure_future(self._clock.sleep(max(wait, min(retry_after, LONGEST_REST))))]
+        if not self._closing:
+            resting.append(asyncio.ensure_future(self._settle()))
+        try:
+            await asyncio.wait(resting, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in resting:
+                each.cancel()
+
+    async def _settle(self) -> None:
+        await self._end.wait()
 
     async def _inherit(self) -> None:
         """Stop what a dead process left; the text will take its place, not streamed, when it is complete."""
         if self._adopt is not None:
-            left = [
-                message["ts"]
-                for message in await self._place.own_messages(since=None)
-                if is_streaming(message) or self._place.number_of(message) is not None
-            ]
+            there = {message["ts"]: message for message in await self._place.own_messages(since=None)}
+            others = await self._others()
+            left = [ts for ts, one in there.items() if self._place.is_ours(one, others)]
             self._inherited = sorted({*self._adopt, *left})
-            self._to_stop = list(self._inherited)
-            self._streams = False
+            # Stops are scarce: only for what streams, and where nobody may look for what streams at most.
+            streaming = [ts for ts in left if is_streaming(there[ts])]
+            self._to_stop = streaming if there else list(self._adopt[-1:])
+            self._streams = self._edits = False
             self._adopt = None
         while self._to_stop:
             await self._place.end(self._to_stop[0])
@@ -387,7 +446,7 @@ class _Talk:
     async def _go_on(self, message: _Message | None) -> bool:
         """Whether something was said, so that there may be more to say."""
         if not self._streams:
-            return False
+            return message is None and self._edits and not self._closing and await self._edit()
         if message is not None:
             return await self._continue(message)
         return not self._closing and await self._start()
@@ -407,8 +466,12 @@ class _Talk:
                 return True
             if refusal.error in CANNOT_STREAM:
                 self._place.client.unsupported.add(_streaming(self._place.channel))
+                self._edits = True
             self._streams = False
             return True
+        except asyncio.CancelledError:
+            self._lost_start = (to, cards)
+            raise
         except SlackUnanswered as failure:
             if failure.sent:
                 self._lost_start = (to, cards)
@@ -422,20 +485,32 @@ class _Talk:
     async def _find_start(self) -> None:
         """Take up a message whose start nobody answered, if there is one."""
         to, cards = self._lost_start or (self._sent, [])
-        for message in await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS):
-            if is_streaming(message) and message["ts"] not in self.ts:
-                self._lost_start = None
-                await self._opened(message["ts"], to, cards)
-                return
+        found = await self._unknown_streams()
         self._lost_start = None
+        for ts, is_open in found[:1]:
+            await self._opened(ts, to, cards, is_open=is_open)
 
-    async def _opened(self, ts: str, to: int, cards: list[_Card]) -> None:
-        self._message = _Message(ts, self._clock.monotonic(), self._sent, self._prefix)
+    async def _unknown_streams(self) -> list[tuple[str, bool]]:
+        """Streams of this answer that nobody has told of, and whether they are still open."""
+        messages = await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS)
+        others = {*self.ts, *self._inherited, *await self._others()}
+        return [
+            (message["ts"], is_streaming(message))
+            for message in messages
+            if message["ts"] not in others
+            and self._place.number_of(message) is None
+            and self._place.is_ours(message, others)
+        ]
+
+    async def _opened(self, ts: str, to: int, cards: list[_Card], *, is_open: bool = True) -> None:
+        self._message = _Message(ts, self._clock.monotonic(), self._sent, self._prefix, open=is_open)
         self._prefix = ""
         self.ts.append(ts)
         self._accept(self._message, to, cards)
+        reach("stream_opened")
         if self._on_open is not None:
             await self._on_open(ts)
+        reach("stream_noted")
 
     async def _continue(self, message: _Message) -> bool:
         """Add to the message, or complete it when it is long or old; False when there is nothing to do now."""
@@ -446,9 +521,64 @@ class _Talk:
         if self._closing or not chunks:
             return False
         self._reached = to
-        if await self._said(message, cards, self._place.append(message.ts, chunks)):
-            self._accept(message, to, cards)
+        try:
+            if await self._said(message, cards, self._place.append(message.ts, chunks)):
+                self._accept(message, to, cards)
+                reach("stream_grown")
+        except SlackUnanswered as failure:
+            if failure.reason != "ratelimited":
+                raise
+            self._wait_for_budget(failure)
+            return False
         return True
+
+    async def _edit(self) -> bool:
+        """Show the text so far in a post, or in what stands there already; False when there is nothing to do now."""
+        whole, floor = self._prefix + self.text[self._sent :], len(self._prefix)
+        end = best_cut(whole, limit=self._limits.message_bytes, floor=floor)
+        is_full = end < len(whole)
+        end = end if is_full else last_cut(whole, floor=floor)
+        to = self._sent + end - floor
+        known = self._drafted
+        if not whole[:end].strip() or (known is not None and to <= known[0] and not is_full):
+            return False
+        closing, opening = seam(whole[:end])
+        self._reached, self._drafted = max(self._reached, to), None
+        try:
+            if self._draft is None:
+                self._draft = await self._posted(whole[:end] + closing, None)
+                if self._draft is None:
+                    self._draft = self._inherited[0]
+                    self._more.set()
+                    return False
+                self._inherited.insert(0, self._draft)
+            else:
+                await self._place.update(self._draft, whole[:end] + closing, None, at_once=True)
+        except SlackRefused:
+            self._edits, self._drafted = False, known
+            return False
+        except SlackUnanswered as failure:
+            if not failure.sent:
+                self._drafted = known
+            if failure.reason != "ratelimited":
+                raise
+            self._wait_for_budget(failure)
+            return False
+        self._drafted = to, opening
+        if is_full:
+            self._leave_draft(self._draft, to, opening)
+        return is_full
+
+    def _leave_draft(self, ts: str, to: int, opening: str) -> None:
+        """The post stays as it is; the next begins there."""
+        self._inherited.remove(ts)
+        self.ts.append(ts)
+        self._sent, self._prefix, self._draft, self._drafted = to, opening, None, None
+
+    def _wait_for_budget(self, failure: SlackUnanswered) -> None:
+        """The words wait; they go with later ones, or with the end."""
+        self._dry_until = self._clock.monotonic() + min(failure.retry_after, LONGEST_REST)
+        self._more.set()
 
     async def _complete(self, message: _Message, to: int) -> bool:
         """Stop the message after the text up to `to`; the next begins there."""
@@ -589,10 +719,12 @@ class _Talk:
             return
         chunks, cards = self._chunks(to)
         self._reached = to
+        reach("stream_ending")
         if await self._said(message, cards, self._place.stop(message.ts, chunks, self._blocks)):
             self._accept(message, to, cards)
             self._leave_behind(message, "", "")
             self._blocks = None
+            reach("stream_ended")
 
     async def _show_rest(self) -> None:
         """Show one more message of what is not shown yet, not streamed."""
@@ -601,42 +733,65 @@ class _Talk:
         is_last = end == len(rest)
         closing, opening = ("", "") if is_last else seam(rest[:end])
         self._reached = self._sent + end - len(self._prefix)
-        if rest[:end].strip():
-            await self._show(rest[:end] + closing, self._blocks if is_last else None)
+        if rest[:end].strip() and not await self._show(rest[:end] + closing, self._blocks if is_last else None):
+            return
         self._sent, self._prefix = self._reached, opening
         if is_last:
             self._blocks = None
 
-    async def _show(self, text: str, blocks: Sequence[Block] | None) -> None:
-        while self._inherited and not self._keep_inherited:
-            ts = self._inherited[0]
-            try:
-                await self._place.update(ts, text, blocks)
-            except SlackRefused:
-                await self._discard(ts)
-                del self._inherited[0]
-            else:
-                self.ts.append(self._inherited.pop(0))
-                return
-        self.ts.append(await self._posted(text, blocks))
-        if self._on_open is not None:
-            await self._on_open(self.ts[-1])
+    async def _show(self, text: str, blocks: Sequence[Block] | None) -> bool:
+        """Show a message; False when one that stands there holds the beginning of it already, for good."""
+        while True:
+            while self._inherited and not self._keep_inherited:
+                ts = self._inherited[0]
+                try:
+                    await self._place.update(ts, text, blocks)
+                except SlackRefused:
+                    if ts == self._draft and self._drafted is not None:
+                        self._leave_draft(ts, *self._drafted)
+                        return False
+                    await self._discard(ts)
+                    del self._inherited[0]
+                except SlackUnanswered as failure:
+                    self._drafted = None if failure.sent else self._drafted
+                    raise
+                else:
+                    self.ts.append(self._inherited.pop(0))
+                    return True
+            if (posted := await self._posted(text, blocks)) is not None:
+                self.ts.append(posted)
+                return True
 
-    async def _posted(self, text: str, blocks: Sequence[Block] | None) -> str:
-        """Post, unless a post that nobody answered arrived."""
-        number = len(self.ts)
-        if self._lost_post:
-            for message in await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS):
-                if self._place.number_of(message) == number:
-                    self._lost_post = False
-                    return str(message["ts"])
+    async def _posted(self, text: str, blocks: Sequence[Block] | None) -> str | None:
+        """Post, unless a post that nobody answered arrived; None when that one holds other words and is to be changed.
+
+        It is then the first of what is inherited.
+        """
+        number, held = len(self.ts), self._lost_post
+        if held is not None and (ts := await self._found(number)) is not None:
+            self._lost_post = None
+            if self._on_open is not None:
+                await self._on_open(ts)
+            if held == (text, blocks):
+                return ts
+            self._inherited.insert(0, ts)
+            self._keep_inherited = False
+            return None
         try:
             ts = await self._place.post(text, blocks, number=number)
         except SlackUnanswered as failure:
-            self._lost_post = failure.sent
+            self._lost_post = (text, blocks) if failure.sent else None
             raise
-        self._lost_post = False
+        self._lost_post = None
+        if self._on_open is not None:
+            await self._on_open(ts)
         return ts
+
+    async def _found(self, number: int) -> str | None:
+        for message in await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS):
+            if self._place.number_of(message) == number and message["ts"] not in self._inherited:
+                return str(message["ts"])
+        return None
 
     async def _add_footer(self, message: _Message) -> None:
         try:

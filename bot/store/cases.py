@@ -7,7 +7,7 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import schema
+from bot.store import attempts, schema
 from bot.store.statements import insert_new
 
 OPEN_STATES = ("waiting", "human")
@@ -45,7 +45,7 @@ class Case:
     @property
     def ref(self) -> str:
         """What people call it: FD-1001 and on."""
-        return f"FD-{1000 + self.id}"
+        return ref_of(self.id)
 
     def is_with(self, user: str) -> bool:
         """Whether this member of staff is on it."""
@@ -60,8 +60,15 @@ def id_of(ref: str) -> int | None:
     return int(number) - 1000
 
 
+def ref_of(case_id: int) -> str:
+    """What people call the case of this id."""
+    return f"FD-{1000 + case_id}"
+
+
 async def add(tx: AsyncConnection, case: Case) -> Case | None:
-    """Open a case (`case.id` is ignored); None when the thread has an open one."""
+    """Open a case (`case.id` is ignored); None when the thread has an open one. Superseded in a turn that somebody
+    else has taken over."""
+    await attempts.hold(tx)
     values = {
         "team": case.thread.team,
         "thread": case.thread.key,
@@ -114,7 +121,8 @@ async def find_open_of(tx: AsyncConnection, team: str, customer: str, *, reason:
 
 
 async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
-    """Write `changed` over `case`; None when somebody else was faster."""
+    """Write `changed` over `case`; None when somebody else was faster. Superseded as `add` is."""
+    await attempts.hold(tx)
     table = schema.kase
     statement = (
         update(table)

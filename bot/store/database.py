@@ -1,71 +1,161 @@
 """The database: opening it, bringing its schema up to date, and transactions.
 
+Database        `transaction()` is the only way in
+open_database   by its address: SQLite for one process, Postgres for several
+
 SQLite runs with WAL, synchronous=FULL (an acknowledged row survives a power cut), foreign keys, and one
 connection, so that a write never meets another write of this process. Writers begin IMMEDIATE: a
-transaction that reads first and then writes cannot fail half-way with BUSY_SNAPSHOT.
+transaction that reads first and then writes cannot fail half-way with BUSY_SNAPSHOT, and nobody writes in between.
+
+Postgres runs at READ COMMITTED with a few connections. What reads first and then writes says so: it changes the row it
+has read by comparing (`update … where version = …`), or it takes a lock for as long as the transaction lasts
+(`bot.store.statements.lock`). Every wait has an end. Times come from our clock, not from the database's: what they are
+compared with came from the same clock, and processes whose clocks differ by a second differ in nothing but that.
 """
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import Connection, event
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import Connection, event, text
+from sqlalchemy.engine.interfaces import ExceptionContext
+from sqlalchemy.exc import DBAPIError, DisconnectionError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool
+from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
 
 from bot.errors import ConfigurationError, StoreUnavailable
+from bot.failpoints import reach
+from bot.store import sqlite_file
+from bot.store.addresses import POSTGRES, SQLITE
+from bot.store.statements import lock
+from bot.store.turnstile import Turnstile
 
 BUSY_MILLISECONDS = 10_000
-"""How long a statement waits for another process's lock before it fails."""
+"""How long a statement waits for another process's lock before it fails, on either database."""
+CONNECTIONS, MORE_CONNECTIONS = 8, 4
+"""Connections of one process to Postgres: those it keeps, and what it may open beyond them."""
+WAIT_SECONDS = 30.0
+"""How long a transaction waits for a connection."""
+CONNECT_SECONDS = 10.0
+STATEMENT_SECONDS = 20.0
+"""How long Postgres may work on one statement,"""
+GRACE_SECONDS = 5.0
+"""and how much longer we listen for its answer: a machine that is gone says nothing."""
+IDLE_SECONDS = 8.0
+"""How long a transaction may stand still before Postgres ends it. Whoever stands still for longer is frozen or cut off,
+and what it has locked would hold up those who take its work over: they wait a little longer than this for a lock."""
+MIGRATION_SECONDS = 600.0
+"""The same while the schema is changed, the wait for another process that changes it included."""
 
 
 class Database:
     """One engine; `transaction()` is the only way in."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(
+        self, engine: AsyncEngine, *, places: int, migrating: AsyncEngine | None = None, file: Path | None = None
+    ) -> None:
+        """`places`: how many transactions there may be at once; `file`: SQLite's."""
         self._engine = engine
+        self._turnstile = Turnstile(places)
+        self._migrating = migrating or engine
+        self._file = file
+        self.is_new = False
+        """Whether `migrate` found no file, and made one."""
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncConnection]:
-        """Commit on leaving, roll back on an exception.
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        """Commit on leaving, roll back on an exception. What is `urgent` passes all that waits for a connection.
 
         Raises:
-            StoreUnavailable: the database is locked, full, read-only or gone; nothing was written.
+            StoreUnavailable: the database is locked, full, read-only or gone. Nothing was written, unless the
+                connection broke during the commit itself: what is done again must find what is there already.
         """
-        try:
-            async with self._engine.begin() as connection:
-                yield connection
-        except DBAPIError as error:
-            if _is_unavailable(error):
-                raise StoreUnavailable(_short(error)) from error
-            raise
-        except PoolTimeout:
-            raise StoreUnavailable("the connection was busy for too long") from None
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._turnstile.passing(urgent=urgent, seconds=WAIT_SECONDS))
+            except TimeoutError:
+                raise StoreUnavailable("every connection was busy for too long") from None
+            yield await stack.enter_async_context(_transaction(self._engine))
 
-    async def migrate(self) -> None:
-        """Bring the schema up to date.
+    async def scrub(self) -> None:
+        """Have what was erased leave SQLite's write-ahead log too, which is emptied unless somebody else reads in it.
+
+        On Postgres the log is the server's, and goes with the checkpoints and vacuums that it makes.
+        """
+        if self._file is None:
+            return
+        async with self._turnstile.passing(urgent=False, seconds=WAIT_SECONDS), self._engine.connect() as connection:
+            # Not in a transaction, which SQLAlchemy would begin.
+            driver: Any = (await connection.get_raw_connection()).driver_connection
+            async with driver.execute("PRAGMA wal_checkpoint(TRUNCATE)") as answer:
+                await answer.fetchall()
+
+    async def migrate(self, *, to: str = "head") -> None:
+        """Bring the schema up to date; of several processes that begin at once one does it.
+
+        SQLite's file is looked through first, and copied when it is of an older schema. Only tests stop before `head`.
 
         Raises:
-            ConfigurationError: the database was made by a newer version, is no database, or cannot be written.
+            ConfigurationError: the database was made by a newer version, is damaged, or cannot be written.
         """
+        if self._file is not None:
+            self.is_new = not await asyncio.to_thread(self._file.exists)
+            await asyncio.to_thread(_secure, self._file)
         try:
-            async with self._engine.begin() as connection:
-                await connection.run_sync(_upgrade)
+            async with _transaction(self._migrating) as connection:
+                await lock(connection, "migrate")
+                if self._file is None:
+                    # While we wait for a table, everybody else waits behind us.
+                    await connection.execute(text(f"set local lock_timeout = {BUSY_MILLISECONDS}"))
+                await connection.run_sync(_upgrade, to)
+                reach("migrating")
+        except StoreUnavailable as error:
+            raise ConfigurationError([f"DATABASE_URL: the database cannot be used ({error})"]) from None
         except DBAPIError as error:
             raise ConfigurationError([f"DATABASE_URL: the database cannot be used ({_short(error)})"]) from None
 
 
 @asynccontextmanager
 async def open_database(url: str, *, read_only: bool = False) -> AsyncIterator[Database]:
-    """Open the database at `url` (`sqlite+aiosqlite:///path`); its folder is made when missing."""
-    path = Path(url.removeprefix("sqlite+aiosqlite:///"))
+    """Open the database at `url`: `sqlite+aiosqlite:///path`, whose folder is made when missing, or `postgresql://…`.
+
+    With `read_only` it must be there, and nothing is written to it.
+
+    Raises:
+        ConfigurationError: there is none, or what is needed to speak to it is missing.
+        StoreUnavailable: with `read_only`, Postgres cannot be reached.
+    """
+    opening = _open_sqlite(url, read_only=read_only)
+    if url.startswith(POSTGRES):
+        opening = _open_postgres(url, read_only=read_only)
+    async with opening as database:
+        yield database
+
+
+@asynccontextmanager
+async def _transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    try:
+        async with engine.begin() as connection:
+            yield connection
+    except DBAPIError as error:
+        if _is_unavailable(error):
+            raise StoreUnavailable(_short(error)) from error
+        raise
+    except PoolTimeout:
+        raise StoreUnavailable("the connection was busy for too long") from None
+
+
+@asynccontextmanager
+async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
+    path = Path(url.removeprefix(SQLITE))
     if read_only and not await asyncio.to_thread(path.exists):
         raise ConfigurationError([f"no database at {path}: has Frontdesk run with this DATA_DIR?"])
     if not read_only:
@@ -74,22 +164,22 @@ async def open_database(url: str, *, read_only: bool = False) -> AsyncIterator[D
         except OSError as error:
             raise ConfigurationError([f"DATABASE_URL: {path.parent} cannot be made ({error.strerror})"]) from None
     engine = create_async_engine(
-        f"sqlite+aiosqlite:///file:{path}?mode=ro&uri=true" if read_only else url,
+        f"{SQLITE}file:{path}?mode=ro&uri=true" if read_only else url,
         poolclass=AsyncAdaptedQueuePool,
         pool_size=1,
         max_overflow=0,
-        pool_timeout=30,
+        pool_timeout=WAIT_SECONDS,
         # An error's text would hold what customers wrote.
         hide_parameters=True,
     )
-    _prepare(engine, read_only=read_only)
+    _prepare_sqlite(engine, read_only=read_only)
     try:
-        yield Database(engine)
+        yield Database(engine, places=1, file=path)
     finally:
         await engine.dispose()
 
 
-def _prepare(engine: AsyncEngine, *, read_only: bool) -> None:
+def _prepare_sqlite(engine: AsyncEngine, *, read_only: bool) -> None:
     begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"
 
     @event.listens_for(engine.sync_engine, "connect")
@@ -102,6 +192,8 @@ def _prepare(engine: AsyncEngine, *, read_only: bool) -> None:
         if not read_only:
             cursor.execute("PRAGMA journal_mode=WAL")
             cursor.execute("PRAGMA synchronous=FULL")
+            # What is deleted is overwritten, not only forgotten.
+            cursor.execute("PRAGMA secure_delete=ON")
         cursor.close()
 
     @event.listens_for(engine.sync_engine, "begin")
@@ -109,30 +201,132 @@ def _prepare(engine: AsyncEngine, *, read_only: bool) -> None:
         connection.exec_driver_sql(begin)
 
 
-def _upgrade(connection: Connection) -> None:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+@asynccontextmanager
+async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database]:
+    try:
+        driver = import_module("asyncpg")
+    except ImportError:
+        raise ConfigurationError(["DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"]) from None
+    address = "postgresql://" + url.partition("://")[2]
+    async with AsyncExitStack() as stack:
+
+        def build(seconds: float, lock_seconds: float, **pool: Any) -> AsyncEngine:
+            settings = {
+                "application_name": "frontdesk",
+                "default_transaction_read_only": "on" if read_only else "off",
+                "statement_timeout": str(int(seconds * 1_000)),
+                "lock_timeout": str(int(lock_seconds * 1_000)),
+                "idle_in_transaction_session_timeout": str(int(IDLE_SECONDS * 1_000)),
+                "jit": "off",
+            }
+
+            async def connect() -> Any:
+                try:
+                    # The driver reads the address by itself, so that all that Postgres' own programs know may be in it.
+                    return await driver.connect(
+                        address,
+                        timeout=CONNECT_SECONDS,
+                        command_timeout=seconds + GRACE_SECONDS,
+                        server_settings=settings,
+                    )
+                except (OSError, TimeoutError) as error:
+                    raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}") from None
+                except ValueError:
+                    # Its text shows what it could not read, which may be the password.
+                    raise ConfigurationError(["DATABASE_URL: this is no address of a Postgres database"]) from None
+
+            engine = create_async_engine(
+                "postgresql+asyncpg://",
+                async_creator=connect,
+                isolation_level="READ COMMITTED",
+                hide_parameters=True,
+                **pool,
+            )
+            stack.push_async_callback(engine.dispose)
+            _prepare_postgres(engine)
+            return engine
+
+        lasting = {"pool_size": CONNECTIONS, "max_overflow": MORE_CONNECTIONS, "pool_timeout": WAIT_SECONDS}
+        engine = build(STATEMENT_SECONDS, BUSY_MILLISECONDS / 1_000, **lasting)
+        migrating = build(MIGRATION_SECONDS, MIGRATION_SECONDS, poolclass=NullPool)
+        database = Database(engine, places=CONNECTIONS + MORE_CONNECTIONS, migrating=migrating)
+        if read_only:
+            async with database.transaction() as tx:
+                if (await tx.execute(text("select to_regclass('alembic_version')"))).scalar_one() is None:
+                    raise ConfigurationError(["no tables in this database: has Frontdesk run with this DATABASE_URL?"])
+        yield database
+
+
+def _prepare_postgres(engine: AsyncEngine) -> None:
+    @event.listens_for(engine.sync_engine, "checkout")
+    def replace_closed(connection: Any, _record: object, _proxy: object) -> None:
+        # The driver sees by itself that the server has closed a connection; asking the server each time costs a trip.
+        if connection.driver_connection.is_closed():
+            raise DisconnectionError
+
+    @event.listens_for(engine.sync_engine, "handle_error")
+    def tell_lost(context: ExceptionContext) -> None:
+        error = context.original_exception
+        if isinstance(error, OSError | TimeoutError):
+            context.is_disconnect = True
+            context.invalidate_pool_on_disconnect = False
+            raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}")
+
+
+def _secure(path: Path) -> None:
+    """Look through SQLite's file, and copy it when its schema is about to be changed."""
+    present, newest = sqlite_file.look(path), ScriptDirectory.from_config(_scripts())
+    older = [each.revision for each in newest.walk_revisions()][1:]
+    if present in older:
+        sqlite_file.copy_away(path, before=newest.get_current_head() or "")
+
+
+def _upgrade(connection: Connection, to: str) -> None:
+    config = _scripts()
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, "head")
+        command.upgrade(config, to)
     except CommandError as error:
         if "Can't locate revision" in str(error):
             raise ConfigurationError(["the database was made by a newer Frontdesk: run that version"]) from None
         raise
 
 
+def _scripts() -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    return config
+
+
 def _is_unavailable(error: DBAPIError) -> bool:
-    name = getattr(error.orig, "sqlite_errorname", "")
-    kinds = (
-        "SQLITE_BUSY",
-        "SQLITE_FULL",
-        "SQLITE_READONLY",
-        "SQLITE_IOERR",
-        "SQLITE_CANTOPEN",
-        "SQLITE_LOCKED",
-    )
-    return error.connection_invalidated or name.startswith(kinds)
+    if error.connection_invalidated:
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_AWAY)
+    return str(getattr(error.orig, "sqlite_errorname", "")).startswith(_BUSY)
+
+
+_BUSY = (
+    *("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_LOCKED"),
+    *("SQLITE_CORRUPT", "SQLITE_NOTADB"),
+)
+_AWAY = (
+    "08",  # the connection broke
+    "0A000",  # a statement that was prepared before the schema changed; it is prepared again
+    "25",  # a transaction that may only read, or was ended for doing nothing
+    "28",  # the user or the password
+    "3D000",  # the database
+    "40",  # two transactions that waited for each other
+    "53",  # disk, memory, connections
+    "55",  # locks
+    "57",  # shut down, starting up, out of time
+    "58",  # the disk, again
+)
+"""What says that Postgres cannot serve now, by https://www.postgresql.org/docs/current/errcodes-appendix.html."""
 
 
 def _short(error: DBAPIError) -> str:
-    return getattr(error.orig, "sqlite_errorname", "") or type(error.orig).__name__
+    """The error's name: its text may hold what customers wrote."""
+    named = getattr(error.orig, "sqlite_errorname", "")
+    return str(named) or type(error.driver_exception).__name__

@@ -1,19 +1,24 @@
 """The inbox's rows: stored before Slack hears "ok", finished when they are answered or dropped with a reason."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import select, update
+from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import schema
-from bot.store.statements import insert_new
-from bot.store.threads import add_thread, find_thread
+from bot.store import attempts, schema
+from bot.store.statements import insert_all_new, insert_new
+from bot.store.threads import add_threads, known_among
 
-Kind = Literal["message", "staff", "press"]
-"""A customer's message, a message in a thread of the agent channel, a customer's press of a button."""
+Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
+"""A customer's message, a message in a thread of the agent channel, a press of a button; and what people do to what
+they wrote (bot/store/wishes.py)."""
+Wish = Literal["", "edited", "stop", "deleted"]
+"""What is wanted of an open row since it was stored."""
+SUSPECT_ATTEMPTS = 2
+"""Tries that came to nothing, from which on a row may be what ends the process."""
 FinishedState = Literal["done", "dropped", "dead"]
 
 
@@ -33,6 +38,8 @@ class Arrival:
     """What the turn needs to know: `text`, for a press `action` and `value`."""
     addressed: bool
     """True: it starts a conversation. False: it counts only in a thread that already is one."""
+    stops: bool = False
+    """True: the words ask for an end, of which there is one while an answer is on its way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,15 @@ class InboxItem:
     attempts: int
     """1 on the first try; more after a crash or a failure. What only Slack's silence ended is taken back."""
     received_at: float
+    wish: Wish = ""
+    """What has been wished of it before this try began."""
+    fence: int = 1
+    """The number of this very try, which no other has; it decides whose the row is (bot/store/attempts.py)."""
+
+    @property
+    def said_at(self) -> str:
+        """Slack's timestamp of the message, which for an edit is that of what was edited."""
+        return str(self.body.get("of", self.ts))
 
     @property
     def words(self) -> str:
@@ -64,27 +80,52 @@ def words_of(body: Mapping[str, Any]) -> str:
 
 async def add(tx: AsyncConnection, arrival: Arrival, *, now: float) -> int | None:
     """Store an arrival; its id, or None when it is already here or nobody here is spoken to."""
-    if arrival.addressed:
-        await add_thread(tx, arrival.thread, now=now)
-    elif await find_thread(tx, arrival.thread) is None:
-        return None
-    return await insert_new(
-        tx,
-        schema.inbox,
-        {
-            "event_id": arrival.event_id,
-            "team": arrival.thread.team,
-            "channel": arrival.thread.channel,
-            "ts": arrival.ts,
-            "kind": arrival.kind,
-            "thread": arrival.thread.key,
-            "author": arrival.author,
-            "author_team": arrival.author_team,
-            "body": dict(arrival.body),
-            "state": "new",
-            "received_at": now,
-        },
-    )
+    return (await add_all(tx, [arrival], now=now))[0]
+
+
+async def add_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: float) -> list[int | None]:
+    """As `add`, for many with few statements: one that comes before another counts as having come before."""
+    conversations = await known_among(tx, [arrival.thread for arrival in arrivals if not arrival.addressed])
+    spoken_to: list[Arrival] = []
+    for arrival in arrivals:
+        if arrival.addressed:
+            conversations.add(arrival.thread)
+        if arrival.thread in conversations:
+            spoken_to.append(arrival)
+    await add_threads(tx, [arrival.thread for arrival in spoken_to if arrival.addressed], now=now)
+    rows = [_values(arrival, now=now) for arrival in sorted(spoken_to, key=_place)]
+    ids = {row.event_id: row.id for row in await insert_all_new(tx, schema.inbox, rows, "id", "event_id")}
+    # One event twice in a group is one row, and one answer to whoever asks.
+    return [ids.pop(arrival.event_id, None) for arrival in arrivals]
+
+
+async def insert(
+    tx: AsyncConnection, arrival: Arrival, *, now: float, state: str = "new", reason: str = ""
+) -> int | None:
+    """Store an arrival whoever is spoken to; its id, or None when it is already here."""
+    values = _values(arrival, now=now) | {"state": state, "reason": reason}
+    item: int | None = await insert_new(tx, schema.inbox, values)
+    return item
+
+
+def _place(arrival: Arrival) -> tuple[str, ...]:
+    return (arrival.thread.team, arrival.thread.channel, arrival.ts, arrival.kind, arrival.event_id)
+
+
+def _values(arrival: Arrival, *, now: float) -> dict[str, Any]:
+    return {
+        "event_id": arrival.event_id,
+        "team": arrival.thread.team,
+        "channel": arrival.thread.channel,
+        "ts": arrival.ts,
+        "kind": arrival.kind,
+        "thread": arrival.thread.key,
+        "author": arrival.author,
+        "author_team": arrival.author_team,
+        "body": dict(arrival.body),
+        "state": "new",
+        "received_at": now,
+    }
 
 
 async def unfinished(tx: AsyncConnection) -> list[tuple[int, str]]:
@@ -94,18 +135,28 @@ async def unfinished(tx: AsyncConnection) -> list[tuple[int, str]]:
     return [(row.id, row.thread) for row in rows]
 
 
+async def suspects(tx: AsyncConnection) -> list[int]:
+    """Open rows that failed twice, or were at work at two crashes."""
+    table = schema.inbox
+    rows = await tx.execute(select(table.c.id).where(table.c.state == "new", table.c.attempts >= SUSPECT_ATTEMPTS))
+    return [row.id for row in rows]
+
+
 async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
     """Count one more attempt and return the row; None when it is finished."""
     table = schema.inbox
     statement = (
         update(table)
         .where(table.c.id == item_id, table.c.state == "new")
-        .values(attempts=table.c.attempts + 1)
+        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1)
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()
-    if row is None:
-        return None
+    return item_of(row) if row else None
+
+
+def item_of(row: Row[Any]) -> InboxItem:
+    """A whole row as an item."""
     team, channel, ts = row.thread.split("/")
     return InboxItem(
         id=row.id,
@@ -117,17 +168,21 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
         body=row.body,
         attempts=row.attempts,
         received_at=row.received_at,
+        wish=row.wish,
+        fence=row.fence,
     )
 
 
 async def uncount(tx: AsyncConnection, item_id: int) -> None:
-    """Take an attempt back that failed for want of somebody else's answer."""
+    """Take an attempt back that failed for want of somebody else's answer; Superseded when it is not the latest."""
+    await attempts.hold(tx)
     table = schema.inbox
     await tx.execute(update(table).where(table.c.id == item_id).values(attempts=table.c.attempts - 1))
 
 
 async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, reason: str = "", now: float) -> None:
-    """Close a row; it is not worked on again."""
+    """Close a row; it is not worked on again. Superseded when a later attempt than the caller's has begun."""
+    await attempts.hold(tx)
     statement = update(schema.inbox).where(schema.inbox.c.id == item_id)
     await tx.execute(statement.values(state=state, reason=reason[:64], finished_at=now))
 

@@ -4,13 +4,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store import schema
+from bot.store import attempts, schema
 from bot.store.statements import insert_new
 
-Method = Literal["post", "update", "react"]
+OPEN = ("pending", "sending")
+"""The states of a row that is neither sent nor failed."""
+
+Method = Literal["post", "update", "delete", "react"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +25,11 @@ class Outgoing:
     method: Method
     channel: str
     payload: Mapping[str, Any]
-    """The call's own arguments: `text`, `blocks`, `username`, `name` …"""
+    """The call's own arguments: `text`, `blocks`, `username`, `name` …; `ts` of a message that no row posted."""
     thread_ts: str | None = None
     parent: str | None = None
     """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an
-    update changes it. When that one was refused for good, so is this one."""
+    update changes it, a delete takes it away. When that one was refused for good, so is this one."""
     case_id: int | None = None
     source: tuple[str, str] | None = None
     """The (channel, ts) of the message this one mirrors."""
@@ -45,6 +48,8 @@ class OutboxRow:
     method: Method
     channel: str
     thread_ts: str | None
+    lane: str
+    """What the row stands in a queue with: the rows of one thread, or about one message, leave in order."""
     parent: str | None
     payload: Mapping[str, Any]
     state: str
@@ -56,7 +61,9 @@ class OutboxRow:
 
 
 async def add(tx: AsyncConnection, outgoing: Outgoing, *, now: float) -> None:
-    """Queue one call; a key that is there already is left as it is."""
+    """Queue one call; a key that is there already is left as it is. Superseded in a turn that somebody else has
+    taken over."""
+    await attempts.hold(tx)
     source_channel, source_ts = outgoing.source or (None, None)
     await insert_new(
         tx,
@@ -66,6 +73,7 @@ async def add(tx: AsyncConnection, outgoing: Outgoing, *, now: float) -> None:
             "method": outgoing.method,
             "channel": outgoing.channel,
             "thread_ts": outgoing.thread_ts,
+            "lane": await _lane(tx, outgoing),
             "parent": outgoing.parent,
             "payload": dict(outgoing.payload),
             "afterwards": {
@@ -81,22 +89,51 @@ async def add(tx: AsyncConnection, outgoing: Outgoing, *, now: float) -> None:
     )
 
 
-async def open_rows(tx: AsyncConnection, *, besides: Collection[str] = (), limit: int = 500) -> list[OutboxRow]:
-    """The first rows that are neither sent nor failed, in order; those of the channels `besides` are left out."""
+async def open_rows(tx: AsyncConnection, *, limit: int = 500) -> list[OutboxRow]:
+    """The first rows that are neither sent nor failed, in order."""
+    table = schema.outbox
+    statement = select(table).where(table.c.state.in_(OPEN)).order_by(table.c.id).limit(limit)
+    return [row_of(row) for row in await tx.execute(statement)]
+
+
+async def heads(
+    tx: AsyncConnection, *, besides: Collection[tuple[str, str]], channels: Collection[str], limit: int
+) -> list[OutboxRow]:
+    """The first open row of each lane, in order; without the lanes `besides`, by channel and name, and `channels`."""
+    table = schema.outbox
+    busy = [f"{channel}|{lane}" for channel, lane in besides]
+    first = (
+        select(func.min(table.c.id))
+        .where(
+            table.c.state.in_(OPEN),
+            table.c.channel.not_in(list(channels)),
+            (table.c.channel + "|" + table.c.lane).not_in(busy),
+        )
+        .group_by(table.c.channel, table.c.lane)
+        .order_by(func.min(table.c.id))
+        .limit(limit)
+    )
+    statement = select(table).where(table.c.id.in_(first)).order_by(table.c.id)
+    return [row_of(row) for row in await tx.execute(statement)]
+
+
+async def head(tx: AsyncConnection, channel: str, lane: str) -> OutboxRow | None:
+    """The first open row of a lane."""
     table = schema.outbox
     statement = (
         select(table)
-        .where(table.c.state.in_(("pending", "sending")), table.c.channel.not_in(besides))
+        .where(table.c.channel == channel, table.c.lane == lane, table.c.state.in_(OPEN))
         .order_by(table.c.id)
-        .limit(limit)
+        .limit(1)
     )
-    return [_row(row) for row in await tx.execute(statement)]
+    row = (await tx.execute(statement)).one_or_none()
+    return row_of(row) if row else None
 
 
 async def by_key(tx: AsyncConnection, key: str) -> OutboxRow | None:
     """The row with this key."""
     row = (await tx.execute(select(schema.outbox).where(schema.outbox.c.key == key))).one_or_none()
-    return _row(row) if row else None
+    return row_of(row) if row else None
 
 
 async def by_place(tx: AsyncConnection, channel: str, ts: str) -> OutboxRow | None:
@@ -104,14 +141,29 @@ async def by_place(tx: AsyncConnection, channel: str, ts: str) -> OutboxRow | No
     table = schema.outbox
     statement = select(table).where(table.c.channel == channel, table.c.ts == ts, table.c.method == "post")
     row = (await tx.execute(statement)).first()
-    return _row(row) if row else None
+    return row_of(row) if row else None
 
 
-async def mark_sending(tx: AsyncConnection, row_id: int) -> None:
-    """Say that the call is about to leave: from here on it may have happened."""
+async def mirrors(tx: AsyncConnection, channel: str, ts: str) -> list[OutboxRow]:
+    """The rows whose posts show what somebody wrote at (channel, ts), oldest first."""
     table = schema.outbox
-    statement = update(table).where(table.c.id == row_id)
-    await tx.execute(statement.values(state="sending", attempts=table.c.attempts + 1))
+    where = (table.c.source_channel == channel, table.c.source_ts == ts, table.c.method == "post")
+    return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
+
+
+async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:
+    """The posts whose keys begin so, oldest first."""
+    table = schema.outbox
+    where = (table.c.key.startswith(prefix, autoescape=True), table.c.method == "post")
+    return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
+
+
+async def mark_sending(tx: AsyncConnection, row_id: int) -> bool:
+    """Say that the call is about to leave: from here on it may have happened. False when the row is closed already."""
+    table = schema.outbox
+    statement = update(table).where(table.c.id == row_id, table.c.state.in_(OPEN))
+    marking = statement.values(state="sending", attempts=table.c.attempts + 1).returning(table.c.id)
+    return (await tx.execute(marking)).scalar_one_or_none() is not None
 
 
 async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now: float) -> None:
@@ -130,13 +182,25 @@ async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: f
         await add(tx, following, now=now)
 
 
-def _row(row: Row[Any]) -> OutboxRow:
+async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:
+    """The row's lane in its channel: its parent's, its thread's, that of the message it is about, or one of its own."""
+    if outgoing.parent is not None:
+        table = schema.outbox
+        lane = (await tx.execute(select(table.c.lane).where(table.c.key == outgoing.parent))).scalar_one_or_none()
+        return lane or f"/{outgoing.parent}"
+    ts = outgoing.thread_ts or outgoing.payload.get("ts")
+    return f"@{ts}" if ts else f"/{outgoing.key}"
+
+
+def row_of(row: Row[Any]) -> OutboxRow:
+    """A whole row as it is sent."""
     return OutboxRow(
         id=row.id,
         key=row.key,
         method=row.method,
         channel=row.channel,
         thread_ts=row.thread_ts,
+        lane=row.lane,
         parent=row.parent,
         payload=row.payload,
         state=row.state,

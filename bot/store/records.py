@@ -29,5 +29,11 @@ async def note(
     now: float,
 ) -> None:
     """Append one line to the audit trail."""
-    values = {"at": now, "actor": actor, "action": action, "subject": subject, "detail": dict(detail or {})}
+    values = {
+        "at": now,
+        "actor": actor[:32],
+        "action": action[:64],
+        "subject": subject[:160],
+        "detail": dict(detail or {}),
+    }
     await tx.execute(insert(schema.audit).values(**values))

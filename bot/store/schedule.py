@@ -15,7 +15,7 @@ async def due(tx: AsyncConnection, name: str) -> float | None:
 
 async def plan(tx: AsyncConnection, name: str, *, rule: str, due: float) -> None:
     """Plan it for then, unless it is planned by this very rule already."""
-    table = schema.schedule
+    table, rule = schema.schedule, rule[:120]
     if await insert_new(tx, table, {"name": name, "rule": rule, "due": due}) is None:
         await tx.execute(update(table).where(table.c.name == name, table.c.rule != rule).values(rule=rule, due=due))
 

@@ -18,11 +18,19 @@ alias     what a name stands for now, for all of them: the generation that serve
 feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
 audit     who did what; append-only
 
-Times are seconds since 1970 (float, UTC).
+Times are seconds since 1970 (float, UTC). Slack's timestamps are texts of one length each, and their order is that of
+their characters whatever language the database was made for.
+
+Texts that people or models wrote are made storable here, for both databases alike: Postgres takes no NUL, and neither
+takes half a character. Names and keys are not mended, since two of them could become one; what came with such a key is
+refused.
 """
+
+from typing import Any
 
 from sqlalchemy import (
     JSON,
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -33,8 +41,37 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    TypeDecorator,
+    false,
     text,
 )
+
+from bot.agent.surrogates import sound
+
+INTEGER_LIMIT = 2**31 - 1
+"""The highest number in a column of Integer, which Postgres holds to; a model's server may count more tokens."""
+
+
+class Words(TypeDecorator[str]):
+    """Text that somebody wrote; whatever it is, it can be stored. With `limit`, as many characters of it."""
+
+    impl: Any = Text
+    cache_ok = True
+
+    def __init__(self, limit: int | None = None) -> None:
+        super().__init__()
+        self.limit = limit
+        self.impl = String(limit) if limit else Text()
+
+    def process_bind_param(self, value: str | None, dialect: Any) -> str | None:
+        """Halves of characters and NULs become U+FFFD."""
+        return None if value is None else sound(value).replace("\0", "\ufffd")[: self.limit]
+
+
+ID = BigInteger().with_variant(Integer(), "sqlite")
+"""A row's number. SQLite counts up by itself in a column of this very type only."""
+TS = String(32).with_variant(String(32, collation="C"), "postgresql")
+"""Slack's timestamp of a message."""
 
 metadata = MetaData(
     naming_convention={
@@ -48,11 +85,11 @@ metadata = MetaData(
 inbox = Table(
     "inbox",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", ID, primary_key=True, autoincrement=True),
     Column("event_id", String(255), nullable=False, unique=True),
     Column("team", String(32), nullable=False),
     Column("channel", String(32), nullable=False),
-    Column("ts", String(32), nullable=False),
+    Column("ts", TS, nullable=False),
     Column("kind", String(16), nullable=False),
     Column("thread", String(128), nullable=False),
     Column("author", String(32), nullable=False),
@@ -61,6 +98,10 @@ inbox = Table(
     Column("state", String(16), nullable=False),
     Column("reason", String(64), nullable=False, server_default=""),
     Column("attempts", Integer, nullable=False, server_default="0"),
+    # How often work on it was begun: whoever began last owns it. Unlike attempts it only grows.
+    Column("fence", Integer, nullable=False, server_default="0"),
+    # Whether the engine of several processes has it in its own queue.
+    Column("handed", Boolean, nullable=False, server_default=false()),
     # What the customer wants of it since: "stop", "edited", "deleted"; "" as long as nothing.
     Column("wish", String(16), nullable=False, server_default=""),
     Column("received_at", Float, nullable=False),
@@ -77,21 +118,21 @@ thread = Table(
     Column("key", String(128), primary_key=True),
     Column("team", String(32), nullable=False),
     Column("channel", String(32), nullable=False),
-    Column("ts", String(32), nullable=False),
+    Column("ts", TS, nullable=False),
     Column("agent", String(64), nullable=False, server_default=""),
     Column("language", String(8), nullable=False, server_default=""),
     Column("episode", Integer, nullable=False, server_default="0"),
-    Column("note", Text, nullable=False, server_default=""),
+    Column("note", Words, nullable=False, server_default=""),
     Column("opened_at", Float, nullable=False),
 )
 
 turn = Table(
     "turn",
     metadata,
-    Column("id", Integer, ForeignKey("inbox.id"), primary_key=True, autoincrement=False),
+    Column("id", ID, ForeignKey("inbox.id"), primary_key=True, autoincrement=False),
     Column("thread", String(128), primary_key=True),
     Column("episode", Integer, nullable=False),
-    Column("ts", String(32), nullable=False),
+    Column("ts", TS, nullable=False),
     Column("customer", String(32), nullable=False),
     Column("agent", String(64), nullable=False),
     Column("ended", String(16), nullable=False),
@@ -100,6 +141,8 @@ turn = Table(
     # What the agents said and did, where `messages` holds something else in its place; for people only.
     Column("trace", JSON(none_as_null=True)),
     Column("sources", JSON, nullable=False),
+    # The timestamps of the messages that show the answer; NULL where they are not known.
+    Column("posts", JSON(none_as_null=True)),
     Column("confidence", Float, nullable=False, server_default="0"),
     Column("input_tokens", Integer, nullable=False, server_default="0"),
     Column("output_tokens", Integer, nullable=False, server_default="0"),
@@ -110,7 +153,7 @@ turn = Table(
 journal = Table(
     "journal",
     metadata,
-    Column("turn", Integer, ForeignKey("inbox.id"), primary_key=True),
+    Column("turn", ID, ForeignKey("inbox.id"), primary_key=True),
     Column("name", String(128), primary_key=True),
     Column("attempt", Integer, nullable=False),
     Column("value", JSON, nullable=False),
@@ -120,13 +163,13 @@ journal = Table(
 kase = Table(
     "case_",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", ID, primary_key=True, autoincrement=True),
     Column("team", String(32), nullable=False),
     Column("thread", String(128), nullable=False),
     Column("channel", String(32), nullable=False),
     Column("thread_ts", String(32), nullable=False),
     Column("customer", String(32), nullable=False),
-    Column("customer_name", String(120), nullable=False),
+    Column("customer_name", Words(120), nullable=False),
     Column("standing", String(16), nullable=False),
     Column("link", String(255), nullable=False, server_default=""),
     Column("language", String(8), nullable=False),
@@ -134,10 +177,10 @@ kase = Table(
     Column("version", Integer, nullable=False, server_default="1"),
     Column("reason", String(64), nullable=False),
     Column("priority", String(8), nullable=False),
-    Column("title", String(160), nullable=False),
-    Column("summary", Text, nullable=False),
+    Column("title", Words(160), nullable=False),
+    Column("summary", Words, nullable=False),
     Column("owner", String(32)),
-    Column("owner_name", String(120)),
+    Column("owner_name", Words(120)),
     Column("opened_at", Float, nullable=False),
     Column("claimed_at", Float),
     Column("ended_at", Float),
@@ -155,24 +198,27 @@ kase = Table(
 outbox = Table(
     "outbox",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", ID, primary_key=True, autoincrement=True),
     Column("key", String(160), nullable=False, unique=True),
     Column("method", String(16), nullable=False),
     Column("channel", String(32), nullable=False),
     Column("thread_ts", String(32)),
+    # Rows of one channel with the same lane leave in order; older rows have none and are one lane together.
+    Column("lane", String(200), nullable=False, server_default=""),
     Column("parent", String(160)),
     Column("payload", JSON, nullable=False),
     Column("afterwards", JSON, nullable=False),
     Column("state", String(16), nullable=False),
-    Column("ts", String(32)),
+    Column("ts", TS),
     Column("attempts", Integer, nullable=False, server_default="0"),
-    Column("error", String(160), nullable=False, server_default=""),
-    Column("case_id", Integer, ForeignKey("case_.id")),
+    Column("error", Words(160), nullable=False, server_default=""),
+    Column("case_id", ID, ForeignKey("case_.id")),
     Column("source_channel", String(32)),
     Column("source_ts", String(32)),
     Column("created_at", Float, nullable=False),
     Column("sent_at", Float),
     Index("ix_outbox_state", "state", "id"),
+    Index("ix_outbox_lane", "channel", "lane", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),
 )
 
@@ -208,18 +254,18 @@ summary = Table(
     metadata,
     Column("thread", String(128), primary_key=True),
     Column("episode", Integer, primary_key=True, autoincrement=False),
-    Column("through", String(32), primary_key=True),
-    Column("text", Text, nullable=False),
+    Column("through", TS, primary_key=True),
+    Column("text", Words, nullable=False),
     Column("made_at", Float, nullable=False),
 )
 
 draft = Table(
     "draft",
     metadata,
-    Column("case_id", Integer, ForeignKey("case_.id"), primary_key=True, autoincrement=False),
-    Column("asked", Integer, primary_key=True, autoincrement=False),
+    Column("case_id", ID, ForeignKey("case_.id"), primary_key=True, autoincrement=False),
+    Column("asked", ID, primary_key=True, autoincrement=False),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("text", Text, nullable=False),
+    Column("text", Words, nullable=False),
     Column("made_at", Float, nullable=False),
 )
 
@@ -268,7 +314,7 @@ feedback = Table(
 audit = Table(
     "audit",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("id", ID, primary_key=True, autoincrement=True),
     Column("at", Float, nullable=False),
     Column("actor", String(32), nullable=False),
     Column("action", String(64), nullable=False),

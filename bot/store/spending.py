@@ -2,7 +2,7 @@
 for answers that are being made, as a step of their journal, which goes when the cost is known.
 
 Keys are `turn/<id>/<model>`, `summary/<thread>/<through>/<id>.<attempt>` and `drafts/<id>`; the id is the inbox row's
-that had the model asked. A row of the key `turn/<id>` is of the first model of a turn as it used to be kept.
+that had the model asked.
 """
 
 from collections.abc import Sequence
@@ -94,9 +94,9 @@ async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
             "thread": spending.thread.key,
             "customer": spending.customer,
             "models": ", ".join(spending.models)[:255],
-            "input_tokens": usage.input_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "output_tokens": usage.output_tokens,
+            "input_tokens": min(usage.input_tokens, schema.INTEGER_LIMIT),
+            "cached_tokens": min(usage.cached_tokens, schema.INTEGER_LIMIT),
+            "output_tokens": min(usage.output_tokens, schema.INTEGER_LIMIT),
             "cost": usage.cost,
             "estimated": usage.estimated,
         },
@@ -145,11 +145,14 @@ async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *,
 
 async def set_aside(tx: AsyncConnection, item: InboxItem, cost: float, *, now: float) -> None:
     """Note what answering the item is expected to cost, in US dollars."""
-    await turns.record(tx, item.id, SET_ASIDE, {"cost": cost}, attempt=item.attempts, now=now)
+    await turns.record(tx, item.id, SET_ASIDE, {"cost": cost}, attempt=item.fence, now=now)
 
 
 async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) -> Spent:
-    """What was spent since then, and what is set aside for questions that are not closed."""
+    """What was spent since then, and what is set aside for questions that are not closed.
+
+    Where others write meanwhile, a question that is being closed may count as both for a moment, and never as neither.
+    """
     inbox, journal = schema.inbox, schema.journal
     statement = (
         select(inbox.c.author, journal.c.value)
@@ -181,7 +184,9 @@ async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Sp
 async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
     """Everything spent since then, the dearest group first; days in order."""
     table = schema.spending
-    seconds = cast(table.c.at, BigInteger)
+    # SQLite cuts the fraction off; Postgres would round, and an evening would be of the next day.
+    at = table.c.at if tx.dialect.name == "sqlite" else func.floor(table.c.at)
+    seconds = cast(at, BigInteger)
     columns: dict[By, ColumnElement[Any]] = {
         "customer": table.c.customer,
         "thread": table.c.thread,

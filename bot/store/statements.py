@@ -1,16 +1,44 @@
-"""The one statement that databases spell differently: insert unless it is already there."""
+"""What databases spell differently: inserting unless it is already there, and a lock for one transaction."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table
+from sqlalchemy import Table, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
 async def insert_new(tx: AsyncConnection, table: Table, values: Mapping[str, Any]) -> Any | None:
-    """Insert one row; its first primary-key value, or None when a unique column says it is there already."""
+    """Insert one row; its first primary-key value, or None when a unique column says it is there already.
+
+    On Postgres it waits for another transaction that is inserting the same. None then means that the other one has
+    committed, and the next statement of this transaction sees its row.
+    """
     key = next(iter(table.primary_key.columns))
     insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     statement = insert(table).values(**values).on_conflict_do_nothing().returning(key)
     return (await tx.execute(statement)).scalar_one_or_none()
+
+
+async def insert_all_new(
+    tx: AsyncConnection, table: Table, rows: Sequence[Mapping[str, Any]], *columns: str
+) -> list[Any]:
+    """Insert rows in one statement, except those that are there already; the `columns` of those that were inserted.
+
+    Rows of the same unique value come in the same order in every process, or two of them may wait for each other.
+    """
+    if not rows:
+        return []
+    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
+    statement = insert(table).on_conflict_do_nothing().returning(*(table.c[name] for name in columns))
+    return [*await tx.execute(statement, list(rows))]
+
+
+async def lock(tx: AsyncConnection, name: str) -> None:
+    """Wait until no other transaction holds the lock of this name, and hold it until this one ends.
+
+    For what reads rows and adds one by what they say, where there is no row yet to compare with. SQLite has one writer
+    at a time anyway. Who needs two locks takes them in the order of their names.
+    """
+    if tx.dialect.name == "postgresql":
+        await tx.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))

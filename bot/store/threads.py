@@ -1,5 +1,6 @@
 """What is known of a Slack thread: the agent that answers in it, its language, its episode."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import select, update
@@ -7,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import schema
-from bot.store.statements import insert_new
+from bot.store.statements import insert_all_new
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +27,26 @@ class ThreadState:
 
 async def add_thread(tx: AsyncConnection, thread: ThreadRef, *, now: float) -> None:
     """Make the thread a conversation, unless it is one."""
-    values = {
-        "key": thread.key,
-        "team": thread.team,
-        "channel": thread.channel,
-        "ts": thread.ts,
-        "opened_at": now,
-    }
-    await insert_new(tx, schema.thread, values)
+    await add_threads(tx, [thread], now=now)
+
+
+async def add_threads(tx: AsyncConnection, threads: Iterable[ThreadRef], *, now: float) -> None:
+    """Make the threads conversations, those that are none."""
+    rows = [
+        {"key": thread.key, "team": thread.team, "channel": thread.channel, "ts": thread.ts, "opened_at": now}
+        for thread in sorted(set(threads), key=lambda thread: thread.key)
+    ]
+    await insert_all_new(tx, schema.thread, rows, "key")
+
+
+async def known_among(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> set[ThreadRef]:
+    """Those of the threads that are conversations."""
+    keys = {thread.key: thread for thread in threads}
+    if not keys:
+        return set()
+    table = schema.thread
+    found = await tx.execute(select(table.c.key).where(table.c.key.in_(keys)))
+    return {keys[key] for key in found.scalars()}
 
 
 async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:

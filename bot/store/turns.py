@@ -1,15 +1,24 @@
 """Turns and their journal. The journal holds the steps of a running turn; saving the turn closes it."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, func, select, update
+from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.agent.surrogates import sound
 from bot.conversation import ThreadRef
-from bot.store import schema
+from bot.errors import Superseded
+from bot.store import attempts, schema
 from bot.store.statements import insert_new
+
+STANDING = frozenset({"stream", "private-stream"})
+"""The steps that say where an answer stands."""
+NAME_LIMIT = 128
+"""Characters of a step's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +44,13 @@ class TurnRecord:
     output_tokens: int
     trace: Sequence[Mapping[str, Any]] | None = None
     """What really followed, where `messages` holds something else in its place; nobody but people reads it."""
+    posts: Sequence[str] = ()
+    """The timestamps of the messages that show the answer, in the thread's channel."""
 
 
 async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: bool = True) -> None:
-    """Keep the finished turn; with `closes`, drop its journal."""
+    """Keep the finished turn; with `closes`, drop its journal. Superseded when a later attempt has begun."""
+    await attempts.hold(tx)
     await insert_new(
         tx,
         schema.turn,
@@ -54,9 +66,10 @@ async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: b
             "messages": list(record.messages),
             "trace": None if record.trace is None else list(record.trace),
             "sources": list(record.sources),
+            "posts": list(record.posts),
             "confidence": record.confidence,
-            "input_tokens": record.input_tokens,
-            "output_tokens": record.output_tokens,
+            "input_tokens": min(record.input_tokens, schema.INTEGER_LIMIT),
+            "output_tokens": min(record.output_tokens, schema.INTEGER_LIMIT),
             "finished_at": now,
         },
     )
@@ -90,6 +103,44 @@ async def forget(tx: AsyncConnection, turn: int) -> None:
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))
 
 
+async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str) -> None:
+    """Drop the steps of a turn that begins again with other words, save where its answers stand and what it changed.
+
+    The latter go on under the name that they bear in their values, which begins with `prefix`.
+    """
+    await attempts.hold(tx)
+    table = schema.journal
+    for row in (await tx.execute(select(table.c.name, table.c.value).where(table.c.turn == turn))).all():
+        where = (table.c.turn == turn, table.c.name == row.name)
+        deed = row.value.get("write", "") if isinstance(row.value, dict) else ""
+        if deed.startswith(prefix) and row.name != deed:
+            known = select(table.c.name).where(table.c.turn == turn, table.c.name == deed)
+            if (await tx.execute(known)).first() is None:
+                await tx.execute(update(table).where(*where).values(name=deed))
+                continue
+        if row.name != deed and row.name not in STANDING:
+            await tx.execute(delete(table).where(*where))
+
+
+async def posts_in(tx: AsyncConnection, thread: ThreadRef) -> set[str]:
+    """The timestamps of the messages that show the thread's finished answers."""
+    rows = await tx.execute(select(schema.turn.c.posts).where(schema.turn.c.thread == thread.key))
+    return {ts for posts in rows.scalars() for ts in posts or ()}
+
+
+async def reword(tx: AsyncConnection, turn: int, words: str) -> None:
+    """Put the customer's new words into a finished turn, wherever it is kept."""
+    table = schema.turn
+    statement = select(table.c.thread, table.c.messages, table.c.trace).where(table.c.id == turn)
+    for row in (await tx.execute(statement)).all():
+        values = {"messages": _reworded(row.messages, words), "trace": row.trace and _reworded(row.trace, words)}
+        await tx.execute(update(table).where(table.c.id == turn, table.c.thread == row.thread).values(**values))
+
+
+def _reworded(messages: Sequence[dict[str, Any]], words: str) -> list[dict[str, Any]]:
+    return [{**message, "text": words} if message["type"] == "customer" else message for message in messages]
+
+
 async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, latest: int) -> list[PastTurn]:
     """The episode's `latest` turns, oldest first."""
     table = schema.turn
@@ -111,6 +162,20 @@ async def began(tx: AsyncConnection, turn: int) -> float | None:
     return at
 
 
+async def look_up(tx: AsyncConnection, turn: int, name: str, *, attempt: int) -> Any | None:
+    """One finished step of a running turn, or None, in the one query that also asks whose the turn is.
+
+    Raises:
+        Superseded: a later attempt has begun.
+    """
+    table, inbox = schema.journal, schema.inbox
+    steps = inbox.outerjoin(table, (table.c.turn == inbox.c.id) & (table.c.name == _storable(name)))
+    row = (await tx.execute(select(inbox.c.fence, table.c.value).select_from(steps).where(inbox.c.id == turn))).one()
+    if row.fence != attempt:
+        raise Superseded(f"attempt {attempt} at row {turn}: {row.fence} has begun")
+    return row.value
+
+
 async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
     """The finished steps of a running turn, by name, in the order in which they were finished."""
     table = schema.journal
@@ -121,9 +186,28 @@ async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
 
 
 async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attempt: int, now: float) -> None:
-    """Keep one step; a later record of the name takes the place of an earlier, which keeps its time."""
-    table = schema.journal
-    values = {"turn": turn, "name": name, "attempt": attempt, "value": value, "recorded_at": now}
-    if await insert_new(tx, table, values) is None:
-        del values["recorded_at"]
-        await tx.execute(update(table).where(table.c.turn == turn, table.c.name == name).values(**values))
+    """Keep one step; a later record of the name takes the place of an earlier, which keeps its time.
+
+    Raises:
+        Superseded: a later attempt has begun.
+    """
+    table, inbox = schema.journal, schema.inbox
+    # One statement, and whoever begins a later attempt waits for it (Postgres; SQLite knows one writer anyway).
+    step = (literal(_storable(name)), literal(attempt), literal(value, table.c.value.type), literal(now))
+    owned = select(inbox.c.id, *step).where(inbox.c.id == turn, inbox.c.fence == attempt).with_for_update(read=True)
+    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
+    statement = insert(table).from_select(["turn", "name", "attempt", "value", "recorded_at"], owned)
+    statement = statement.on_conflict_do_update(
+        index_elements=[table.c.turn, table.c.name],
+        set_={"attempt": statement.excluded.attempt, "value": statement.excluded.value},
+    )
+    if (await tx.execute(statement.returning(table.c.turn))).scalar_one_or_none() is None:
+        raise Superseded(f"attempt {attempt} at row {turn}: a later one has begun")
+
+
+def _storable(name: str) -> str:
+    """The step's name as it is kept. A model's server makes up the ids in it, of whatever length and characters."""
+    if len(name) <= NAME_LIMIT and name.isprintable() and name == sound(name):
+        return name
+    mark = hashlib.sha256(name.encode("utf-16", "surrogatepass")).hexdigest()[:32]
+    return f"{''.join(filter(str.isprintable, name))[: NAME_LIMIT - 33]}~{mark}"

@@ -10,6 +10,7 @@ answer        wait for a place, have the agents asked (asking.py), end
     _withdraw            it says that a deed was done which nothing did: take it back and call a person
     _escalated           the agent called a person
     _failed              the agent gave no answer: say so and call a person
+    _stopped             the customer wants no more of it
   _keep       the transcript and what it cost; the turn's journal is closed by it
   _tell       the log and the metrics
 """
@@ -19,31 +20,35 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.agent.guardrails import OutputGate
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, Message, ToolResult, to_json
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote, ToolResult, to_json
+from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk import policy
-from bot.sentences import Sentences
+from bot.failpoints import reach
+from bot.sentences import Language, Sentences
 from bot.slack import cards
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place, is_streaming
 from bot.slack.stream import StreamWriter, open_stream
-from bot.store import spending, threads, turns
+from bot.store import outbox, spending, threads, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.store.turns import TurnRecord
+from bot.store.turns import STANDING, TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.asking import Agents, Asked
 from bot.turns.costs import costs_of
+from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
+from bot.turns.places import Places
 from bot.turns.question import Question
 from knowledge.passages import Hit
 
@@ -57,6 +62,10 @@ STATUS_SECONDS = 2.0
 """How long the status line may take."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
+
+
+DECLINED = frozenset({"filtered", "refused"})
+"""Failures that are no fault of anybody's: the model, or its provider's filter, will not speak of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +82,43 @@ class Answers:
     limits: Limits
     link_hosts: frozenset[str]
     cases: Cases
-    places: asyncio.Semaphore
-    """Answers at the same time; others wait here."""
+    places: Places
+    """Answers at the same time; others wait here, and no customer for long behind another who writes much."""
     metrics: Metrics
+    alerts: Alerts = field(default_factory=Alerts)
 
     async def answer(self, question: Question) -> str:
-        """Answer in the thread; how it ended, in one stable word. TimeoutError when there is no place or no time."""
+        """Answer in the thread; how it ended, in one stable word.
+
+        Raises:
+            TimeoutError: there is no place or no time.
+            Interrupted: the message is another by now, or none, or its answer has not begun and is not wanted.
+        """
         await self._show_status(question)
-        async with asyncio.timeout(QUEUE_SECONDS):
-            await self.places.acquire()
+        await self.halt_leftover(question.item)
+        await self._wait_for_place(question)
         try:
             async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
                 return await self._answer(question)
         finally:
-            self.places.release()
+            self.places.release(_whose(question))
+
+    async def _wait_for_place(self, question: Question) -> None:
+        try:
+            async with asyncio.timeout(QUEUE_SECONDS) as waiting:
+                with question.interruption.bounding(waiting):
+                    await self.places.acquire(_whose(question))
+        except TimeoutError:
+            if question.interruption.is_set():
+                raise Interrupted from None
+            raise
+
+    async def show_work(self, thread: ThreadRef, language: Language, *, done: bool = False) -> None:
+        """Show in the thread that it is worked on, or nothing any more."""
+        words = "" if done else self.sentences.say(language, "status_looking")
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STATUS_SECONDS):
+                await self.slack.status(thread.channel, thread.ts, words)
 
     async def has_begun(self, item: InboxItem, *, before: float) -> bool:
         """Whether an earlier attempt at this row had begun its answer at that time, and did not end it."""
@@ -96,25 +128,58 @@ class Answers:
 
     async def close_leftover(self, item: InboxItem) -> None:
         """End what an earlier attempt at this row left half open, when no answer will take its place."""
-        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         if not journal.has_steps:
             return
-        try:
-            async with asyncio.timeout(SETTLE_SECONDS):
-                if await journal.recall("stream") is not None:
-                    await self._stop_streams(item.thread)
-                if await journal.recall("private-stream") is not None:
-                    await self._stop_streams(await self._private_thread(item))
-        except (SlackRefused, SlackUnanswered, TimeoutError) as error:
-            logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
+        await self._halt(item, journal)
         async with self.database.transaction() as tx:
             for use in costs_of(item, journal.rounds):
                 await spending.add(tx, use, now=self.clock.now())
             await turns.forget(tx, item.id)
 
-    async def _stop_streams(self, thread: ThreadRef) -> None:
-        """Stop the app's own streams in the thread, told or not told of in a journal."""
-        place = Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key="")
+    async def halt_leftover(self, item: InboxItem) -> None:
+        """Stop what a dead process was writing; the turn may wait for long before it takes the words' place."""
+        if item.fence == 1:
+            return
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+        if journal.has_steps:
+            await self._halt(item, journal)
+
+    async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
+        # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
+        try:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                if await journal.recall("stream") is not None:
+                    await self._stop_streams(item, "stream", item.thread)
+                if await journal.recall("private-stream") is not None:
+                    await self._stop_streams(item, "private-stream", await self._private_thread(item))
+        except (SlackRefused, SlackUnanswered, TimeoutError) as error:
+            logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
+
+    async def take_down(self, item: InboxItem) -> list[tuple[str, str]]:
+        """End what attempts at this row have begun to write; the (channel, ts) of it, whoever noted it."""
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+        found: list[tuple[str, str]] = []
+        for name in STANDING:
+            begun = journal.known(name)
+            if begun is None:
+                continue
+            thread = item.thread if name == "stream" else await self._private_thread(item)
+            place = Place(
+                self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}"
+            )
+            found += [(thread.channel, ts) for ts in begun["opened"]]
+            for message in await place.own_messages(since=None):
+                if is_streaming(message):
+                    await place.end(message["ts"])
+                if place.is_ours(message):
+                    found.append((thread.channel, message["ts"]))
+        return list(dict.fromkeys(found))
+
+    async def _stop_streams(self, item: InboxItem, name: str, thread: ThreadRef) -> None:
+        """Stop the app's own streams in the thread, told or not told of; they bear the answer's mark then."""
+        key = f"turn/{item.id}/{name}"
+        place = Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=key)
         for message in await place.own_messages(since=None):
             if is_streaming(message):
                 await place.end(message["ts"])
@@ -127,10 +192,14 @@ class Answers:
 
     async def _answer(self, question: Question) -> str:
         thread = question.item.thread
-        journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.attempts)
+        journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.fence)
         is_resumed = await journal.recall("stream") is not None
         async with self._stream(question, thread, journal, "stream") as writer:
-            asked = await self.agents.ask(question, writer, journal, limits=self.limits)
+            if question.heading:
+                writer.text(f"{question.heading}\n\n")
+            asked = await self.agents.ask(_with_deeds(question, journal), writer, journal, limits=self.limits)
+            if _is_of_no_use(asked):
+                raise Interrupted
             ended = await self._conclude(asked)
         self._tell(asked, ended)
         if is_resumed:
@@ -140,16 +209,12 @@ class Answers:
 
     async def _show_status(self, question: Question, *, done: bool = False) -> None:
         """The first sign of life, or its end; an extra that must not hold the answer up."""
-        thread = question.item.thread
-        words = "" if done else self.sentences.say(question.language, "status_looking")
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STATUS_SECONDS):
-                await self.slack.status(thread.channel, thread.ts, words)
+        await self.show_work(question.item.thread, question.language, done=done)
 
     async def _conclude(self, asked: Asked) -> str:
         match asked.verdict:
             case "stopped":
-                return await self._keep(asked, "stopped")
+                return await self._stopped(asked)
             case "failed":
                 return await self._failed(asked)
             case "escalated":
@@ -163,10 +228,63 @@ class Answers:
             case "stands":
                 return await (self._deliver_privately(asked) if asked.reply.withheld else self._deliver(asked))
 
+    async def _stopped(self, asked: Asked) -> str:
+        """The customer has heard enough: what is shown stays, and it is said that no more comes."""
+        question = asked.question
+        await asked.writer.abandon("")
+        await self._say_stopped(question.item, question.language, has_written=asked.journal.has_written)
+        return await self._keep(asked, "stopped")
+
+    async def stop_leftover(self, item: InboxItem, language: Language) -> str:
+        """As an answer that is stopped ends, for one that an earlier attempt had begun, or none had."""
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+        await self._say_stopped(item, language, has_written=journal.has_written)
+        did = [to_json(result) for result in journal.results]
+        asked = to_json(CustomerMessage(item.words, speaker=item.author, ts=item.ts))
+        await self.close_leftover(item)
+        async with self.database.transaction() as tx:
+            state = await threads.find_thread(tx, item.thread)
+            record = TurnRecord(
+                id=item.id,
+                thread=item.thread,
+                episode=state.episode if state else 0,
+                ts=item.ts,
+                customer=item.author,
+                agent="",
+                ended="stopped",
+                reason="",
+                messages=[asked],
+                sources=[],
+                confidence=0.0,
+                input_tokens=0,
+                output_tokens=0,
+                trace=[asked, *did] if did else None,
+                posts=(journal.known("stream") or {}).get("opened", ()),
+            )
+            await turns.save(tx, record, now=self.clock.now())
+        return "stopped"
+
+    async def _say_stopped(self, item: InboxItem, language: Language, *, has_written: bool) -> None:
+        words = self.sentences.say(language, "stopped_part_done" if has_written else "stopped")
+        thread = item.thread
+        post = Outgoing(f"turn/{item.id}/stopped", "post", thread.channel, {"text": words}, thread_ts=thread.ts)
+        async with self.database.transaction() as tx:
+            await outbox.add(tx, post, now=self.clock.now())
+        self.outbox.wake()
+        await self.settle(thread)
+
+    async def settle(self, thread: ThreadRef) -> None:
+        """Show that nothing is under way in the thread; Slack does not by itself when somebody pressed Stop."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STATUS_SECONDS):
+                await self.slack.session(thread.channel, thread.ts, "active")
+
     async def _deliver(self, asked: Asked) -> str:
         asked.reply.release()
         self._say_if_shortened(asked, asked.writer)
         await asked.writer.finish(blocks=self._footer(asked), text_if_empty=asked.outcome.text)
+        if asked.writer.stopped:
+            return await self._stopped(asked)
         return await self._keep(asked, "answered", sources=asked.sources)
 
     async def _deliver_privately(self, asked: Asked) -> str:
@@ -182,10 +300,10 @@ class Answers:
         async with self._stream(question, private, asked.journal, "private-stream") as writer:
             writer.text(asked.outcome.text)
             self._say_if_shortened(asked, writer)
-            await writer.finish(blocks=self._footer(asked))
+            posts = await writer.finish(blocks=self._footer(asked))
         sentence = self.sentences.say(question.language, "sent_privately")
         asked.writer.text(f"\n\n{sentence}" if asked.reply.shown else sentence)
-        await self._keep(asked, "answered", sources=asked.sources, thread=private)
+        await self._keep(asked, "answered", sources=asked.sources, thread=private, posts=posts)
         return sentence
 
     def _say_if_shortened(self, asked: Asked, writer: StreamWriter) -> None:
@@ -236,9 +354,9 @@ class Answers:
 
     async def _failed(self, asked: Asked) -> str:
         question, outcome = asked.question, asked.outcome
-        logger.error(
-            "the agent gave no answer",
-            extra={"turn": question.item.id, "reason": outcome.reason},
+        # A model that is away fails every turn; that is one fault, not one a turn.
+        self.alerts.tell(
+            logger, "the agent gave no answer", about=outcome.reason, turn=question.item.id, reason=outcome.reason
         )
         sentence = await self._give_what_stands(asked)
         if asked.reply.shown and not asked.partly:
@@ -246,6 +364,8 @@ class Answers:
         else:
             await asked.writer.finish(blocks=self._footer_in_part(asked))
         reason = "technical_part" if asked.partly else "technical"
+        if outcome.reason in DECLINED and not asked.partly:
+            reason = "declined"
         await self.cases.open(question.item.thread, question.customer, reason=reason, priority="medium")
         return await self._keep(asked, "failed", instead=sentence)
 
@@ -261,11 +381,14 @@ class Answers:
         sources: Sequence[Hit] = (),
         thread: ThreadRef | None = None,
         instead: str | None = None,
+        posts: Sequence[str] | None = None,
     ) -> str:
-        """Store the turn; in `thread` when it is not the question's, `instead` in place of what the agent wrote.
+        """Store the turn; in `thread`, where `posts` show it, when that is not the question's; `instead` in place of
+        what the agent wrote.
 
         What the agent did is kept for people all the same, once: here, or with the answer in the direct messages.
         """
+        reach("answer_shown")
         question, outcome = asked.question, asked.outcome
         place = thread or question.item.thread
         if instead is None and asked.reply.claim is not None and not asked.partly:
@@ -292,6 +415,7 @@ class Answers:
             input_tokens=outcome.usage.input_tokens,
             output_tokens=outcome.usage.output_tokens,
             trace=[to_json(message) for message in (question.message, *did)] if is_replaced else None,
+            posts=asked.writer.posts if posts is None else posts,
         )
         async with self.database.transaction() as tx:
             if thread is not None:
@@ -300,6 +424,7 @@ class Answers:
                 await spending.add(tx, use, now=self.clock.now())
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
+        reach("turn_kept")
         return ended
 
     def _tell(self, asked: Asked, ended: str) -> None:
@@ -358,6 +483,10 @@ class Answers:
             opened.append(ts)
             await journal.record(name, {"opened": opened})
 
+        async def known() -> set[str]:
+            async with self.database.transaction() as tx:
+                return await turns.posts_in(tx, thread)
+
         async with open_stream(
             self.slack,
             channel=thread.channel,
@@ -367,9 +496,31 @@ class Answers:
             gate=OutputGate(self.link_hosts),
             on_open=note,
             adopt=None if begun is None else tuple(opened),
+            known=known,
             key=f"turn/{question.item.id}/{name}",
+            after=question.item.ts,
         ) as writer:
             yield writer
+
+
+def _whose(question: Question) -> str:
+    """The customer, of all workspaces."""
+    return f"{question.item.author_team}/{question.item.author}"
+
+
+def _is_of_no_use(asked: Asked) -> bool:
+    """Whether the message is another by now, or none. Who was called over the old words is told of the new ones."""
+    wish = asked.question.interruption.wish
+    return wish == "deleted" or (wish == "edited" and asked.verdict != "escalated")
+
+
+def _with_deeds(question: Question, journal: TurnJournal) -> Question:
+    """The question, with what was done for it before the customer edited it."""
+    deeds = "\n".join(f"- {result.name}: {result.content}" for result in journal.deeds)
+    if not deeds:
+        return question
+    note = f"Before the customer edited this message, this was done for it and stays done; do not do it again:\n{deeds}"
+    return replace(question, history=[*question.history, SystemNote(note)])
 
 
 def _holds_private(messages: Sequence[Message]) -> bool:

@@ -30,7 +30,8 @@ from bot.desk.claims import ClaimGate, Grounds
 from bot.desk.rhetoric import names_a_number
 from bot.desk.team import IN_DOUBT
 from bot.sentences import Sentences
-from bot.slack.stream import StreamWriter, TaskStatus
+from bot.slack.stream import StreamWriter
+from bot.turns.column import Column, Section
 from bot.turns.journal import TurnJournal
 from bot.turns.question import Question
 from bot.turns.reply import Reply
@@ -47,7 +48,7 @@ Verdict = Literal[
 ]
 """It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · or since
 look-ups were refused that came too fast · it says that a deed was done which nothing did · the shop did not answer · a
-person was called · there is no answer · the customer pressed Stop."""
+person was called · there is no answer · the customer wants none any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,13 @@ class Agents:
         outcome = await self.way_of(question.text)(
             self.team, self._in_charge(question), inquiry.conversation, terms=terms
         )
-        verdict = judge(question.text, outcome, reply)
+        verdict: Verdict = judge(question.text, outcome, reply)
+        if question.interruption.is_set():
+            verdict = "stopped"
         sources = evidence.sources(outcome.text)
         return Asked(
             question,
-            _as_read(outcome, reply.said) if verdict in ("escalated", "failed") else outcome,
+            _as_read(outcome, reply.said) if verdict in ("escalated", "failed", "stopped") else outcome,
             inquiry.writer,
             reply,
             verdict,
@@ -136,7 +139,7 @@ class Agents:
         )
 
     async def _apart(self, inquiry: _Inquiry, questions: Sequence[str]) -> Asked:
-        column = _Column(inquiry.writer)
+        column = Column(inquiry.writer)
         parts = await self._parts(inquiry, questions, column)
         outcome = await concurrent(
             self.team,
@@ -152,7 +155,8 @@ class Agents:
         stood = "stands" in verdicts
         if stood:
             column.close()
-        verdict = _verdict_of(verdicts, stopped=inquiry.writer.stopped)
+        stopped = inquiry.writer.stopped or inquiry.question.interruption.is_set()
+        verdict = _verdict_of(verdicts, stopped=stopped)
         reply = self._reply(inquiry, inquiry.writer, Evidence())
         reply.private = any(part.reply.private for part in parts)
         reply.shown = column.spoke
@@ -169,17 +173,18 @@ class Agents:
             list(sources.values())[:SOURCES],
             min(part.confidence for part in parts),
             inquiry.journal,
-            partly=verdict != "stands" and (stood or (verdict in ("claimed", "too_fast") and column.spoke)),
+            partly=verdict not in ("stands", "stopped")
+            and (stood or (verdict in ("claimed", "too_fast") and column.spoke)),
             did=[message for part in parts for message in part.did],
         )
 
-    async def _parts(self, inquiry: _Inquiry, questions: Sequence[str], column: "_Column") -> list["_Part"]:
+    async def _parts(self, inquiry: _Inquiry, questions: Sequence[str], column: Column) -> list["_Part"]:
         async with asyncio.TaskGroup() as group:
             searches = [group.create_task(self._search_part(inquiry.question.text, each)) for each in questions]
         parts: list[_Part] = []
         for text, search in zip(questions, searches, strict=True):
             findings, is_strange = search.result()
-            evidence, section = self._evidence(inquiry.question, findings), _Section(column)
+            evidence, section = self._evidence(inquiry.question, findings), Section(column)
             reply = self._reply(inquiry, section, evidence)
             share = Share(text, self._passages(findings), self._context(inquiry.question, evidence), reply.emit)
             parts.append(_Part(share, reply, section, findings.confidence, is_strange))
@@ -193,7 +198,7 @@ class Agents:
         lead = "" if findings.answerable else policy.lead_up_to(message, question)
         return (await self.knowledge.search(f"{lead}\n{question}") if lead else findings), is_strange
 
-    def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: "_Column") -> Outcome:
+    def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: Column) -> Outcome:
         """Let the part's answer stand, or say in its place why there is none."""
         part.verdict = judge(part.share.question, outcome, part.reply)
         part.did = outcome.messages
@@ -235,7 +240,8 @@ class Agents:
 
     def _terms(self, inquiry: _Inquiry, *, passages: str, evidence: Evidence, emit: Emit) -> Terms:
         context = self._context(inquiry.question, evidence)
-        return Terms(self.models, context, emit, inquiry.limits, passages, inquiry.journal)
+        halt = inquiry.question.interruption
+        return Terms(self.models, context, emit, inquiry.limits, passages, inquiry.journal, halt)
 
     def _context(self, question: Question, evidence: Evidence) -> TurnContext:
         return TurnContext(question.customer, question.item.thread, str(question.item.id), evidence=evidence)
@@ -248,7 +254,7 @@ class Agents:
         evidence.add(findings)
         return evidence
 
-    def _reply(self, inquiry: _Inquiry, page: "StreamWriter | _Section", evidence: Evidence) -> Reply:
+    def _reply(self, inquiry: _Inquiry, page: StreamWriter | Section, evidence: Evidence) -> Reply:
         question = inquiry.question
         grounds = Grounds(
             results=lambda: inquiry.journal.results,
@@ -257,13 +263,20 @@ class Agents:
         )
         gate = ClaimGate(self.wordings, grounds, OutputGate(self.link_hosts))
         titles = self.sentences.task_titles(question.language)
-        return Reply(page, evidence, gate, is_direct=question.item.thread.is_direct, titles=titles)
+        return Reply(
+            page,
+            evidence,
+            gate,
+            is_direct=question.item.thread.is_direct,
+            titles=titles,
+            interruption=question.interruption,
+        )
 
 
 def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
     """What the outcome of asking this is worth."""
     reply.end(outcome.text)
-    if reply.writer.stopped:
+    if reply.writer.stopped or outcome.reason == "halted":
         return "stopped"
     if reply.wants_person:
         return "failed"
@@ -381,7 +394,7 @@ class _Part:
 
     share: Share
     reply: Reply
-    section: "_Section"
+    section: Section
     confidence: float
     is_strange: bool
     """It names nothing of the shop."""
@@ -389,75 +402,3 @@ class _Part:
     sources: Sequence[Hit] = ()
     did: Sequence[Message] = ()
     """What the agents wrote and did."""
-
-
-class _Column:
-    """Sections that are written at the same time and read one below the other."""
-
-    def __init__(self, writer: StreamWriter) -> None:
-        self.writer = writer
-        self.spoke = False
-        self._beside: list[str] = []
-
-    def say_beside(self, sentence: str) -> None:
-        """Say a sentence that makes sense beside an answer: now, or as soon as there is one."""
-        self._beside.append(sentence)
-        if self.spoke:
-            self.close()
-
-    def begin_paragraph(self) -> None:
-        """What comes next stands by itself."""
-        self.close()
-        self._break()
-
-    def close(self) -> None:
-        """Say what waits for an answer to stand beside."""
-        for sentence in self._beside:
-            self._break()
-            self.writer.text(sentence)
-        self._beside.clear()
-
-    def _break(self) -> None:
-        if self.spoke:
-            self.writer.text("\n\n")
-        self.spoke = True
-
-
-class _Section:
-    """The page of one reply among several; its words wait until it is their turn, its cards do not."""
-
-    def __init__(self, column: _Column) -> None:
-        self._column = column
-        self._is_open = False
-        self._waiting = ""
-        self._said = ""
-
-    @property
-    def stopped(self) -> bool:
-        """Implements Page.stopped."""
-        return self._column.writer.stopped
-
-    def text(self, delta: str) -> None:
-        """Implements Page.text."""
-        self._waiting += delta
-        if self._is_open and self._waiting and (self._said or self._waiting.strip()):
-            words, self._waiting = self._waiting, ""
-            if not self._said:
-                words = words.lstrip()
-                self._column.begin_paragraph()
-            self._said += words
-            self._column.writer.text(words)
-
-    def task(self, task_id: str, *, title: str, status: TaskStatus) -> None:
-        """Implements Page.task."""
-        self._column.writer.task(task_id, title=title, status=status)
-
-    def open(self) -> None:
-        """Those above are complete."""
-        self._is_open = True
-        self.text("")
-
-    def drop(self) -> str:
-        """Forget the words that nobody has read; those that were."""
-        self._waiting = ""
-        return self._said

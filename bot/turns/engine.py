@@ -1,14 +1,97 @@
-"""What runs turns: an at-least-once, one-at-a-time, in-order call of a function for each thread."""
+"""What runs turns: an at-least-once, one-at-a-time, in-order call of a function for each thread.
 
+TurnQueue    where stored rows go
+TurnEngine   the port; `lanes.py` is one process, `fleet.py` several on one Postgres
+Taking       the loop around one row that both share: again and again until it is done
+"""
+
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
+
+from bot.clock import Clock
+from bot.errors import StoreUnavailable, Superseded
+from bot.slack.client import SlackUnanswered
+from bot.store.database import Database
+
+logger = logging.getLogger(__name__)
 
 TakeTurn = Callable[[int], Awaitable[None]]
 """Works on one inbox row; may be called again with the same row after a crash."""
+RETRY_SECONDS = (0.5, 5.0, 20.0, 60.0)
+"""Waits before a failed row is tried again; the last repeats. The turn itself gives a row up after three tries."""
 
 
-class TurnEngine(Protocol):
-    """`bot.turns.lanes.Lanes` on one machine."""
+class TurnQueue(Protocol):
+    """Where stored rows go."""
 
     def submit(self, item_id: int, thread: str) -> None:
-        """Queue one inbox row in its thread's lane; returns at once."""
+        """Say that a row was stored for the thread; returns at once."""
+
+
+class TurnEngine(TurnQueue, Protocol):
+    """Takes every row that is stored, at least once, one of a thread at a time, in order."""
+
+    async def resume(self, database: Database) -> int:
+        """Begin: take what is submitted, and what an earlier process left open; how much that is."""
+
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more, wait up to `seconds` for what runs, cancel the rest; another process takes it up."""
+
+    @property
+    def active(self) -> int:
+        """Threads of which a row is at work or waits here."""
+
+
+class Taking:
+    """Takes one row until it is done; failures of any kind are waited out."""
+
+    def __init__(self, take_turn: TakeTurn, clock: Clock) -> None:
+        self._take_turn = take_turn
+        self._clock = clock
+        self._resting: set[asyncio.Future[None]] = set()
+        self._closing = asyncio.Event()
+
+    async def take(self, item_id: int, place: AbstractAsyncContextManager[None]) -> bool:
+        """Whether the row is done, here or by somebody else; False when `close` came first. Each try takes a place."""
+        failures = 0
+        while not self.is_closing:
+            try:
+                async with place:
+                    if self._closing.is_set():
+                        return False
+                    await self._take_turn(item_id)
+            except Superseded as error:
+                logger.info("a turn goes on elsewhere", extra={"turn": item_id, "reason": str(error)})
+                return True
+            except (StoreUnavailable, SlackUnanswered) as error:
+                logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
+            except Exception:
+                logger.exception("the turn failed", extra={"turn": item_id})
+            else:
+                return True
+            await self._rest(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+            failures += 1
+        return False
+
+    @property
+    def is_closing(self) -> bool:
+        """Whether `close` was called."""
+        return self._closing.is_set()
+
+    def close(self) -> None:
+        """Begin no further try; what waits for one ends at once."""
+        self._closing.set()
+        for resting in self._resting:
+            resting.cancel()
+
+    async def _rest(self, seconds: float) -> None:
+        rest = asyncio.ensure_future(self._clock.sleep(seconds))
+        self._resting.add(rest)
+        try:
+            await asyncio.wait({rest})
+        finally:
+            rest.cancel()
+            self._resting.discard(rest)

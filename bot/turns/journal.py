@@ -1,16 +1,22 @@
-"""The journal of one running turn: a finished step is stored once and never repeated after a restart."""
+"""The journal of one running turn: a finished step is stored once and never repeated after a restart.
+
+Every step begins with one query for what is known of it and for whose the turn is by now, and ends with a record that
+an older attempt may not make. So a process that was frozen, and wakes when its work was taken over, repeats nothing.
+"""
 
 import re
 from typing import Any
 
+from bot.agent.journal import WRITE
 from bot.agent.messages import ToolResult, from_json
 from bot.clock import Clock
+from bot.failpoints import reach
 from bot.store import turns
 from bot.store.database import Database
 
 _ROUND = re.compile(r"(?:.+/)?round-\d+")
 """The steps that hold a model's replies, those of a turn's several runs included."""
-_CALL = re.compile(r"(?:.+/)?call-.+")
+_CALL = re.compile(rf"(?:(?:.+/)?call-|{WRITE}).+")
 """The same for results of tools."""
 
 
@@ -25,14 +31,31 @@ class TurnJournal:
         self._known = known
 
     async def recall(self, name: str) -> Any | None:
-        """The step's value, or None when no attempt has finished it."""
-        return self._known.get(name)
+        """The step's value, or None when no attempt has finished it.
+
+        Raises:
+            Superseded: a later attempt has begun; this one must do nothing more.
+        """
+        async with self._database.transaction() as tx:
+            value = await turns.look_up(tx, self._turn, name, attempt=self._attempt)
+        if value is not None:
+            self._known[name] = value
+        return value
 
     async def record(self, name: str, value: Any) -> None:
-        """Store a finished step."""
+        """Store a finished step. Superseded when a later attempt has begun; then nothing is stored."""
+        kind = _kind_of(name)
+        if kind:
+            reach(f"{kind}_done")
         async with self._database.transaction() as tx:
             await turns.record(tx, self._turn, name, value, attempt=self._attempt, now=self._clock.now())
         self._known[name] = value
+        if kind:
+            reach(f"{kind}_kept")
+
+    def known(self, name: str) -> Any | None:
+        """The step's value as it was when the journal was opened, or recorded since; whoever owns the turn by now."""
+        return self._known.get(name)
 
     @property
     def has_steps(self) -> bool:
@@ -54,9 +77,28 @@ class TurnJournal:
         )
         return [result for result in noted if isinstance(result, ToolResult)]
 
+    @property
+    def deeds(self) -> list[ToolResult]:
+        """What was changed before the customer edited the message, and stays changed."""
+        kept = (from_json(value["result"]) for name, value in self._known.items() if name.startswith(WRITE))
+        return [result for result in kept if isinstance(result, ToolResult)]
+
+    @property
+    def has_written(self) -> bool:
+        """True when a call has changed something, or may have."""
+        calls = (value for name, value in self._known.items() if _CALL.fullmatch(name))
+        return any(value.get("write") and (value["broke"] or value["result"]["ok"]) for value in calls)
+
 
 async def open_journal(database: Database, clock: Clock, *, turn: int, attempt: int) -> TurnJournal:
     """The turn's journal with everything that earlier attempts finished."""
     async with database.transaction() as tx:
         known = await turns.recall(tx, turn)
     return TurnJournal(database, clock, turn=turn, attempt=attempt, known=known)
+
+
+def _kind_of(name: str) -> str:
+    """`round`, `call`, or empty for the steps that note where something stands."""
+    if _ROUND.fullmatch(name):
+        return "round"
+    return "call" if _CALL.fullmatch(name) else ""

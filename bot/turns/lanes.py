@@ -6,37 +6,29 @@ drain    finish what runs, within a limit; the rest is taken up by the next proc
 """
 
 import asyncio
-import logging
 from collections import deque
 
 from bot.clock import Clock
-from bot.errors import StoreUnavailable
-from bot.slack.client import SlackUnanswered
+from bot.failpoints import reach
 from bot.store import inbox
 from bot.store.database import Database
-from bot.turns.engine import TakeTurn
-
-logger = logging.getLogger(__name__)
-
-RETRY_SECONDS = (0.5, 5.0, 20.0, 60.0)
-"""Waits before a failed row is tried again; the last repeats. The turn itself gives a row up after three tries."""
+from bot.turns.engine import TakeTurn, Taking
 
 
 class Lanes:
     """At most `concurrent` rows at once, one of each thread, in the order of submission."""
 
     def __init__(self, take_turn: TakeTurn, clock: Clock, *, concurrent: int) -> None:
-        self._take_turn = take_turn
-        self._clock = clock
+        self._taking = Taking(take_turn, clock)
         self._places = asyncio.Semaphore(concurrent)
+        self._alone = asyncio.Semaphore(1)
+        self._suspects: frozenset[int] = frozenset()
         self._lanes: dict[str, deque[int]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._resting: set[asyncio.Task[None]] = set()
-        self._closing = False
 
     def submit(self, item_id: int, thread: str) -> None:
         """Queue one inbox row in its thread's lane; returns at once."""
-        if self._closing:
+        if self._taking.is_closing:
             return
         lane = self._lanes.get(thread)
         if lane is not None:
@@ -48,20 +40,24 @@ class Lanes:
         task.add_done_callback(self._tasks.discard)
 
     async def resume(self, database: Database) -> int:
-        """Queue every unfinished row of earlier processes; how many there were."""
+        """Queue every unfinished row of earlier processes; how many there were.
+
+        What was at work at two crashes is taken one by one: the row that ends the process must not use up the tries of
+        all others.
+        """
         async with database.transaction() as tx:
             rows = await inbox.unfinished(tx)
+            self._suspects = frozenset(await inbox.suspects(tx))
+        reach("resuming")
         for item_id, thread in rows:
             self.submit(item_id, thread)
         return len(rows)
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing, wait up to `seconds` for what runs, cancel the rest."""
-        self._closing = True
+        self._taking.close()
         for lane in self._lanes.values():
             lane.clear()
-        for resting in self._resting:
-            resting.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         for task in tuple(self._tasks):
@@ -77,32 +73,7 @@ class Lanes:
         lane = self._lanes[thread]
         try:
             while lane:
-                await self._take(lane.popleft())
+                item_id = lane.popleft()
+                await self._taking.take(item_id, self._alone if item_id in self._suspects else self._places)
         finally:
             del self._lanes[thread]
-
-    async def _take(self, item_id: int) -> None:
-        failures = 0
-        while True:
-            try:
-                async with self._places:
-                    if self._closing:
-                        return
-                    await self._take_turn(item_id)
-            except (StoreUnavailable, SlackUnanswered) as error:
-                logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
-            except Exception:
-                logger.exception("the turn failed", extra={"turn": item_id})
-            else:
-                return
-            await self._rest(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
-            failures += 1
-
-    async def _rest(self, seconds: float) -> None:
-        """Wait before another try; draining ends the wait, and the row with it."""
-        rest = asyncio.ensure_future(self._clock.sleep(seconds))
-        self._resting.add(rest)
-        try:
-            await rest
-        finally:
-            self._resting.discard(rest)

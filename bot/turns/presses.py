@@ -59,6 +59,8 @@ class Presses:
             return await self._customer(item, item.body["action"], item.body["value"])
         except UnknownCase:
             logger.warning("a press names no case of ours", extra={"user": item.author})
+            if item.body["action"] in STAFF_PRESSES:
+                await self._tell_one(item, "Frontdesk knows no such case (any more): nothing was done.")
             return "unknown_case"
 
     async def _staff(self, item: InboxItem, action: str, value: str) -> str:
@@ -74,7 +76,7 @@ class Presses:
                 case "case.handback":
                     await self.cases.hand_back(value, user)
                 case "case.draft":
-                    journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+                    journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
                     return await self.drafting.draft(value, user, asked=item.id, journal=journal)
                 case "draft.send":
                     await self._send_draft(item, value)
@@ -89,7 +91,7 @@ class Presses:
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell a member of staff that their press came to nothing."""
         if item.body["action"] == "case.draft":
-            journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.attempts)
+            journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
             with contextlib.suppress(UnknownCase):
                 await self.drafting.abandon(item.body["value"], asked=item.id, journal=journal)
         await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")

@@ -1,12 +1,13 @@
 """A customer's message with what is known around it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bot.agent.messages import CustomerMessage, Message, ToolResult
 from bot.conversation import Customer
 from bot.sentences import Language
 from bot.store.inbox import InboxItem
+from bot.turns.interruptions import Interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,10 @@ class Question:
     """The episode so far, without this message."""
     looked_up: Sequence[ToolResult] = ()
     """What was found in those turns of the episode that the history only sums up."""
+    heading: str = ""
+    """What is said before the answer."""
+    interruption: Interruption = field(default_factory=Interruption)
+    """Ends the answer early."""
 
     @property
     def known(self) -> Sequence[Message]:

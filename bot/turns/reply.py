@@ -18,6 +18,7 @@ from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.claims import Claim, ClaimGate
 from bot.desk.escalate import ESCALATE
 from bot.slack.stream import TaskStatus
+from bot.turns.interruptions import Interruption
 
 
 class Page(Protocol):
@@ -60,6 +61,8 @@ class Reply:
     """What the agent says was done though nothing did it. The text was cut off before."""
     retries: Counter[str] = field(default_factory=Counter)
     """Requests to a model that were made again, by the reason."""
+    interruption: Interruption = field(default_factory=Interruption)
+    """Told when the page turns out to be stopped, so that nobody writes on for it."""
     _held: list[str] = field(default_factory=list)
     _broke: bool = False
     _refused: set[str] = field(default_factory=set)
@@ -67,6 +70,8 @@ class Reply:
 
     def emit(self, event: Event) -> None:
         """Show an event, or keep it back."""
+        if self.writer.stopped and not self.interruption.is_set():
+            self.interruption.tell("stop")
         match event:
             case TextDelta(text):
                 self._say(self.gate.feed(text))

@@ -1,18 +1,20 @@
 """One turn: from a stored message to something the customer reads, and then the row is closed.
 
-take               count the attempt, do the work, close the row; then sum up what grew long
+take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
+                   deletes the message meanwhile, begin again with what it is by then
   _customer_wrote  an answer is begun: go on · a person is on it: relay · the words ask for a person: a case · else
                    an answer
   _begin_anew      the conversation is long: say so, and go on with a summary
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
-  _give_up         the row failed three times: a case, so that nobody waits for an answer that never comes
+  _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
+                   answer that never comes, and a dead letter
 """
 
 import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from bot.cases.cases import Cases
@@ -22,11 +24,13 @@ from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
-from bot.sentences import Language, Sentences
-from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.errors import FrontdeskError, StoreUnavailable
+from bot.failpoints import reach
+from bot.sentences import LANGUAGES, Language, Sentences
+from bot.slack.client import DEAD_TOKEN, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
+from bot.store import attempts, inbox, outbox, threads, turns
 from bot.store import cases as case_rows
-from bot.store import inbox, outbox, threads, turns
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem
 from bot.store.outbox import Outgoing
@@ -34,18 +38,25 @@ from bot.store.threads import ThreadState
 from bot.store.turns import PastTurn
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
+from bot.turns.dead import UNSTORABLE, dead_line
+from bot.turns.interruptions import Interrupted, Interruption, Interruptions
 from bot.turns.presses import STAFF_PRESSES, Presses
 from bot.turns.question import Question
+from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Episode, Summaries
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""Tries at one row, crashes included."""
+"""Tries at one row, crashes included; and then at giving it up with a person in its place."""
 PATIENCE_SECONDS = 900.0
 """For so long a Slack that does not answer costs a row no attempt."""
+UNCOUNT_SECONDS = 2.0
+"""How long the end of the process waits for a try to be taken back."""
 SETTLE_SECONDS = 60.0
 """What a turn may take beside the answer itself."""
+SIGN_SECONDS = 1.0
+"""How long a customer sees nothing, while it is found out who they are."""
 SAY_SECONDS = 10.0
 """How long an answer waits for a sentence that shall stand before it."""
 
@@ -69,6 +80,8 @@ class Turns:
     presses: Presses
     summaries: Summaries
     metrics: Metrics
+    second_thoughts: SecondThoughts
+    interruptions: Interruptions = field(default_factory=Interruptions)
 
     async def take(self, item_id: int) -> None:
         """Work on one inbox row until it is closed; does nothing when it is closed already.
@@ -76,42 +89,134 @@ class Turns:
         Raises what Slack and the database raise while they are away. While Slack is, the attempt does not count,
         for a quarter of an hour.
         """
+        is_over = False
+        while not is_over:
+            with self.interruptions.running(item_id) as interruption:
+                is_over = await self._take_up(item_id, interruption)
+
+    async def _take_up(self, item_id: int, interruption: Interruption) -> bool:
+        """Begin one attempt; False when it was interrupted, and the row now says how it goes on."""
         async with self.database.transaction() as tx:
             item = await inbox.start(tx, item_id)
             # A crash between the turn's end and the row's leaves a row whose answer was given.
             ended = await turns.ended(tx, item.id, item.thread) if item else None
         if item is None:
-            return
-        ending: Ending = ("done", ended) if ended else await self._attempt(item)
+            return True
+        try:
+            with attempts.working_on(item.id, item.fence):
+                if not ended and item.wish == "edited":
+                    item = await self.second_thoughts.begin_anew(item)
+                await self._take(item, ended, interruption)
+        except Interrupted:
+            return False
+        return True
+
+    async def _take(self, item: InboxItem, ended: str | None, interruption: Interruption) -> None:
+        reach("turn_begun")
+        ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption)
         state, reason = ending
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
+            if state == "dead":
+                await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
+        reach("row_closed")
+        if state == "dead":
+            self.outbox.wake()
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
-        if item.kind == "message" and reason in ("answered", "no_answer"):
+        if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
             await self.summaries.catch_up(item)
 
-    async def _attempt(self, item: InboxItem) -> Ending:
+    async def _attempt(self, item: InboxItem, interruption: Interruption) -> Ending:
         try:
-            if item.attempts > ATTEMPTS:
+            if item.attempts > ATTEMPTS or item.body.get(UNSTORABLE):
                 return await self._give_up(item)
-            return await self._work(item)
-        except SlackUnanswered:
-            if self.clock.now() - item.received_at < PATIENCE_SECONDS:
-                async with self.database.transaction() as tx:
+            return await self._work(item, interruption)
+        except asyncio.CancelledError:
+            # The process ends in good order, which is no fault of the row's.
+            with contextlib.suppress(FrontdeskError, TimeoutError):
+                async with asyncio.timeout(UNCOUNT_SECONDS), self.database.transaction() as tx:
                     await inbox.uncount(tx, item.id)
             raise
+        except SlackUnanswered:
+            await self._uncount(item)
+            raise
+        except StoreUnavailable:
+            # Somebody else's lock, or a restart of the database: there may be several within one answer.
+            with contextlib.suppress(FrontdeskError, TimeoutError):
+                async with asyncio.timeout(UNCOUNT_SECONDS):
+                    await self._uncount(item)
+            raise
+        except SlackRefused as refusal:
+            if refusal.error not in DEAD_TOKEN:
+                raise
+            # Nothing can be said to anybody until the token is mended, and then an answer is better than a case.
+            await self._uncount(item)
+            raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
 
-    async def _work(self, item: InboxItem) -> Ending:
-        if item.kind == "message":
-            return await self._customer_wrote(item)
-        async with asyncio.timeout(SETTLE_SECONDS):
-            if item.kind == "staff":
-                return "done", await self.relay.from_staff(item)
-            return "done", await self.presses.carry_out(item)
+    async def _uncount(self, item: InboxItem) -> None:
+        """Take the attempt back, as long as that may go on."""
+        if self.clock.now() - item.received_at < PATIENCE_SECONDS:
+            async with self.database.transaction() as tx:
+                await inbox.uncount(tx, item.id)
 
-    async def _customer_wrote(self, item: InboxItem) -> Ending:
+    async def _work(self, item: InboxItem, interruption: Interruption) -> Ending:
+        if item.kind in ("message", "edit"):
+            return await self._customer_thought(item, interruption)
         async with asyncio.timeout(SETTLE_SECONDS):
-            customer = await self.identities.identify(item.author)
+            match item.kind:
+                case "delete":
+                    await self.second_thoughts.deleted(item)
+                    return "done", "deleted"
+                case "staff" if item.wish == "deleted":
+                    await self.second_thoughts.deleted(item)
+                    return "dropped", "deleted"
+                case "staff":
+                    return "done", await self.relay.from_staff(item)
+                case "stop":
+                    # What was stopped has said so; when nothing was, at least nothing looks as if it went on.
+                    await self.answers.settle(item.thread)
+                    return "done", "noted"
+                case _:
+                    return "done", await self.presses.carry_out(item)
+
+    async def _customer_thought(self, item: InboxItem, interruption: Interruption) -> Ending:
+        """A message, or an edit of one: unless the customer has thought again since."""
+        async with asyncio.timeout(SETTLE_SECONDS):
+            if item.wish == "deleted":
+                await self.second_thoughts.deleted(item)
+                return "dropped", "deleted"
+            if item.kind == "edit":
+                again = await self.second_thoughts.edited(item)
+                if again is None:
+                    return "done", "noted"
+                item = again
+            if item.wish == "stop":
+                return "done", await self.answers.stop_leftover(item, await self._language(item))
+        return await self._customer_wrote(item, interruption)
+
+    async def _language(self, item: InboxItem) -> Language:
+        async with self.database.transaction() as tx:
+            state = await threads.find_thread(tx, item.thread)
+        known = next((language for language in LANGUAGES if state and language == state.language), None)
+        return known or self.sentences.language_of(item.words, "")
+
+    async def _identify(self, item: InboxItem) -> Customer | None:
+        """The author. While the shop takes its time to say who that is, the customer sees that something is done."""
+        asking = asyncio.create_task(self.identities.identify(item.author))
+        try:
+            await asyncio.wait({asking}, timeout=SIGN_SECONDS)
+            if not asking.done():
+                async with self.database.transaction() as tx:
+                    case = await case_rows.find_open(tx, item.thread)
+                if case is None:
+                    await self.answers.show_work(item.thread, await self._language(item))
+            return await asking
+        finally:
+            asking.cancel()
+
+    async def _customer_wrote(self, item: InboxItem, interruption: Interruption) -> Ending:
+        async with asyncio.timeout(SETTLE_SECONDS):
+            customer = await self._identify(item)
         if customer is None:
             return "dropped", "not_a_person"
         text = item.words
@@ -125,7 +230,7 @@ class Turns:
             await self._say(item, "masked", language)
         if case is not None and await self.answers.has_begun(item, before=case.opened_at):
             # A case that was opened in the course of this very answer does not take its place.
-            return "done", await self._answer(item, customer, language, state.agent, episode)
+            return "done", await self._answer(item, customer, language, state.agent, episode, interruption)
         if case is not None:
             await self.answers.close_leftover(item)
             await self.relay.from_customer(case, item, customer)
@@ -141,13 +246,29 @@ class Turns:
         agent = state.agent
         if len(episode.turns) >= self.summaries.turns:
             agent, episode = "", await self._begin_anew(item, episode, language)
-        return "done", await self._answer(item, customer, language, agent, episode)
+        return "done", await self._answer(item, customer, language, agent, episode, interruption)
 
     async def _answer(
-        self, item: InboxItem, customer: Customer, language: Language, agent: str, episode: Episode
+        self,
+        item: InboxItem,
+        customer: Customer,
+        language: Language,
+        agent: str,
+        episode: Episode,
+        interruption: Interruption,
     ) -> str:
-        history, looked_up = episode.history, episode.looked_up
-        question = Question(item, customer, language, item.words, agent, episode.number, history, looked_up)
+        question = Question(
+            item,
+            customer,
+            language,
+            item.words,
+            agent,
+            episode.number,
+            episode.history,
+            episode.looked_up,
+            heading=self.sentences.say(language, "saw_edit") if item.kind == "edit" else "",
+            interruption=interruption,
+        )
         return await self.answers.answer(question)
 
     async def _begin_anew(self, item: InboxItem, episode: Episode, language: Language) -> Episode:
@@ -190,25 +311,35 @@ class Turns:
         self.outbox.wake()
 
     async def _give_up(self, item: InboxItem) -> Ending:
-        """Close a row that failed too often, with a person instead of an answer."""
-        logger.error("a row failed too often and is closed", extra={"turn": item.id, "kind": item.kind})
+        """Close a row that failed too often, with a person instead of an answer.
+
+        That can fail too, each time; past three more tries the row is closed with nothing but its dead letter.
+        """
+        reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
+        logger.error("a row is set aside as a dead letter", extra={"turn": item.id, "kind": item.kind, "why": reason})
+        if item.attempts > 2 * ATTEMPTS:
+            return "dead", reason
         if item.kind == "staff":
             await self.relay.not_sent(item)
-            return "dead", "failed"
+            return "dead", reason
+        if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.body.get("answers")):
+            return "dead", reason
         if item.body.get("action") in STAFF_PRESSES:
             await self.presses.tell_failed(item)
-            return "dead", "failed"
+            return "dead", reason
         await self.answers.close_leftover(item)
         await self.cases.open(item.thread, await self._somebody(item), reason="technical", priority="high")
-        return "dead", "failed"
+        return "dead", reason
 
     async def _somebody(self, item: InboxItem) -> Customer:
-        """The author as far as that can be known; asking may be what failed."""
-        try:
-            async with asyncio.timeout(SETTLE_SECONDS):
-                known = await self.identities.identify(item.author, with_shop=False)
-        except (SlackRefused, SlackUnanswered, TimeoutError):
-            known = None
+        """The author as far as that can be known; asking may be what failed, and so may the answer."""
+        known = None
+        if item.attempts <= ATTEMPTS + 1:
+            try:
+                async with asyncio.timeout(SETTLE_SECONDS):
+                    known = await self.identities.identify(item.author, with_shop=False)
+            except Exception as error:  # noqa: BLE001 - whatever it is, somebody must look after the customer
+                logger.warning("nobody says who the author is", extra={"turn": item.id, "fault": type(error).__name__})
         return known or Customer(item.author_team, item.author, name=item.author, locale="", standing="member")
 
 

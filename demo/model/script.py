@@ -24,7 +24,7 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One reply. `error` and `raw` exclude everything else; `stall` and `cut` happen after the text."""
+    """One reply. `error` and `raw` exclude everything else; `stall` and `cut` come after the text, the rest before."""
 
     text: str = ""
     calls: tuple[ScriptedCall, ...] = ()
@@ -34,10 +34,17 @@ class Round:
     """Seconds of silence after the text, before the reply goes on."""
     cut: bool = False
     """Closes the connection where the reply would go on."""
+    reset: bool = False
+    """Ends the connection before anything was answered."""
+    wait: float = 0.0
+    """Seconds of silence before the first byte."""
+    drip: float = 0.0
+    """Seconds of keep-alive comments, and nothing else, before the reply begins."""
     error: Json | None = None
     """{"status": 429, "headers": {"Retry-After": "1"}, "body": {…} or text}"""
     raw: tuple[str, ...] = ()
-    """Lines of the event stream, sent as they are with a line break after each."""
+    """Lines of the event stream, sent as they are with a line break after each; a lone surrogate from U+DC80 to U+DCFF
+    is the byte that is no UTF-8 (0x80 to 0xFF)."""
     when: str = ""
     """Only for a request whose last customer message holds this text."""
     role: Role | Literal[""] = ""

@@ -37,6 +37,7 @@ FINGERPRINT = "rules-no-language-model"
 """Sent as `system_fingerprint`, so that no trace takes the stand-in for a model."""
 
 _BODY_LIMIT = 16 * 1024 * 1024
+_DRIP_SECONDS = 0.5
 _INPUTS_LIMIT = 2_048
 _TOKEN = re.compile(r"\s*\S{1,12}|\s+")
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -130,8 +131,8 @@ def _complete(stand_in: StandIn) -> _Handler:
             stand_in.requests.append({"path": request.path, "body": body, "by": "refusal"})
             return _refusal(400, fault)
         round_ = _next_round(stand_in, request, body, chat=body)
-        if round_.error is not None:
-            return _scripted_error(round_.error)
+        if early := await _before(request, round_):
+            return early
         if body.get("stream") is True:
             return await _ChatStream(request, body, round_, stand_in.pace).send()
         return await _whole(request, body, round_)
@@ -145,6 +146,17 @@ def _next_round(stand_in: StandIn, request: web.Request, body: Json, *, chat: Js
     round_, by = next_round(stand_in.script, talk)
     stand_in.requests.append({"path": request.path, "body": body, "by": by, "role": role_of(talk)})
     return round_
+
+
+async def _before(request: web.Request, round_: Round) -> web.Response | None:
+    """What happens to the request before its reply begins; None: nothing that would end it."""
+    await asyncio.sleep(round_.wait)
+    if round_.error is not None:
+        return _scripted_error(round_.error)
+    if round_.reset:
+        _hang_up(request)
+        return web.Response()
+    return None
 
 
 def _fault(body: Json) -> str:
@@ -186,8 +198,10 @@ class _Stream:
         """Send everything; a client that goes away is no fault."""
         await self._response.prepare(self._request)
         try:
+            await self._keep_alive()
             if self._round.raw:
-                await self._response.write("".join(f"{line}\n" for line in self._round.raw).encode())
+                lines = "".join(f"{line}\n" for line in self._round.raw)
+                await self._response.write(lines.encode(errors="surrogateescape"))
             else:
                 await self._send_chunks()
         except ConnectionError:
@@ -195,6 +209,13 @@ class _Stream:
         if self._round.cut:
             _hang_up(self._request)
         return self._response
+
+    async def _keep_alive(self) -> None:
+        now = asyncio.get_running_loop().time
+        end = now() + self._round.drip
+        while now() < end:
+            await self._response.write(b": keep-alive\n\n")
+            await asyncio.sleep(_DRIP_SECONDS)
 
     async def _send_chunks(self) -> None:
         """The reply in the protocol's own pieces."""
@@ -246,8 +267,8 @@ def _respond(stand_in: StandIn) -> _Handler:
             return _refusal(refused.status, refused.message, code=refused.code)
         chat = chat_form(body)
         round_ = _next_round(stand_in, request, body, chat=chat)
-        if round_.error is not None:
-            return _scripted_error(round_.error)
+        if early := await _before(request, round_):
+            return early
         pieces, finish = _limited(round_, chat)
         usage = _usage(chat, pieces, round_)
         events = Events(body, round_, pieces, finish=finish, usage=usage, key=stand_in.key)

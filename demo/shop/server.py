@@ -3,16 +3,18 @@
     GET  /customers?email=        GET /customers/{id}/orders        GET /orders/{id}        GET /parcels/{tracking}
     POST /_local/fault            {"kind": …, "times": 1, "seconds": 3, "path": "/orders"}
 
-Kinds: slow (answers after `seconds`), error (500), hang (never answers), garbage (a page instead of JSON),
-foreign (records come back with somebody else as their owner), none (ends all faults).
+Kinds: slow (answers after `seconds`), error (500), hang (never answers), reset (the connection ends without an answer),
+garbage (a page instead of JSON), foreign (records come back with somebody else as their owner), huge (50 MB of JSON),
+bomb (a small body that unpacks to 50 MB), redirect (to another host), none (ends all faults).
 """
 
 import asyncio
+import gzip
 import hmac
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +25,9 @@ from demo.shop.seed import Json, Records, seed
 
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-KINDS = frozenset({"slow", "error", "hang", "garbage", "foreign"})
+KINDS = frozenset({"slow", "error", "hang", "reset", "garbage", "foreign", "huge", "bomb", "redirect"})
+_HUGE_BYTES = 50_000_000
+_PIECE = b'{"orders": "' + b"x" * 99_988
 _HANG_SECONDS = 3_600.0
 _PAGE = "<!doctype html><title>Maintenance</title><h1>We will be back soon</h1>"
 
@@ -128,6 +132,15 @@ def _faulty(shop: Shop) -> Any:
             case "hang":
                 await asyncio.sleep(_HANG_SECONDS)
                 return await handler(request)
+            case "reset":
+                return _hang_up(request)
+            case "huge":
+                return await _send_huge(request)
+            case "bomb":
+                headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+                return web.Response(body=gzip.compress(b" " * _HUGE_BYTES, compresslevel=1), headers=headers)
+            case "redirect":
+                return web.Response(status=302, headers={"Location": "http://192.0.2.1/orders"})
             case "error":
                 return _refusal(500, "internal", "Something broke.")
             case "garbage":
@@ -136,6 +149,22 @@ def _faulty(shop: Shop) -> Any:
                 return _disowned(await handler(request))
 
     return misbehave
+
+
+def _hang_up(request: web.Request) -> web.Response:
+    if request.transport is not None:
+        request.transport.abort()
+    return web.Response()
+
+
+async def _send_huge(request: web.Request) -> web.StreamResponse:
+    """As much of it as is taken; a client that has enough is no fault."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        for _ in range(_HUGE_BYTES // len(_PIECE)):
+            await response.write(_PIECE)
+    return response
 
 
 def _disowned(response: web.StreamResponse) -> web.StreamResponse:

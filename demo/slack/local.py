@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from demo.slack.faults import CallRule, Faults
+from demo.slack.faults import DELIVERY_FAULTS, SOCKET_FAULTS, CallRule, Faults
 from demo.slack.workspace import Ack, Acts, Json, SlackError, Workspace
 
 LONG_POLL_SECONDS = 30.0
@@ -58,12 +58,12 @@ class LocalApi:
         workspace: Workspace,
         faults: Faults,
         *,
-        cut_sockets: Callable[[], None],
+        break_sockets: Callable[[str], None],
         disconnect_sockets: Callable[[str], None],
     ) -> None:
         self._workspace = workspace
         self._faults = faults
-        self._cut_sockets = cut_sockets
+        self._break_sockets = break_sockets
         self._disconnect_sockets = disconnect_sockets
 
     def routes(self) -> list[web.RouteDef]:
@@ -130,8 +130,9 @@ class LocalApi:
         return web.json_response({"n": n})
 
     async def fault(self, request: web.Request) -> web.Response:
-        """Break something: `{"method", "do", "count", "seconds"}` (see CallRule), `{"deliveries": "drop" or
-        "duplicate", "count"}`, `{"sockets": "cut", "warning" or "refresh_requested"}`, or `{"clear": true}`."""
+        """Break something: `{"method", "do", "count", "seconds", "channel", "retry_after"}` (see CallRule),
+        `{"deliveries": …, "count"}` and `{"sockets": …, "count"}` (see DELIVERY_FAULTS, SOCKET_FAULTS; any other word
+        is the reason for which the app is asked to reconnect), or `{"clear": true}`."""
         try:
             given = await _body(request)
             self._break(given)
@@ -144,17 +145,29 @@ class LocalApi:
         if given.get("clear"):
             self._faults.clear()
         elif "sockets" in given:
-            if given["sockets"] == "cut":
-                self._cut_sockets()
+            if given["sockets"] in ("mute", "crowded", "refuse"):
+                self._faults.sockets[given["sockets"]] += int(given.get("count", 1))
+            elif given["sockets"] in SOCKET_FAULTS:
+                self._break_sockets(given["sockets"])
             else:
                 self._disconnect_sockets(str(given["sockets"]))
         elif "deliveries" in given:
-            if given["deliveries"] not in ("drop", "duplicate"):
+            if given["deliveries"] not in DELIVERY_FAULTS:
                 raise ValueError(given["deliveries"])
             self._faults.deliveries[given["deliveries"]] += int(given.get("count", 1))
         else:
             count, seconds = int(given.get("count", 1)), float(given.get("seconds", 1))
-            self._faults.calls.append(CallRule(str(given["method"]), str(given["do"]), count, seconds))
+            channel, retry_after = str(given.get("channel", "")), given.get("retry_after")
+            self._faults.calls.append(
+                CallRule(
+                    str(given["method"]),
+                    str(given["do"]),
+                    count,
+                    seconds,
+                    channel,
+                    None if retry_after is None else str(retry_after),
+                )
+            )
 
     def _messages(self, channel: str) -> list[Json]:
         shown = []

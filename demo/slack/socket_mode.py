@@ -19,6 +19,7 @@ TICKET_SECONDS = 30
 APPROXIMATE_CONNECTION_SECONDS = 18_060
 HEARTBEAT_SECONDS = 30
 GOODBYE_SECONDS = 1.0
+HUGE_FRAME = 5_000_000
 
 
 class Socket:
@@ -28,6 +29,7 @@ class Socket:
         self.websocket = websocket
         self.transport = transport
         self.open = True
+        self.silent = False
         self._frames: asyncio.Queue[str] = asyncio.Queue(maxsize=2 * WAITING)
 
     def send(self, frame: Json) -> None:
@@ -37,10 +39,16 @@ class Socket:
         except asyncio.QueueFull:
             self.open = False
 
+    def fall_silent(self) -> None:
+        """Neither send nor answer any more, as behind a network that forgot the connection."""
+        self.silent = True
+
     async def write(self) -> None:
         """Send the queued frames until the connection ends."""
         while self.open and not self.websocket.closed:
             frame = await self._frames.get()
+            if self.silent:
+                continue
             try:
                 await self.websocket.send_str(frame)
             except ConnectionError:
@@ -57,6 +65,10 @@ class SocketMode:
         self._sockets: list[Socket] = []
         self._waiting: OrderedDict[str, Delivery] = OrderedDict()
         self._sent: OrderedDict[str, tuple[Delivery, Socket]] = OrderedDict()
+        self._forgotten: set[str] = set()
+        """Deliveries whose acknowledgement shall not arrive."""
+        self._held: Json | None = None
+        """The frame of a delivery that goes out behind the next one."""
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get("/link", self.link), web.get("/link/", self.link)]
@@ -83,11 +95,20 @@ class SocketMode:
         self._pump()
         return await answer
 
-    def cut(self) -> None:
-        """End every connection without a word, as a network does."""
+    def break_all(self, how: str) -> None:
+        """Do to every connection what demo.slack.faults says of `cut`, `silent` and `huge`."""
         for socket in self._sockets:
-            socket.open = False
-            socket.transport.abort()
+            match how:
+                case "cut":
+                    self._cut(socket)
+                case "silent":
+                    socket.fall_silent()
+                case "huge":
+                    socket.send({"type": "events_api", "padding": "x" * HUGE_FRAME})
+
+    def _cut(self, socket: Socket) -> None:
+        socket.open = False
+        socket.transport.abort()
 
     async def close(self) -> None:
         """Say goodbye to every client."""
@@ -95,26 +116,32 @@ class SocketMode:
         await asyncio.gather(*goodbyes, return_exceptions=True)
 
     def disconnect(self, reason: str) -> None:
-        """Ask the clients to come back: `warning`, `refresh_requested` or `link_disabled`."""
-        frame = {"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-local"}}
+        """Ask the clients to come back: `warning`, `refresh_requested`, `link_disabled` or `too_many_websockets`."""
         for socket in self._sockets:
-            socket.send(frame)
+            socket.send(_goodbye(reason))
 
     async def link(self, request: web.Request) -> web.StreamResponse:
         """One connection, from the ticket to the end."""
         until = self._tickets.pop(request.query.get("ticket", ""), 0.0)
         if self._workspace.clock.time() > until:
             return web.Response(status=408, text="the ticket is unknown, used or too old")
+        if self._faults.take_socket("refuse"):
+            return web.Response(status=503, text="no healthy upstream")
         if len(self._sockets) >= self._workspace.rules.max_sockets or request.transport is None:
             return web.Response(status=429, text="too many websockets")
-        websocket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, timeout=GOODBYE_SECONDS)
+        websocket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, timeout=GOODBYE_SECONDS, autoping=False)
         await websocket.prepare(request)
         socket = Socket(websocket, request.transport)
         writer = asyncio.create_task(socket.write())
         self._welcome(socket)
         try:
             async for message in websocket:
-                self._receive(message)
+                if socket.silent:
+                    continue
+                if message.type is WSMsgType.PING:
+                    await websocket.pong(message.data)
+                else:
+                    self._receive(message)
         finally:
             self._part(socket)
             writer.cancel()
@@ -125,23 +152,29 @@ class SocketMode:
         """Say hello, then send everything that waits, also what would rest for a later retry."""
         self._sockets.append(socket)
         self._presence()
-        socket.send(
-            {
-                "type": "hello",
-                "num_connections": len(self._sockets),
-                "debug_info": {
-                    "host": "applink-local",
-                    "build_number": 1,
-                    "approximate_connection_time": APPROXIMATE_CONNECTION_SECONDS,
-                },
-                "connection_info": {"app_id": self._workspace.app.app_id},
-            }
-        )
+        fault = self._faults.take_socket("mute", "crowded")
+        if fault == "crowded":
+            socket.send(_goodbye("too_many_websockets"))
+            return
+        if fault != "mute":
+            socket.send(self._hello())
         for delivery in self._waiting.values():
             if delivery.answer is None and delivery.timer is not None:
                 delivery.timer.cancel()
                 delivery.timer = None
         self._pump()
+
+    def _hello(self) -> Json:
+        return {
+            "type": "hello",
+            "num_connections": len(self._sockets),
+            "debug_info": {
+                "host": "applink-local",
+                "build_number": 1,
+                "approximate_connection_time": APPROXIMATE_CONNECTION_SECONDS,
+            },
+            "connection_info": {"app_id": self._workspace.app.app_id},
+        }
 
     def _part(self, socket: Socket) -> None:
         """What this socket still owes is sent again when its three seconds are over."""
@@ -186,8 +219,15 @@ class SocketMode:
         kind = "retry" if delivery.attempts else "delivery"
         self._workspace.note(kind, delivery.name, detail=frame | ({"fault": fault} if fault else {}))
         delivery.attempts += 1
-        if fault != "drop":
+        if fault == "forget":
+            self._forgotten.add(delivery.id)
+        if fault not in ("drop", "hold"):
             socket.send(frame)
+            if self._held is not None and delivery.answer is None:
+                socket.send(self._held)
+                self._held = None
+        if fault == "hold":
+            self._held = frame
         if fault == "duplicate":
             socket.send(frame | {"envelope_id": self._workspace.new_id("", length=24)})
 
@@ -232,6 +272,10 @@ class SocketMode:
             return
         try:
             frame = json.loads(message.data)
+            if frame["envelope_id"] in self._forgotten:
+                self._forgotten.remove(frame["envelope_id"])
+                self._cut(self._sent[frame["envelope_id"]][1])
+                return
             delivery, _ = self._sent.pop(frame["envelope_id"], (None, None))
         except (ValueError, KeyError, TypeError):
             self._workspace.note("error", "unreadable frame", ok=False, detail=str(message.data)[:500])
@@ -245,6 +289,10 @@ class SocketMode:
     def _give_up(self, delivery: Delivery, error: str) -> None:
         self._workspace.note("error", delivery.name, ok=False, detail={"error": error, "payload": delivery.payload})
         delivery.settle(Ack(ok=False, error=error))
+
+
+def _goodbye(reason: str) -> Json:
+    return {"type": "disconnect", "reason": reason, "debug_info": {"host": "applink-local"}}
 
 
 def _answers(delivery: Delivery) -> bool:

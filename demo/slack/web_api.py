@@ -54,14 +54,14 @@ class WebApi:
             args, warning = await _arguments(request)
         except SlackError as refusal:
             return self._answer(request, method, {}, _refused(refusal), started=started)
-        rule = self._faults.take_call(method)
+        rule = self._faults.take_call(method, str(args.get("channel") or args.get("channel_id") or ""))
         if rule is not None and (early := await self._fail(request, method, args, rule)):
             return early
         answer = self._run(request, method, args)
         if warning and answer["ok"]:
             answer |= {"warning": warning, "response_metadata": {"warnings": [warning]}}
         response = self._answer(request, method, args, answer, started=started)
-        return _hang_up(request) if rule is not None and rule.do == "lost" else response
+        return response if rule is None else await self._lose(request, response, rule)
 
     async def upload(self, request: web.Request) -> web.Response:
         """The content of a file whose upload was announced."""
@@ -111,9 +111,20 @@ class WebApi:
         if token != (self._workspace.bot_token if method.caller == "bot" else self._workspace.app_token):
             raise SlackError("not_allowed_token_type")
 
+    async def _lose(self, request: web.Request, response: web.Response, rule: CallRule) -> web.Response:
+        """What arrives of the answer to a call that was made."""
+        match rule.do:
+            case "lost":
+                return _hang_up(request)
+            case "lost-500":
+                return web.Response(status=500, text="upstream connect error")
+            case "late":
+                await self._workspace.clock.sleep(rule.seconds)
+        return response
+
     async def _fail(self, request: web.Request, method: str, args: Json, rule: CallRule) -> web.StreamResponse | None:
         """The failure instead of the call; None when the call shall still be made."""
-        if rule.do in ("slow", "lost"):
+        if rule.do in ("slow", "lost", "lost-500", "late"):
             await self._workspace.clock.sleep(rule.seconds if rule.do == "slow" else 0)
             return None
         self._workspace.note("call", method, ok=False, detail={"args": _shown(args), "fault": rule.do})
@@ -122,7 +133,8 @@ class WebApi:
                 return _hang_up(request)
             case "429":
                 error = _refused(SlackError("ratelimited"))
-                return web.json_response(error, status=429, headers={"Retry-After": f"{rule.seconds:g}"})
+                wait = f"{rule.seconds:g}" if rule.retry_after is None else rule.retry_after
+                return web.json_response(error, status=429, headers={"Retry-After": wait} if wait else {})
             case "500" | "503":
                 return web.Response(status=_SERVER_ERRORS[rule.do], text="upstream connect error")
             case "html":

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree as ET
 
 from knowledge.documents import Document, clean, describe, read_page
+from knowledge.markdown import table
 from knowledge.sources.files import Unfit
 
 PART_BYTES = 50_000_000
@@ -119,20 +120,12 @@ def _word_text(paragraph: ET.Element) -> str:
     return "".join(parts).strip()
 
 
-def _word_table(table: ET.Element) -> str:
+def _word_table(element: ET.Element) -> str:
     rows = [
-        [
-            " ".join(" ".join(map(_word_text, cell.iter(f"{_WORD}p"))).split()).replace("|", "/")
-            for cell in row.findall(f"{_WORD}tc")
-        ]
-        for row in table.findall(f"{_WORD}tr")
+        [" ".join(" ".join(map(_word_text, cell.iter(f"{_WORD}p"))).split()) for cell in row.findall(f"{_WORD}tc")]
+        for row in element.findall(f"{_WORD}tr")
     ]
-    rows = [row for row in rows if any(row)]
-    if not rows:
-        return ""
-    width = max(map(len, rows))
-    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
-    return "\n".join([lines[0], f"|{' --- |' * width}", *lines[1:]])
+    return table(rows)
 
 
 def _core_fields(core: ET.Element | None) -> dict[str, str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from knowledge.documents import TITLE_LIMIT, Document, clean, page_fields, title_of
+from knowledge.markdown import table
 from knowledge.sources.files import Unfit
 
 DEPTH = 150
@@ -227,15 +228,11 @@ class _Writer:
 
     def _table(self, node: LexborNode) -> None:
         rows = [
-            [_line(cell.text(deep=True, separator=" "))[:CELL_LIMIT].replace("|", "/") for cell in row.css("th, td")]
+            [_line(cell.text(deep=True, separator=" "))[:CELL_LIMIT] for cell in row.css("th, td")]
             for row in node.css("tr")
         ]
-        rows = [row for row in rows if any(row)]
-        if not rows:
-            return
-        width = max(map(len, rows))
-        lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
-        self.blocks.append("\n".join([lines[0], f"|{' --- |' * width}", *lines[1:]]))
+        if written := table(rows):
+            self.blocks.append(written)
 
     def _code(self, node: LexborNode) -> None:
         words = clean(node.text(deep=True)).strip("\n")

@@ -1,50 +1,36 @@
 """The adapter against a real server on loopback, through the openai client."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
-from bot.agent.chat_completions import ChatCompletions, chat_messages, open_chat_completions
+from bot.agent.chat_completions import chat_messages
 from bot.agent.events import TextDelta
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolCall, ToolResult
-from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest
+from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest
+from bot.agent.providers import Server, open_model
 from tests.agent.desk import Counter, Desk, desk_tools
 from tests.doubles.chat_server import DONE, ChatServer, Reply, chunk, open_chat_server, refuses, text
 
 REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),))
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ChatServer]:
-    async with open_chat_server() as server:
-        yield server
-
-
-@pytest.fixture
-async def model(server: ChatServer) -> AsyncIterator[ChatCompletions]:
-    async with open_chat_completions(api_key="key-1", base_url=server.url) as model:
-        yield model
-
-
-async def read(model: ChatCompletions, request: ModelRequest = REQUEST) -> list[ModelEvent]:
+async def read(model: Model, request: ModelRequest = REQUEST) -> list[ModelEvent]:
     """Everything a request brings."""
     async with aclosing(model.stream(request)) as events:
         return [event async for event in events]
 
 
-async def failure(model: ChatCompletions, request: ModelRequest = REQUEST) -> ModelFailure:
+async def failure(model: Model, request: ModelRequest = REQUEST) -> ModelFailure:
     """The failure a request ends in."""
     with pytest.raises(ModelFailure) as caught:
         await read(model, request)
     return caught.value
 
 
-async def test_a_request_says_what_the_protocol_wants_and_the_reply_streams(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_a_request_says_what_the_protocol_wants_and_the_reply_streams(server: ChatServer, model: Model) -> None:
     server.will(text("Hel", "lo"))
     tools = desk_tools(Counter())
     events = await read(model, replace(REQUEST, tools=tools, temperature=0.3, output_tokens=500))
@@ -63,9 +49,7 @@ async def test_a_request_says_what_the_protocol_wants_and_the_reply_streams(
     assert server.headers[0]["Authorization"] == "Bearer key-1"
 
 
-async def test_a_request_that_may_not_call_keeps_its_tools_and_forbids_them(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_a_request_that_may_not_call_keeps_its_tools_and_forbids_them(server: ChatServer, model: Model) -> None:
     server.will(text("Hello"))
     await read(model, replace(REQUEST, tools=desk_tools(Counter()), may_call=False))
     assert server.requests[0]["tool_choice"] == "none"
@@ -73,14 +57,14 @@ async def test_a_request_that_may_not_call_keeps_its_tools_and_forbids_them(
     assert "temperature" not in server.requests[0]
 
 
-async def test_a_connection_is_used_again(server: ChatServer, model: ChatCompletions) -> None:
+async def test_a_connection_is_used_again(server: ChatServer, model: Model) -> None:
     server.will(text("Hello"))
     for _ in range(3):
         await read(model)
     assert len(server.connections) == 1
 
 
-async def test_an_end_that_does_not_come_holds_nobody_up(server: ChatServer, model: ChatCompletions) -> None:
+async def test_an_end_that_does_not_come_holds_nobody_up(server: ChatServer, model: Model) -> None:
     server.will(Reply((chunk({"content": "Hello"}, "stop"), DONE), ending="stall"))
     async with asyncio.timeout(2):
         assert (await read(model))[-1] == Finished("stop")
@@ -89,27 +73,25 @@ async def test_an_end_that_does_not_come_holds_nobody_up(server: ChatServer, mod
 async def test_a_refused_connection_is_a_model_out_of_reach() -> None:
     async with open_chat_server() as gone:
         url = gone.url
-    async with open_chat_completions(api_key="key-1", base_url=url) as model:
+    async with open_model("model-1", Server("key-1", url)) as model:
         caught = await failure(model)
     assert (caught.kind, caught.retryable) == ("model_unreachable", True)
 
 
-async def test_a_status_is_told_with_its_wait_and_the_client_does_not_retry(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_a_status_is_told_with_its_wait_and_the_client_does_not_retry(server: ChatServer, model: Model) -> None:
     server.will(refuses(429, {"message": "slow down", "code": "rate_limit_exceeded"}, Retry_After="1.5"))
     caught = await failure(model)
     assert (caught.kind, caught.retryable, caught.retry_after) == ("rate_limited", True, 1.5)
     assert len(server.requests) == 1
 
 
-async def test_a_redirect_is_not_followed(server: ChatServer, model: ChatCompletions) -> None:
+async def test_a_redirect_is_not_followed(server: ChatServer, model: Model) -> None:
     server.will(Reply(status=307, headers={"Location": "/v1/chat/completions"}), text("Hello"))
     assert (await failure(model)).kind == "refused_request"
     assert len(server.requests) == 1
 
 
-async def test_a_reply_that_is_abandoned_is_closed(server: ChatServer, model: ChatCompletions) -> None:
+async def test_a_reply_that_is_abandoned_is_closed(server: ChatServer, model: Model) -> None:
     server.will(Reply((chunk({"content": "Hello"}),), ending="stall"))
     async with aclosing(model.stream(REQUEST)) as events:
         assert await anext(events) == TextDelta("Hello")
@@ -117,9 +99,7 @@ async def test_a_reply_that_is_abandoned_is_closed(server: ChatServer, model: Ch
         await server.released.wait()
 
 
-async def test_many_turns_share_one_model_and_none_mixes_with_another(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_many_turns_share_one_model_and_none_mixes_with_another(server: ChatServer, model: Model) -> None:
     server.will(text(*(f"{number} " for number in range(50))))
     desks = [Desk() for _ in range(40)]
     outcomes = await asyncio.gather(*(desk.run(model) for desk in desks))

@@ -5,7 +5,7 @@ Where only the stream is awkward, and not the turn, the probe is a file in strea
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,29 +13,17 @@ from typing import Any
 import orjson
 import pytest
 
-from bot.agent.chat_completions import ChatCompletions, open_chat_completions
 from bot.agent.events import ModelRetried, ToolFinished, ToolStarted
 from bot.agent.messages import AgentMessage
+from bot.agent.model import Model
 from tests.agent.desk import QUICK, Desk, results
 from tests.agent.stream_files import STREAMS
-from tests.doubles.chat_server import DONE, ChatServer, Reply, chunk, event, open_chat_server, refuses, text
+from tests.doubles.chat_server import DONE, ChatServer, Reply, chunk, event, refuses, text
 
 IMPATIENT = replace(QUICK, first_token_seconds=0.1, idle_seconds=0.1)
 BUSY = {"message": "slow down", "code": "rate_limit_exceeded"}
 LAYOUTS = ('{"order_id": "ORD-1"}', '{"order_id":"ORD-1"}', ' {"order_id" : "ORD-1"} ')
 """One call, written in three ways."""
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ChatServer]:
-    async with open_chat_server() as server:
-        yield server
-
-
-@pytest.fixture
-async def model(server: ChatServer) -> AsyncIterator[ChatCompletions]:
-    async with open_chat_completions(api_key="key-1", base_url=server.url) as model:
-        yield model
 
 
 def asks(*calls: tuple[str, str], start: int = 0) -> Reply:
@@ -74,7 +62,7 @@ def told(server: ChatServer) -> list[dict[str, Any]]:
     ],
 )
 async def test_arguments_that_do_not_fit_run_nothing_and_the_model_is_told_which(
-    server: ChatServer, model: ChatCompletions, arguments: str, field: str
+    server: ChatServer, model: Model, arguments: str, field: str
 ) -> None:
     server.will(asks(("check_shipping", arguments)), text("Which parcel?"))
     desk = Desk()
@@ -85,9 +73,7 @@ async def test_arguments_that_do_not_fit_run_nothing_and_the_model_is_told_which
     assert (desk.counter.seen, desk.happened(ToolStarted), outcome.text) == ([], [], "Which parcel?")
 
 
-async def test_an_unknown_tool_is_answered_with_the_names_of_those_on_offer(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_an_unknown_tool_is_answered_with_the_names_of_those_on_offer(server: ChatServer, model: Model) -> None:
     server.will(asks(("delete_account", "{}")), text("I cannot."))
     assert (await Desk().run(model)).text == "I cannot."
     offered = ["check_shipping", "escalate_to_human", "lookup_order"]
@@ -95,7 +81,7 @@ async def test_an_unknown_tool_is_answered_with_the_names_of_those_on_offer(
 
 
 async def test_what_a_tool_raises_is_for_the_log_and_never_for_the_model(
-    server: ChatServer, model: ChatCompletions, caplog: pytest.LogCaptureFixture
+    server: ChatServer, model: Model, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk = Desk()
     desk.counter.failures.append(RuntimeError("password hunter2"))
@@ -108,9 +94,7 @@ async def test_what_a_tool_raises_is_for_the_log_and_never_for_the_model(
     assert outcome.text == "Sorry."
 
 
-async def test_a_tool_that_hangs_ends_at_its_own_limit_while_the_others_go_on(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_a_tool_that_hangs_ends_at_its_own_limit_while_the_others_go_on(server: ChatServer, model: Model) -> None:
     desk = Desk()
     hung, fine = ("check_shipping", '{"tracking_number": "wait"}'), ("lookup_order", '{"order_id": "ORD-1"}')
     server.will(asks(hung, fine), text("The parcel is missing."))
@@ -121,7 +105,7 @@ async def test_a_tool_that_hangs_ends_at_its_own_limit_while_the_others_go_on(
 
 
 async def test_the_same_call_for_ever_runs_once_and_is_answered_at_the_third_time(
-    server: ChatServer, model: ChatCompletions
+    server: ChatServer, model: Model
 ) -> None:
     again = [asks(("lookup_order", layout), start=at) for at, layout in enumerate(LAYOUTS)]
     server.will(*again, text("It is shipped."))
@@ -136,7 +120,7 @@ async def test_the_same_call_for_ever_runs_once_and_is_answered_at_the_third_tim
     assert (outcome.text, outcome.reason, outcome.forced) == ("It is shipped.", "repeats", True)
 
 
-async def test_a_model_that_calls_though_it_may_not_comes_to_an_end(server: ChatServer, model: ChatCompletions) -> None:
+async def test_a_model_that_calls_though_it_may_not_comes_to_an_end(server: ChatServer, model: Model) -> None:
     server.will(order(1))
     desk = Desk()
     outcome = await desk.run(model)
@@ -144,7 +128,7 @@ async def test_a_model_that_calls_though_it_may_not_comes_to_an_end(server: Chat
     assert (desk.counter.seen, len(server.requests)) == (["ORD-1"], 6)
 
 
-async def test_going_back_and_forth_between_two_calls_is_stopped(server: ChatServer, model: ChatCompletions) -> None:
+async def test_going_back_and_forth_between_two_calls_is_stopped(server: ChatServer, model: Model) -> None:
     parcel = '{"tracking_number": "B"}'
     rounds = [order("A") if at % 2 == 0 else asks(("check_shipping", parcel), start=at) for at in range(4)]
     server.will(*rounds, text("Stopped."))
@@ -154,9 +138,7 @@ async def test_going_back_and_forth_between_two_calls_is_stopped(server: ChatSer
     assert (outcome.text, outcome.reason, len(server.requests)) == ("Stopped.", "repeats", 5)
 
 
-async def test_another_call_each_round_ends_with_the_rounds_in_an_answer(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_another_call_each_round_ends_with_the_rounds_in_an_answer(server: ChatServer, model: Model) -> None:
     server.will(*(order(at, start=at) for at in range(QUICK.rounds - 1)), text("What I know is this."))
     desk = Desk()
     outcome = await desk.run(model)
@@ -164,9 +146,7 @@ async def test_another_call_each_round_ends_with_the_rounds_in_an_answer(
     assert len(desk.counter.seen) == QUICK.rounds - 1
 
 
-async def test_twenty_calls_at_once_are_bounded_and_each_gets_its_result(
-    server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_twenty_calls_at_once_are_bounded_and_each_gets_its_result(server: ChatServer, model: Model) -> None:
     many = [("lookup_order", f'{{"order_id": "ORD-{at}"}}') for at in range(20)]
     server.will(asks(*many), text("Enough."))
     desk = Desk()
@@ -180,7 +160,7 @@ async def test_twenty_calls_at_once_are_bounded_and_each_gets_its_result(
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
 async def test_a_server_that_is_busy_for_ever_is_asked_three_times(
-    server: ChatServer, model: ChatCompletions, status: int
+    server: ChatServer, model: Model, status: int
 ) -> None:
     server.will(refuses(status, BUSY if status == 429 else {"message": "busy"}))
     desk = Desk()
@@ -191,16 +171,14 @@ async def test_a_server_that_is_busy_for_ever_is_asked_three_times(
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 422])
-async def test_a_request_that_is_refused_is_not_made_again(
-    server: ChatServer, model: ChatCompletions, status: int
-) -> None:
+async def test_a_request_that_is_refused_is_not_made_again(server: ChatServer, model: Model, status: int) -> None:
     server.will(refuses(status, {"message": "no"}))
     outcome = await Desk().run(model)
     assert (outcome.ended, len(server.requests)) == ("failed", 1)
 
 
 async def test_an_answer_that_is_cut_for_ever_is_continued_once_and_repeats_nothing(
-    server: ChatServer, model: ChatCompletions
+    server: ChatServer, model: Model
 ) -> None:
     begun, more = "Your order ", "is on its way. " * 20
     server.will(*(Reply((chunk({"content": said}),), ending="cut") for said in (begun, more)))
@@ -230,7 +208,7 @@ HALF_A_CALL = {"index": 0, "id": "c1", "function": {"name": "lookup_order", "arg
     ],
 )
 async def test_nothing_to_show_for_ever_is_asked_for_three_times_and_runs_nothing(
-    server: ChatServer, model: ChatCompletions, blocks: tuple[bytes, ...], ending: str, reason: str
+    server: ChatServer, model: Model, blocks: tuple[bytes, ...], ending: str, reason: str
 ) -> None:
     server.will(Reply(blocks, ending=ending))
     desk = Desk()
@@ -243,7 +221,7 @@ async def test_nothing_to_show_for_ever_is_asked_for_three_times_and_runs_nothin
 @pytest.mark.parametrize("ending", ["stall", "drip"])
 @pytest.mark.parametrize("said", ["", "Your order "])
 async def test_a_stream_that_stalls_for_ever_is_given_up_within_its_limits(
-    server: ChatServer, model: ChatCompletions, said: str, ending: str
+    server: ChatServer, model: Model, said: str, ending: str
 ) -> None:
     server.will(Reply((chunk({"content": said}),), ending=ending))
     began = asyncio.get_running_loop().time()
@@ -256,7 +234,7 @@ async def test_a_stream_that_stalls_for_ever_is_given_up_within_its_limits(
 
 
 async def test_cancelling_while_a_tool_runs_is_quick_and_leaves_the_connection_usable(
-    server: ChatServer, model: ChatCompletions
+    server: ChatServer, model: Model
 ) -> None:
     desk = Desk()
     server.will(asks(("lookup_order", '{"order_id": "wait"}')), text("Hello."))
@@ -272,7 +250,7 @@ async def test_cancelling_while_a_tool_runs_is_quick_and_leaves_the_connection_u
     assert len(server.connections) == 1
 
 
-async def test_cancelling_while_the_model_speaks_hangs_up(server: ChatServer, model: ChatCompletions) -> None:
+async def test_cancelling_while_the_model_speaks_hangs_up(server: ChatServer, model: Model) -> None:
     server.will(Reply((chunk({"content": "Hello"}),), ending="stall"))
     heard = asyncio.Event()
     turn = asyncio.create_task(Listener(heard).run(model))

@@ -31,7 +31,7 @@ from bot.agent.responses import Responses, input_items
 from bot.agent.wording import RESPONSES_ITEMS
 from tests.agent.desk import CONTEXT, QUESTION, QUICK, Counter, Desk, desk_tools
 from tests.agent.test_resuming import Crash, MemoryJournal
-from tests.doubles.chat_server import ChatServer, Reply, open_chat_server, refuses
+from tests.doubles.chat_server import ChatServer, Reply, refuses
 from tests.doubles.responses_events import Response
 
 REQUEST = ModelRequest("model-1", ("You are the desk.", "Passages."), (CustomerMessage("Where is my order?"),))
@@ -39,12 +39,6 @@ HELLO = Response().says("Hel", "lo").ends()
 LOOK = Response().thinks(encrypted="gAAAA1").calls("lookup_order", {"order_id": "ORD-1"}).ends()
 THOUGHT = {"id": "rs_1", "type": "reasoning", "summary": [], "encrypted_content": "gAAAA1"}
 STALE = refuses(400, {"code": "invalid_encrypted_content", "message": "could not be verified"})
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ChatServer]:
-    async with open_chat_server() as server:
-        yield server
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Awkward streams that real providers send, from files, through the reader, the adapter, and the loop."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.chat_completions import ChatCompletions, open_chat_completions
 from bot.agent.chat_stream import ReplyReader
 from bot.agent.events import ModelRetried, TextDelta
 from bot.agent.messages import CustomerMessage, ToolCall
-from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, ReplyExtra, Thinking, Usage
+from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest, ReplyExtra, Thinking, Usage
 from tests.agent.desk import QUICK, Counter, Desk, desk_tools, results
 from tests.agent.stream_files import STREAMS, Stream
-from tests.doubles.chat_server import ChatServer, open_chat_server, text
+from tests.doubles.chat_server import ChatServer, text
 
 TOOLS = desk_tools(Counter())
 REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),), tools=TOOLS)
@@ -127,18 +126,6 @@ def without_wait(reply: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in reply.items() if name != "retry_after"}
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ChatServer]:
-    async with open_chat_server() as server:
-        yield server
-
-
-@pytest.fixture
-async def model(server: ChatServer) -> AsyncIterator[ChatCompletions]:
-    async with open_chat_completions(api_key="key-1", base_url=server.url) as model:
-        yield model
-
-
 def test_every_kind_has_a_stream() -> None:
     assert set(KINDS) <= {stream.name.partition(".")[0] for stream in STREAMS}
 
@@ -170,7 +157,7 @@ def test_in_pieces_of_any_size_a_stream_says_the_same(stream: Stream, sizes: lis
 
 
 @named(stream for stream in STREAMS if not stream.never_ends)
-async def test_the_adapter_gives_what_a_stream_says(stream: Stream, server: ChatServer, model: ChatCompletions) -> None:
+async def test_the_adapter_gives_what_a_stream_says(stream: Stream, server: ChatServer, model: Model) -> None:
     server.will(stream.as_reply())
     events, failure = list[ModelEvent](), None
     try:
@@ -186,7 +173,7 @@ async def test_the_adapter_gives_what_a_stream_says(stream: Stream, server: Chat
 
 
 @named(STREAMS)
-async def test_the_loop_makes_the_best_of_a_stream(stream: Stream, server: ChatServer, model: ChatCompletions) -> None:
+async def test_the_loop_makes_the_best_of_a_stream(stream: Stream, server: ChatServer, model: Model) -> None:
     server.will(stream.as_reply(), text(stream.then))
     desk, turn = Desk(), stream.turn
     outcome = await desk.run(model, limits=IMPATIENT if stream.never_ends else QUICK)
@@ -205,9 +192,7 @@ async def test_the_loop_makes_the_best_of_a_stream(stream: Stream, server: ChatS
 
 
 @named(stream for stream in STREAMS if "calls" in stream.reply)
-async def test_every_call_is_answered_under_an_id_of_its_own(
-    stream: Stream, server: ChatServer, model: ChatCompletions
-) -> None:
+async def test_every_call_is_answered_under_an_id_of_its_own(stream: Stream, server: ChatServer, model: Model) -> None:
     server.will(stream.as_reply(), text(stream.then))
     await Desk().run(model)
     lines = server.requests[1]["messages"]

@@ -11,8 +11,10 @@ from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
+from bot.store import cases as case_rows
 from bot.store import inbox, threads
 from bot.store import outbox as rows
+from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
@@ -129,6 +131,23 @@ async def test_nobody_elses_case_is_cancelled(cases: Cases) -> None:
     with pytest.raises(MovedOn):
         await cases.cancel(case.ref, "U0CUSTOMERB")
     assert (await cases.find(case.ref)).state == "waiting"
+
+
+async def test_a_thread_has_one_open_case_however_many_open_and_reopen_at_once(
+    cases: Cases, database: Database
+) -> None:
+    solved = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    await cases.claim(solved.ref, "U0AGENTA")
+    await cases.resolve(solved.ref, "U0AGENTA")
+    again = (cases.reopen(solved.ref, CUSTOMER.user) for _ in range(10))
+    anew = (cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium") for _ in range(10))
+    told = await asyncio.gather(
+        *(one for pair in zip(again, anew, strict=True) for one in pair), return_exceptions=True
+    )
+    assert {type(one) for one in told} <= {Case, MovedOn}
+    assert len({one.id for one in told if isinstance(one, Case)}) == 1
+    async with database.transaction() as tx:
+        assert await case_rows.find_open(tx, THREAD) is not None
 
 
 async def test_a_solved_case_is_not_reopened_beside_another(cases: Cases) -> None:

@@ -16,7 +16,7 @@ from bot.sentences import load_sentences
 from bot.slack.client import Identity
 from handlers.commands import USAGE
 from handlers.desk import Desk
-from handlers.messages import read_message
+from handlers.messages import read_event
 from tests.contracts.tree import ROOT, Source, calls, read, sources
 from tools.guest_manifest import AGENT_EVENTS, AGENT_SCOPES, guest_manifest_text
 
@@ -29,6 +29,7 @@ CHANNEL_READ = frozenset({"channels:read", "groups:read"})
 HISTORY = frozenset({"channels:history", "groups:history", "im:history"})
 
 SCOPES: dict[str, frozenset[str]] = {
+    "agents.sessions.setStatus": frozenset({"chat:write"}),
     "apps.connections.open": frozenset(),  # connections:write, which belongs to the app-level token
     "assistant.threads.setStatus": frozenset({"chat:write"}),
     "assistant.threads.setSuggestedPrompts": frozenset({"assistant:write"}),
@@ -57,6 +58,7 @@ SCOPES: dict[str, frozenset[str]] = {
 """Web API method -> what Slack's reference asks of a bot token, for the conversations it is used on."""
 
 SUBSCRIPTIONS: dict[str, dict[str, frozenset[str]]] = {
+    "agent_session_stopped": {"agent_session_stopped": frozenset()},
     "app_home_opened": {"app_home_opened": frozenset()},
     "app_mention": {"app_mention": frozenset({"app_mentions:read"})},
     "message": {
@@ -117,12 +119,14 @@ def heard_events() -> set[str]:
     """The event types that a listener names or that are stored as something somebody said."""
     me = Identity("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk.slack.com/", "Frontdesk")
     candidates = {*SUBSCRIPTIONS, *OTHER_EVENTS}
-    stored = {kind for kind in candidates if read_message(payload(kind), me, agent_channel="C0AGENTS") is not None}
+    stored = {kind for kind in candidates if read_event(payload(kind), me, agent_channel="C0AGENTS") is not None}
     return stored | registered().named("event")
 
 
 def payload(kind: str) -> dict[str, Any]:
-    event = {"type": kind, "user": "U0CUSTOMERA", "channel": "C0SUPPORT", "ts": "1700000000.000100", "text": "Hi"}
+    ts = "1700000000.000100"
+    event = {"type": kind, "user": "U0CUSTOMERA", "channel": "C0SUPPORT", "ts": ts, "text": "Hi", "event_ts": ts}
+    event |= {"thread_ts": ts} if kind == "agent_session_stopped" else {}
     return {"type": "event_callback", "event_id": "Ev0", "team_id": "T0FRONTDESK", "event": event}
 
 

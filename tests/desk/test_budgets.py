@@ -207,3 +207,23 @@ async def test_a_bounded_tool_looks_to_the_model_as_before(database: Database) -
     team = paced(Team((Agent("one", "", (look,)),), entry="one"), database, ManualClock(), per_minute=1)
     (bounded,) = team["one"].tools
     assert (bounded.name, bounded.schema, bounded.description) == (look.name, look.schema, look.description)
+
+
+@pytest.mark.parametrize("jump", [-HOUR, HOUR, 12 * HOUR])
+async def test_a_clock_that_jumps_gives_nobody_a_new_budget(database: Database, jump: float) -> None:
+    clock = ManualClock()
+    budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
+    await spend(database, clock, "turn/1", 1.0)
+    clock.advance(jump)
+    assert await budgets.set_aside(await asks(database, 1)) == "customer"
+    clock.advance(25 * HOUR - min(jump, 0))
+    assert await budgets.set_aside(await asks(database, 2)) is None
+
+
+async def test_the_year_2038_is_a_year_like_others(database: Database) -> None:
+    clock = ManualClock(2.0**31 + 100)
+    budgets = Budgets(database, clock, Metrics(), customer_daily=0.5)
+    await spend(database, clock, "turn/1", 1.0)
+    assert await budgets.set_aside(await asks(database, 1)) == "customer"
+    clock.advance(25 * HOUR)
+    assert await budgets.set_aside(await asks(database, 2)) is None

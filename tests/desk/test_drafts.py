@@ -80,11 +80,18 @@ class Room:
     drafting: Drafting
     case: Case
 
-    async def presses(self, *, asked: int | None = None, user: str = OWNER, attempt: int = 1) -> tuple[int, str]:
+    async def presses(self, *, asked: int | None = None, user: str = OWNER) -> tuple[int, str]:
         """Ask for drafts; the press's number and how it ended."""
         asked = await self.stores("press") if asked is None else asked
-        journal = await open_journal(self.database, ManualClock(), turn=asked, attempt=attempt)
+        journal = await open_journal(self.database, ManualClock(), turn=asked, attempt=await self.begins(asked))
         return asked, await self.drafting.draft(self.case.ref, user, asked=asked, journal=journal)
+
+    async def begins(self, asked: int) -> int:
+        """One more attempt at the row."""
+        async with self.database.transaction() as tx:
+            item = await inbox.start(tx, asked)
+        assert item is not None
+        return item.fence
 
     async def stores(self, kind: Kind, text: str = "", *, ts: str = "", thread_ts: str = "") -> int:
         """An inbox row's number."""
@@ -360,6 +367,13 @@ async def test_sending_twice_is_sending_once_and_of_two_drafts_one_goes_out(room
     assert len([key for key in await room.rows("drafts/") if key.endswith("/sent")]) == 1
 
 
+async def test_of_different_drafts_that_are_sent_at_once_one_goes_out(room: Room) -> None:
+    asked, _ = await room.presses()
+    told = await asyncio.gather(*(room.sends(asked, number) for number in (1, 2, 3) * 5))
+    assert told.count(True) == 5
+    assert len([key for key in await room.rows("drafts/") if key.endswith("/sent")]) == 1
+
+
 async def test_only_the_owner_gets_drafts_and_sends_them(room: Room) -> None:
     with pytest.raises(MovedOn):
         await room.presses(user=COLLEAGUE)
@@ -413,7 +427,7 @@ async def test_a_draft_that_is_not_there_is_not_sent(room: Room, number: int, re
 async def test_an_attempt_after_a_crash_asks_the_model_for_nothing_again_and_shows_once(room: Room) -> None:
     asked, _ = await room.presses()
     assert len(room.model.requests) == 3
-    assert (await room.presses(asked=asked, attempt=2))[1] == "drafted"
+    assert (await room.presses(asked=asked))[1] == "drafted"
     assert len(room.model.requests) == 3
     assert len([key for key in await room.rows("drafts/") if key == f"drafts/{asked}"]) == 1
 
@@ -428,12 +442,12 @@ async def test_what_one_voice_said_before_a_crash_is_not_asked_again(room: Room)
             noted.set()
 
     stuck = scripted(room, says("One."), [Silence()])
-    journal = Noting(room.database, ManualClock(), turn=asked, attempt=1, known={})
+    journal = Noting(room.database, ManualClock(), turn=asked, attempt=await room.begins(asked), known={})
     attempt = asyncio.create_task(stuck.drafting.draft(room.case.ref, OWNER, asked=asked, journal=journal))
     await asyncio.wait_for(noted.wait(), 10)
     await ended(attempt)
     resumed = scripted(room, says("Two."), says("Three."))
-    assert (await resumed.presses(asked=asked, attempt=2))[1] == "drafted"
+    assert (await resumed.presses(asked=asked))[1] == "drafted"
     assert len(resumed.model.requests) == 2
     async with room.database.transaction() as tx:
         assert await turns.recall(tx, asked) == {}
@@ -498,7 +512,7 @@ async def spent(room: Room) -> list[tuple[str, int, int]]:
 async def begins(room: Room) -> int:
     """A press whose first attempt died when one voice had spoken."""
     asked = await room.stores("press")
-    journal = await open_journal(room.database, ManualClock(), turn=asked, attempt=1)
+    journal = await open_journal(room.database, ManualClock(), turn=asked, attempt=await room.begins(asked))
     reply = Reply("One.", (), "stop", Usage(100, 10), "scripted")
     await journal.record("voice-1/round-1", reply.to_json())
     return asked
@@ -517,16 +531,16 @@ async def test_what_was_spent_before_a_crash_is_kept_though_there_is_no_place_af
     monkeypatch.setattr("bot.desk.drafts.DRAFTS_SECONDS", 0.1)
     full = replace(room, drafting=replace(room.drafting, places=asyncio.Semaphore(0)))
     asked = await begins(full)
-    assert (await full.presses(asked=asked, attempt=2))[1] == "draft_failed"
+    assert (await full.presses(asked=asked))[1] == "draft_failed"
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
 
 
 async def test_what_was_spent_before_a_crash_is_kept_though_the_case_has_moved_on(room: Room) -> None:
     asked = await begins(room)
     await room.cases.resolve(room.case.ref, OWNER)
-    for attempt in (2, 3):
+    for _ in range(2):
         with pytest.raises(MovedOn):
-            await room.presses(asked=asked, attempt=attempt)
+            await room.presses(asked=asked)
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
     async with room.database.transaction() as tx:
         assert await turns.recall(tx, asked) == {}
@@ -539,7 +553,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_the_days_money_is_sp
         use = Spending("turn/1/scripted", "answer", room.case.thread, CUSTOMER.user, ("scripted",), Usage(cost=5.0))
         await spending.add(tx, use, now=room.drafting.clock.now())
     capped = replace(room, drafting=replace(room.drafting, budgets=budgets))
-    assert (await capped.presses(asked=asked, attempt=2))[1] == "over_budget"
+    assert (await capped.presses(asked=asked))[1] == "over_budget"
     assert (f"drafts/{asked}", 100, 10) in await spent(room)
 
 
@@ -547,7 +561,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_bei
     asked = await begins(room)
     stuck = scripted(room, [Silence()])
     stuck.drafting._busy.add(room.case.id)
-    assert (await stuck.presses(asked=asked, attempt=2))[1] == "drafting"
+    assert (await stuck.presses(asked=asked))[1] == "drafting"
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
 
 

@@ -90,4 +90,4 @@ def test_the_other_forms_hold_the_same_texts(data: Path, tmp_path: Path) -> None
 
 
 def test_a_figure_that_a_judge_does_not_give_has_no_bar() -> None:
-    assert picture({"set": {"auc": None}}).count('class="bar"') == 0
+    assert picture({"set": {"auc": None}}).count('class="ours"') == 0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.slack.client import Identity
-from handlers.messages import read_message
+from handlers.messages import read_event
 
 ME = Identity("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
 
@@ -16,7 +16,7 @@ def payload(**event: Any) -> dict[str, Any]:
 
 
 def test_a_direct_message_starts_a_conversation_of_its_own() -> None:
-    arrival = read_message(payload(), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     assert arrival.addressed
     assert arrival.thread.key == "T0FRONTDESK/D0CUSTOMERA/1.1"
@@ -24,7 +24,7 @@ def test_a_direct_message_starts_a_conversation_of_its_own() -> None:
 
 
 def test_a_mention_is_addressed_and_loses_our_name() -> None:
-    arrival = read_message(
+    arrival = read_event(
         payload(channel="C0SUPPORT", text="<@U0FRONTDESK> Hello &amp; hi"), ME, agent_channel="C0AGENTS"
     )
     assert arrival is not None
@@ -33,26 +33,26 @@ def test_a_mention_is_addressed_and_loses_our_name() -> None:
 
 
 def test_a_reply_in_a_channel_is_not_addressed_by_itself() -> None:
-    arrival = read_message(payload(channel="C0SUPPORT", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(channel="C0SUPPORT", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     assert not arrival.addressed
     assert arrival.thread.ts == "1.0"
 
 
 def test_a_reply_under_a_card_is_staffs() -> None:
-    arrival = read_message(payload(channel="C0AGENTS", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(channel="C0AGENTS", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     assert arrival.kind == "staff"
 
 
 def test_a_connected_workspaces_author_keeps_their_own_team() -> None:
-    arrival = read_message(payload(user_team="T0PARTNER"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(user_team="T0PARTNER"), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     assert (arrival.thread.team, arrival.author_team) == ("T0FRONTDESK", "T0PARTNER")
 
 
 def test_a_card_number_is_hidden_before_it_is_stored() -> None:
-    arrival = read_message(payload(text="my card is 4111 1111 1111 1111"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(text="my card is 4111 1111 1111 1111"), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     assert "1111 1111" not in arrival.body["text"]
 
@@ -76,10 +76,10 @@ def test_a_card_number_is_hidden_before_it_is_stored() -> None:
     ],
 )
 def test_everything_else_starts_nothing(event: dict[str, Any]) -> None:
-    assert read_message(payload(**event), ME, agent_channel="C0AGENTS") is None
+    assert read_event(payload(**event), ME, agent_channel="C0AGENTS") is None
 
 
 def test_a_lone_surrogate_does_not_reach_the_store() -> None:
-    arrival = read_message(payload(text="broken \ud83d text"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(text="broken \ud83d text"), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     arrival.body["text"].encode("utf-8")

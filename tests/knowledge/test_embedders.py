@@ -1,6 +1,5 @@
 """Embedders: the table, and a service that speaks OpenAI's protocol."""
 
-import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
@@ -19,6 +17,7 @@ from knowledge.embedding.openai import BATCH, OpenAIEmbedder
 from knowledge.embedding.table import TOKENIZER, TableEmbedder
 from knowledge.embedding.windows import windows
 from knowledge.errors import EmbedderFailed
+from tests.doubles.embedding_server import EmbeddingServer, open_embedding_server
 
 
 async def test_vectors_have_length_one_and_like_meanings_lie_near(embedder: TableEmbedder) -> None:
@@ -88,45 +87,20 @@ def test_windows_cover_the_text_below_its_last_heading() -> None:
     assert windows("Help", text, words=0) == []
 
 
-class Service:
-    """An embeddings endpoint whose vectors tell the order of the texts, and which can be told to misbehave."""
-
-    def __init__(self) -> None:
-        self.requests: list[list[str]] = []
-        self.failures: list[int] = []
-        self.width = 3
-
-    async def answer(self, request: web.Request) -> web.Response:
-        texts = json.loads(await request.text())["input"]
-        self.requests.append(texts)
-        if self.failures:
-            status = self.failures.pop(0)
-            return web.json_response({"error": {"message": "no"}}, status=status, headers={"retry-after-ms": "1"})
-        data = [
-            {"object": "embedding", "index": index, "embedding": [float(len(text)), 1.0, 0.0][: self.width]}
-            for index, text in enumerate(texts)
-        ]
-        return web.json_response({"object": "list", "model": "m", "data": data[::-1], "usage": {}})
+def length_first(text: str) -> list[float]:
+    """A vector that tells the order of texts of growing length."""
+    return [float(len(text)), 1.0, 0.0]
 
 
 @pytest.fixture
-async def service() -> AsyncIterator[tuple[Service, OpenAIEmbedder]]:
-    service = Service()
-    app = web.Application()
-    app.router.add_post("/v1/embeddings", service.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    embedder = OpenAIEmbedder(api_key="key", base_url=f"http://{host}:{port}/v1", model="m")
-    try:
-        yield service, embedder
-    finally:
+async def service() -> AsyncIterator[tuple[EmbeddingServer, OpenAIEmbedder]]:
+    async with open_embedding_server(length_first) as server:
+        embedder = OpenAIEmbedder(api_key="key", base_url=server.url, model="m")
+        yield server, embedder
         await embedder.close()
-        await runner.cleanup()
 
 
-async def test_texts_travel_in_batches_and_come_back_in_order(service: tuple[Service, OpenAIEmbedder]) -> None:
+async def test_texts_travel_in_batches_and_come_back_in_order(service: tuple[EmbeddingServer, OpenAIEmbedder]) -> None:
     server, embedder = service
 
     vectors = await embedder.embed_documents(["x" * number for number in range(1, BATCH + 10)])
@@ -137,7 +111,7 @@ async def test_texts_travel_in_batches_and_come_back_in_order(service: tuple[Ser
 
 
 async def test_a_busy_service_is_asked_again_for_documents_but_not_for_queries(
-    service: tuple[Service, OpenAIEmbedder],
+    service: tuple[EmbeddingServer, OpenAIEmbedder],
 ) -> None:
     server, embedder = service
 
@@ -148,16 +122,18 @@ async def test_a_busy_service_is_asked_again_for_documents_but_not_for_queries(
         await embedder.embed_query("a")
 
 
-async def test_vectors_of_another_size_than_before_are_refused(service: tuple[Service, OpenAIEmbedder]) -> None:
+async def test_vectors_of_another_size_than_before_are_refused(service: tuple[EmbeddingServer, OpenAIEmbedder]) -> None:
     server, embedder = service
     await embedder.embed_query("a")
-    server.width = 2
+    server.vector = lambda text: [1.0, 0.0]
 
     with pytest.raises(EmbedderFailed, match="not usable"):
         await embedder.embed_query("b")
 
 
-async def test_one_failing_batch_fails_all_with_one_plain_error(service: tuple[Service, OpenAIEmbedder]) -> None:
+async def test_one_failing_batch_fails_all_with_one_plain_error(
+    service: tuple[EmbeddingServer, OpenAIEmbedder],
+) -> None:
     server, embedder = service
     server.failures = [400]
 
@@ -165,7 +141,7 @@ async def test_one_failing_batch_fails_all_with_one_plain_error(service: tuple[S
         await embedder.embed_documents(["x"] * (2 * BATCH))
 
 
-async def test_the_key_travels_by_the_environment_only(service: tuple[Service, OpenAIEmbedder]) -> None:
+async def test_the_key_travels_by_the_environment_only(service: tuple[EmbeddingServer, OpenAIEmbedder]) -> None:
     _, embedder = service
 
     assert "key" not in embedder.recipe.arguments

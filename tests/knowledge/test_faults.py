@@ -1,16 +1,15 @@
 """What can befall a base while it serves, is opened or is made: once, and for good."""
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from aiohttp import web
 
 from knowledge import knowledge_base
 from knowledge.build import build
@@ -20,6 +19,7 @@ from knowledge.errors import BuildFailed, EmbedderFailed
 from knowledge.generations import CHROMA, DATABASE, Generations
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
 from knowledge.report import Progress
+from tests.doubles.embedding_server import EmbeddingServer, open_embedding_server
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 
@@ -182,59 +182,35 @@ async def test_a_page_that_vanishes_while_it_is_read_is_told_and_harms_nothing(
     assert (report.documents, report.generation) == (len(PAGES) + 2, 2)
 
 
-class Service:
-    """An embeddings endpoint that fails from one request to another, counted from 1, and may change its vectors."""
+def counted_words(text: str, *, width: int = 16) -> list[float]:
+    """A vector of so many numbers, near to those of texts with the same words."""
+    vector = np.ones(width)
+    for word in text.lower().split():
+        vector[sum(word.encode()) % width] += 1
+    return [float(number) for number in vector]
 
-    def __init__(self) -> None:
-        self.width = 16
-        self.fails_from, self.fails_to = 0, 0
-        self.requests = 0
 
-    async def answer(self, request: web.Request) -> web.Response:
-        self.requests += 1
-        if self.fails_from <= self.requests <= self.fails_to:
-            return web.json_response({"error": {"message": "no"}}, status=500, headers={"retry-after-ms": "1"})
-        texts = json.loads(await request.text())["input"]
-        data = [
-            {"object": "embedding", "index": place, "embedding": self._vector(text)} for place, text in enumerate(texts)
-        ]
-        return web.json_response({"object": "list", "model": "m", "data": data, "usage": {}})
-
-    def _vector(self, text: str) -> list[float]:
-        vector = np.ones(self.width)
-        for word in text.lower().split():
-            vector[sum(word.encode()) % self.width] += 1
-        return [float(number) for number in vector]
+longer = partial(counted_words, width=24)
 
 
 @pytest.fixture
-async def service() -> AsyncIterator[tuple[Service, str]]:
-    service = Service()
-    app = web.Application()
-    app.router.add_post("/v1/embeddings", service.answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    host, port = runner.addresses[0][:2]
-    try:
-        yield service, f"http://{host}:{port}/v1"
-    finally:
-        await runner.cleanup()
+async def server() -> AsyncIterator[EmbeddingServer]:
+    async with open_embedding_server(counted_words) as opened:
+        yield opened
 
 
 async def test_a_service_that_fails_halfway_is_asked_again_and_one_that_stays_away_ends_the_build(
-    service: tuple[Service, str], library: Path, tmp_path: Path
+    server: EmbeddingServer, library: Path, tmp_path: Path
 ) -> None:
-    server, url = service
-    embedder = OpenAIEmbedder(api_key="key", base_url=url, model="m")
+    embedder = OpenAIEmbedder(api_key="key", base_url=server.url, model="m")
     async with open_knowledge_base(tmp_path / "kb", embedder) as base:
-        server.fails_from, server.fails_to = 1, 2
+        server.failures = [500, 500]
         once = await base.refresh(library)
         (library / "hours.txt").write_text("We never sleep.\n")
-        server.fails_from, server.fails_to = server.requests + 1, 1_000_000
+        server.is_away = True
         with pytest.raises(BuildFailed, match="gave no vectors"):
             await base.refresh(library)
-        server.fails_to = 0
+        server.is_away = False
         found = await ask(base)
         status = await base.status()
     await embedder.close()
@@ -245,16 +221,15 @@ async def test_a_service_that_fails_halfway_is_asked_again_and_one_that_stays_aw
 
 
 async def test_vectors_of_another_length_are_refused_told_and_made_anew_by_a_refresh(
-    service: tuple[Service, str], library: Path, tmp_path: Path
+    server: EmbeddingServer, library: Path, tmp_path: Path
 ) -> None:
-    server, url = service
-    before = OpenAIEmbedder(api_key="key", base_url=url, model="m")
+    before = OpenAIEmbedder(api_key="key", base_url=server.url, model="m")
     async with open_knowledge_base(tmp_path / "kb", before) as base:
         await base.refresh(library)
     await before.close()
-    server.width = 24
+    server.vector = longer
 
-    after = OpenAIEmbedder(api_key="key", base_url=url, model="m")
+    after = OpenAIEmbedder(api_key="key", base_url=server.url, model="m")
     async with open_knowledge_base(tmp_path / "kb", after) as base:
         found = [await ask(base) for _ in range(3)]
         status = await base.status()
@@ -268,13 +243,12 @@ async def test_vectors_of_another_length_are_refused_told_and_made_anew_by_a_ref
 
 
 async def test_a_build_does_not_mix_vectors_of_two_lengths(
-    service: tuple[Service, str], library: Path, tmp_path: Path
+    server: EmbeddingServer, library: Path, tmp_path: Path
 ) -> None:
-    server, url = service
-    before, after = (OpenAIEmbedder(api_key="key", base_url=url, model="m") for _ in "12")
+    before, after = (OpenAIEmbedder(api_key="key", base_url=server.url, model="m") for _ in "12")
     first = await build(Generations(tmp_path / "kb"), sources_of(library), before, tell=ignore)
     (library / "hours.txt").write_text("We never sleep.\n")
-    server.width = 24
+    server.vector = longer
     second = await build(Generations(tmp_path / "kb"), sources_of(library), after, tell=ignore)
     await asyncio.gather(before.close(), after.close())
 
@@ -282,13 +256,12 @@ async def test_a_build_does_not_mix_vectors_of_two_lengths(
 
 
 async def test_an_embedder_that_is_gone_for_good_leaves_the_words(
-    service: tuple[Service, str], library: Path, tmp_path: Path
+    server: EmbeddingServer, library: Path, tmp_path: Path
 ) -> None:
-    server, url = service
-    embedder = OpenAIEmbedder(api_key="key", base_url=url, model="m")
+    embedder = OpenAIEmbedder(api_key="key", base_url=server.url, model="m")
     async with open_knowledge_base(tmp_path / "kb", embedder) as base:
         await base.refresh(library)
-        server.fails_from, server.fails_to = server.requests + 1, 1_000_000
+        server.is_away = True
         found = [await ask(base) for _ in range(10)]
         with pytest.raises(EmbedderFailed):
             await embedder.embed_query("a")

@@ -1,5 +1,6 @@
 """Generations on disk: whole or not there, whatever is interrupted."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,10 @@ def test_one_build_at_a_time(generations: Generations) -> None:
     assert refused.value.reason == "busy"
     with generations.building():
         pass
+
+
+def test_a_folder_gets_one_name_however_many_ask_at_once(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        names = set(threads.map(lambda _: Generations(tmp_path / "kb").base(), range(40)))
+    assert len(names) == 1
+    assert [path.name for path in (tmp_path / "kb").iterdir()] == ["BASE"]

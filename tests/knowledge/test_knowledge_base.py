@@ -293,6 +293,34 @@ async def test_rolling_back_serves_the_generation_before(kb: Path, library: Path
     assert "17 o'clock" in findings.hits[0].text
 
 
+async def test_bases_that_read_the_same_say_so_and_go_to_what_they_keep_by_it(
+    kb: Path, library: Path, tmp_path: Path, embedder: TableEmbedder
+) -> None:
+    async with open_knowledge_base(kb, embedder) as here, open_knowledge_base(tmp_path / "b", embedder) as there:
+        await there.refresh(library)
+        before = (await here.status()).content
+        assert before == (await there.status()).content
+        assert await here.identity() != await there.identity()
+
+        (library / "hours.txt").write_text("We never sleep.\n")
+        await here.refresh(library)
+        after = (await here.status()).content
+        assert (len(after), after != before) == (32, True)
+        assert not await there.serve(after), "it has not read that yet"
+        assert await here.serve(before)
+        assert ((await here.status()).generation, (await here.status()).content) == (1, before)
+        assert await here.serve(after)
+        assert (await here.status()).generation == 2
+
+
+async def test_what_was_forced_is_remembered(kb: Path, library: Path, embedder: TableEmbedder) -> None:
+    async with open_knowledge_base(kb, embedder) as base:
+        assert not (await base.status()).forced
+        (library / "hours.txt").write_text("We never sleep.\n")
+        await base.refresh(library, force=True)
+        assert (await base.status()).forced
+
+
 async def test_a_generation_built_by_another_process_is_picked_up(
     kb: Path, library: Path, embedder: TableEmbedder
 ) -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from bot.slack import client as module
 from bot.slack.client import (
-    POST_BURST,
     UNSUPPORTED_SECONDS,
     USER_SECONDS,
     USERS_KEPT,
@@ -17,6 +16,7 @@ from bot.slack.client import (
     Unsupported,
     open_slack_client,
 )
+from bot.slack.governor import MINUTE_SECONDS, PACES, POST_PACE, SEATS
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, limited, no, ok, open_api
 
@@ -82,6 +82,63 @@ async def test_many_calls_share_a_connection(api: Api, slack: SlackClient) -> No
     assert len(api.connections) == 1
 
 
+async def test_the_sdk_repeats_nothing_by_itself(slack: SlackClient) -> None:
+    assert slack.web.retry_handlers == []
+
+
+async def test_a_stream_whose_end_could_not_be_paid_for_is_not_begun(
+    api: Api, slack: SlackClient, clock: ManualClock
+) -> None:
+    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(SEATS + 1)))
+    for _ in range(SEATS):
+        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    with pytest.raises(SlackUnanswered) as caught:
+        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
+    assert len(api.asked) == SEATS
+    for number in range(SEATS):
+        await slack.stop_stream("C1", f"1.{number}")
+    assert len(api.asked_for("chat.stopStream")) == SEATS
+    clock.advance(MINUTE_SECONDS)
+    await slack.start_stream("C1", "1.1", user="U1", team="T1")
+
+
+async def test_a_stream_that_its_reader_ended_makes_room_for_another(
+    api: Api, slack: SlackClient, clock: ManualClock
+) -> None:
+    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(SEATS + 1)))
+    for _ in range(SEATS):
+        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    api.will("chat.appendStream", no("stopped_by_user"))
+    with pytest.raises(SlackRefused):
+        await slack.append_stream("C1", "1.7", [])
+    clock.advance(MINUTE_SECONDS)
+    await slack.start_stream("C1", "1.1", user="U1", team="T1")
+
+
+async def test_a_stop_that_slack_limits_is_still_paid_for(api: Api, slack: SlackClient, clock: ManualClock) -> None:
+    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(SEATS)))
+    for _ in range(SEATS):
+        await slack.start_stream("C1", "1.1", user="U1", team="T1")
+    api.will("chat.stopStream", limited("30"), ok())
+    with pytest.raises(SlackUnanswered) as caught:
+        await slack.stop_stream("C1", "1.0")
+    assert caught.value.retry_after == pytest.approx(30.0)
+    clock.advance(30.0)
+    await slack.stop_stream("C1", "1.0")
+
+
+async def test_words_for_a_stream_wait_for_nothing(api: Api, slack: SlackClient, clock: ManualClock) -> None:
+    began = clock.monotonic()
+    for _ in range(PACES["chat.appendStream"].burst):
+        await slack.append_stream("C1", "1.0", [])
+    with pytest.raises(SlackUnanswered) as caught:
+        await slack.append_stream("C1", "1.0", [])
+    assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
+    assert clock.monotonic() == began
+    assert len(api.asked) == PACES["chat.appendStream"].burst
+
+
 @pytest.mark.parametrize(
     ("asked", "waited"),
     [("2", 2.0), ("0.5", 0.5), ("soon", 1.0), (None, 1.0), ("-3", 1.0), ("nan", 1.0), ("inf", 1.0)],
@@ -122,7 +179,7 @@ async def test_posts_to_a_channel_are_a_second_apart_after_a_burst(
 ) -> None:
     api.will("chat.postMessage", ok(ts="1.2"))
     began = clock.monotonic()
-    for _ in range(POST_BURST):
+    for _ in range(POST_PACE.burst):
         await slack.post("C1", text="Hi")
     assert clock.monotonic() == began
     for _ in range(3):

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
-from bot.slack.client import EVENT_TYPE, SlackRefused
+from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.governor import Governor, MemoryBudget
 from bot.slack.outbox import Outbox
 from bot.store import outbox as rows
 from bot.store.database import Database
@@ -147,10 +149,15 @@ async def test_blocks_that_slack_refuses_leave_the_text(database: Database, slac
 
 
 async def test_a_busy_channel_with_very_many_rows_starves_no_other(database: Database, slack: LocalSlack) -> None:
-    await queue(database, *(post(f"p{number}", "x") for number in range(600)), post("q", "other", AGENTS))
+    thread = "1795000000.000100"
+    many = (post(f"p{number}", "x", thread_ts=thread) for number in range(600))
+    await queue(database, *many, post("q", "other", AGENTS))
     async with database.transaction() as tx:
-        found = await rows.open_rows(tx, besides={SUPPORT})
-    assert [row.key for row in found] == ["q"]
+        first = await rows.heads(tx, besides=(), channels=(), limit=10)
+        others = await rows.heads(tx, besides={(SUPPORT, first[0].lane)}, channels=(), limit=10)
+        not_there = await rows.heads(tx, besides=(), channels={SUPPORT}, limit=10)
+    assert [row.key for row in first] == ["p0", "q"]
+    assert [row.key for row in others] == [row.key for row in not_there] == ["q"]
 
 
 async def test_a_child_of_a_post_that_failed_fails_too(database: Database, slack: LocalSlack) -> None:
@@ -188,15 +195,144 @@ async def test_an_update_replaces_what_its_parent_posted(database: Database, sla
     assert slack.texts(AGENTS) == ["claimed"]
 
 
-async def test_an_answer_that_is_about_the_row_itself_does_not_block_the_channel(
+async def test_an_answer_that_is_about_the_row_itself_is_given_up_in_the_end(
     database: Database, slack: LocalSlack
 ) -> None:
     await slack.breaks(method="chat.postMessage", do="internal_error", count=10)
-    await queue(database, post("poison", "poison", AGENTS), post("next", "next", AGENTS))
+    await queue(database, post("poison", "poison", AGENTS))
     async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
         assert await outbox.flush(10_000)
-    assert await state_of(database, "poison") == "failed"
+        assert await state_of(database, "poison") == "failed"
+        await queue(database, post("next", "next", AGENTS))
+        outbox.wake()
+        assert await outbox.flush(10_000)
     assert slack.texts(AGENTS) == ["next"]
+
+
+async def test_a_post_that_waits_holds_up_no_other_thread_of_its_channel(database: Database, slack: LocalSlack) -> None:
+    first, second = [await slack.client.post(SUPPORT, text=text) for text in ("first", "second")]
+
+    class Stubborn(SlackClient):
+        """Slack never takes what is said in one thread."""
+
+        async def post(self, channel: str, *, text: str, thread_ts: str | None = None, **rest: Any) -> str:
+            if thread_ts == first:
+                raise SlackUnanswered("chat.postMessage", "http_503", sent=False)
+            return await super().post(channel, text=text, thread_ts=thread_ts, **rest)
+
+    clock = Clock(now=0.0)
+    stubborn = Stubborn(slack.client.web, clock=clock, governor=Governor(MemoryBudget(clock), clock))
+    await queue(database, post("p", "waits", thread_ts=first), post("q", "waits too", thread_ts=first))
+    await queue(database, post("r", "goes on", thread_ts=second), post("s", "a new one"))
+    outbox = Outbox(database, stubborn, clock)
+    sender = asyncio.create_task(outbox.run())
+    async with asyncio.timeout(20):
+        await outbox.deliver(post("r", "goes on", thread_ts=second))
+        await outbox.deliver(post("s", "a new one"))
+    assert await state_of(database, "q") == "pending"
+    sender.cancel()
+    await asyncio.gather(sender, return_exceptions=True)
+
+
+async def test_rows_of_one_thread_leave_in_order_whatever_fails(database: Database, slack: LocalSlack) -> None:
+    root = await slack.client.post(SUPPORT, text="question")
+    await slack.breaks(method="chat.postMessage", do="503", count=3)
+    await slack.breaks(method="chat.postMessage", do="lost", count=1)
+    await send_all(database, slack, *(post(f"p{number}", f"post {number}", thread_ts=root) for number in range(6)))
+    assert slack.texts(SUPPORT) == ["question", *(f"post {number}" for number in range(6))]
+
+
+async def test_what_follows_a_card_waits_until_the_card_is_there(database: Database, slack: LocalSlack) -> None:
+    await slack.breaks(method="chat.postMessage", do="503", count=2)
+    card, inside = post("card", "card", AGENTS), post("inside", "inside", AGENTS, parent="card")
+    change = Outgoing("change", "update", AGENTS, {"text": "claimed"}, parent="card")
+    await send_all(database, slack, card, inside, change, post("other", "other", AGENTS))
+    assert sorted(slack.texts(AGENTS)) == ["claimed", "inside", "other"]
+
+
+async def test_a_message_is_deleted_by_the_row_that_posted_it_or_by_its_place(
+    database: Database, slack: LocalSlack
+) -> None:
+    stray = await slack.client.post(SUPPORT, text="stray")
+    changed = await slack.client.post(SUPPORT, text="before")
+    await send_all(
+        database,
+        slack,
+        post("p", "posted"),
+        Outgoing("p/gone", "delete", SUPPORT, {}, parent="p"),
+        Outgoing("stray/gone", "delete", SUPPORT, {"ts": stray}),
+        Outgoing("stray/again", "delete", SUPPORT, {"ts": stray}),
+        Outgoing("changed", "update", SUPPORT, {"ts": changed, "text": "after"}),
+    )
+    assert slack.texts(SUPPORT) == ["after"]
+    assert await state_of(database, "stray/again") == "sent"
+
+
+@pytest.mark.parametrize("method", ["chat.update", "chat.delete", "reactions.add"])
+async def test_a_change_whose_answer_was_lost_is_simply_made_again(
+    database: Database, slack: LocalSlack, method: str
+) -> None:
+    ts = await slack.client.post(SUPPORT, text="before")
+    await slack.breaks(method=method, do="lost", count=1)
+    change = {
+        "chat.update": Outgoing("c", "update", SUPPORT, {"ts": ts, "text": "after"}),
+        "chat.delete": Outgoing("c", "delete", SUPPORT, {"ts": ts}),
+        "reactions.add": Outgoing("c", "react", SUPPORT, {"ts": ts, "name": "eyes"}),
+    }[method]
+    await send_all(database, slack, change)
+    assert await state_of(database, "c") == "sent"
+    expected = {"chat.update": ["after"], "chat.delete": [], "reactions.add": ["before"]}
+    assert slack.texts(SUPPORT) == expected[method]
+
+
+async def test_staff_are_told_once_what_a_customer_did_not_get(database: Database, slack: LocalSlack) -> None:
+    lost = post("turn/7/greeting", "Hello, see <https://help.example.com/x|the page>. " * 9, thread_ts="1795000000.1")
+    await slack.breaks(method="chat.postMessage", do="is_archived", count=1)
+    await queue(database, lost)
+    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+        assert await outbox.flush(10_000)
+    (told,) = slack.texts(AGENTS)
+    assert "is_archived" in told
+    assert "<#C0SUPPORT>" in told
+    assert "Hello, see" in told
+    assert told.count("<https") == told.count("|the page>")
+
+
+async def test_what_staff_do_not_get_themselves_is_told_nowhere(database: Database, slack: LocalSlack) -> None:
+    await slack.breaks(method="chat.postMessage", do="msg_too_long", count=2)
+    change = Outgoing("change", "update", SUPPORT, {"ts": "1795000000.000100", "text": "x"})
+    await queue(database, post("card", "card", AGENTS), change)
+    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+        assert await outbox.flush(10_000)
+    assert await state_of(database, "card") == "failed"
+    assert slack.texts(AGENTS) == []
+
+
+async def test_a_channel_that_another_process_sends_for_is_left_to_it_until_it_is_gone(
+    database: Database, slack: LocalSlack
+) -> None:
+    asked = 0
+    is_ours, asked_again = False, asyncio.Event()
+
+    async def hold(name: str) -> bool:
+        nonlocal asked
+        asked += name == f"outbox/{SUPPORT}"
+        if asked > 3:
+            asked_again.set()
+        return is_ours or name != f"outbox/{SUPPORT}"
+
+    outbox = Outbox(database, slack.client, Clock(now=0.0), hold=hold, poll_seconds=0.01)
+    sender = asyncio.create_task(outbox.run())
+    async with asyncio.timeout(20):
+        await queue(database, post("theirs", "theirs"), post("ours", "ours", AGENTS))
+        await outbox.deliver(post("ours", "ours", AGENTS))
+        await asked_again.wait()
+        assert await state_of(database, "theirs") == "pending"
+        is_ours = True
+        await outbox.deliver(post("theirs", "theirs"))
+    sender.cancel()
+    await asyncio.gather(sender, return_exceptions=True)
+    assert slack.texts(SUPPORT) == ["theirs"]
 
 
 async def test_a_mark_that_is_refused_holds_up_no_words(database: Database, slack: LocalSlack) -> None:

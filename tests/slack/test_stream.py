@@ -16,6 +16,7 @@ from tests.doubles.clock import ManualClock
 from tests.slack.thread import (
     EXPIRED,
     LIMITED,
+    LIMITED_FOR_LONG,
     LOST_ANSWER,
     LOST_REQUEST,
     STOPPED,
@@ -147,25 +148,7 @@ async def test_a_method_that_always_fails_leaves_the_text_exactly_once(method: s
 
 
 texts = st.lists(st.text("ab .\n,!", min_size=1, max_size=120), min_size=1, max_size=12)
-faults = st.dictionaries(st.integers(0, 40), st.sampled_from(FAULTS), max_size=8)
 passing_faults = st.dictionaries(st.integers(0, 40), st.sampled_from(FAULTS[:5]), max_size=8)
-
-
-@given(texts, faults)
-async def test_any_faults_leave_the_text_exactly_once_or_say_that_they_did_not(
-    pieces: list[str], faults: dict[int, str]
-) -> None:
-    thread = Thread(faults)
-    try:
-        await write(thread, pieces)
-    except SlackRefused:
-        assert set(faults.values()) - set(FAULTS[:5])
-        return
-    except SlackUnanswered:
-        assert len(faults) >= AT_ONCE.attempts
-        return
-    written = "".join(pieces)
-    assert squeezed("".join(thread.read)) == squeezed(written)
 
 
 def squeezed(text: str) -> str:
@@ -219,39 +202,133 @@ async def test_an_answer_that_is_abandoned_at_any_time_reads_as_the_writer_says(
     assert not thread.open
 
 
-FENCED = st.lists(
-    st.sampled_from(
-        ["Some words. ", "```py\n", "code = 1\n", "```\n", "\n\n", "| a | b |\n", "x " * 40, "長い文章です。", "👩‍👧"]
-    ),
-    min_size=1,
-    max_size=40,
-)
-
-
-@given(FENCED, faults)
-async def test_code_blocks_are_closed_and_opened_again_and_nothing_else_is_added(
-    pieces: list[str], faults: dict[int, str]
-) -> None:
-    thread = Thread(
-        {number: fault for number, fault in faults.items() if fault not in ("invalid_blocks", "msg_too_long")}
-    )
-    try:
-        await write(thread, pieces)
-    except (SlackUnanswered, SlackRefused):
-        return
-    assert bare("".join(thread.read)) == bare("".join(pieces))
-
-
-def bare(text: str) -> str:
-    return squeezed(re.sub(r"```(py)?", "", text))
-
-
 async def test_streaming_that_is_not_supported_is_not_tried_again_by_the_next_answer() -> None:
     thread = Thread(always={"start": "feature_not_enabled"})
     await write(thread, ["One ", "word. "])
     await write(thread, ["Two ", "words."])
     exactly(thread, "One word. Two words.")
-    assert thread.calls == ["start", "post", "post"]
+    assert thread.calls == ["start", "post", "update", "post", "update"]
+
+
+async def test_where_slack_does_not_stream_a_post_grows_with_the_words() -> None:
+    thread = Thread(always={"start": "channel_type_not_supported"})
+    seen: list[str] = []
+    limits = StreamLimits(flush_seconds=0.0, edit_seconds=0.0, message_bytes=400)
+    async with opened(thread, limits=limits) as writer:
+        for number in range(40):
+            writer.text(f"Sentence {number} is here. ")
+            await breathe()
+            seen += [text for text in thread.read[-1:] if text not in seen]
+        ts = await writer.finish(blocks=BUTTONS)
+    exactly(thread, "".join(f"Sentence {number} is here. " for number in range(40)))
+    assert seen[0].startswith("Sentence 0")
+    assert len(seen) > 4
+    assert footers(thread) == [False] * (len(ts) - 1) + [True]
+    assert len(ts) > 1
+
+
+async def test_a_growing_post_is_not_changed_more_often_than_slack_advises() -> None:
+    thread = Thread(always={"start": "channel_type_not_supported"})
+    async with opened(thread, limits=StreamLimits(flush_seconds=0.0, edit_seconds=3600.0)) as writer:
+        for number in range(40):
+            writer.text(f"Sentence {number} is here. ")
+            await breathe()
+        await writer.finish()
+    assert thread.calls == ["start", "post", "update"]
+
+
+async def test_a_growing_post_that_may_not_be_changed_is_followed_by_the_rest() -> None:
+    thread = Thread(always={"start": "feature_not_enabled", "update": "edit_window_closed"})
+    async with opened(thread) as writer:
+        writer.text("One. ")
+        await breathe()
+        writer.text("Two.")
+        await writer.finish()
+    assert thread.read == ["One. ", "Two."]
+
+
+async def test_words_that_limits_leave_no_room_for_go_with_the_end_and_nobody_waits() -> None:
+    thread, clock = Thread(always={"append": LIMITED_FOR_LONG}), ManualClock()
+    began = clock.monotonic()
+    async with opened(thread, clock=clock) as writer:
+        for number in range(20):
+            writer.text(f"word{number} ")
+            await breathe()
+        await writer.finish(blocks=BUTTONS)
+    exactly(thread, "".join(f"word{number} " for number in range(20)))
+    assert thread.calls == ["start", "append", "stop"]
+    assert clock.monotonic() == began
+
+
+@pytest.mark.parametrize("fault", [LIMITED, LIMITED_FOR_LONG])
+async def test_an_answer_that_has_no_stream_left_to_it_is_posted_whole(fault: str) -> None:
+    thread = Thread(always={"start": fault})
+    await write(thread, ["One ", "word ", "more."])
+    exactly(thread, "One word more.")
+    assert thread.calls == ["start", "post"]
+    assert not thread.unsupported
+
+
+async def test_the_more_streams_live_the_more_seldom_each_is_added_to() -> None:
+    class Busy(Thread):
+        def append_interval(self) -> float:
+            return 3600.0
+
+    thread = Busy()
+    async with opened(thread) as writer:
+        for number in range(20):
+            writer.text(f"word{number} ")
+            await breathe()
+        await writer.finish()
+    assert thread.calls == ["start", "stop"]
+
+
+async def test_the_end_does_not_wait_out_a_pause_that_began_before_it() -> None:
+    class Patient(ManualClock):
+        """Whoever rests, rests until somebody ends it."""
+
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.Event().wait()
+
+    thread = Thread({1: UNREACHABLE})
+    async with opened(thread, clock=Patient()) as writer:
+        writer.text("One. ")
+        await breathe()
+        writer.text("Two. ")
+        await breathe()
+        async with asyncio.timeout(20):
+            await writer.finish()
+    exactly(thread, "One. Two. ")
+
+
+async def test_a_stream_whose_start_was_cut_off_is_stopped_too() -> None:
+    thread = Thread({0: LOST_ANSWER})
+    thread.dies_at = 0
+
+    async def turn() -> None:
+        async with opened(thread) as writer:
+            writer.text("One. ")
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(turn())
+    await thread.gone.wait()
+    assert thread.open
+    thread.gone.clear()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert not thread.open
+
+
+async def test_taking_up_an_answer_stops_what_streams_and_nothing_else() -> None:
+    thread = Thread()
+    left: list[str] = []
+    await write(thread, ANSWER, opened=left)
+    unfinished = await thread.start_stream("C1", "1795000000.000100", user="U1", team="T1")
+    thread.calls.clear()
+    await write(thread, ANSWER, adopt=[*left, unfinished])
+    exactly(thread, "".join(ANSWER))
+    assert thread.calls.count("stop") == 1
 
 
 async def test_a_post_says_in_plain_words_what_it_holds() -> None:

@@ -17,7 +17,10 @@ LOST_REQUEST = "lost request"
 LOST_ANSWER = "lost answer"
 """The call is carried out, and nobody says so."""
 LIMITED = "limited"
+LIMITED_FOR_LONG = "limited for long"
 UNREACHABLE = "unreachable"
+DELETED = "deleted"
+"""Somebody has deleted the message just before the call."""
 EXPIRED = "expired"
 """The stream has ended by itself just before the call."""
 STOPPED = "stopped"
@@ -32,6 +35,7 @@ class Shown:
     text: str = ""
     streaming: bool = False
     stopped: bool = False
+    streamed: bool = False
     cards: dict[str, dict[str, str]] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     metadata: Mapping[str, Any] | None = None
@@ -52,6 +56,8 @@ class Thread:
         self.faults = dict(faults or {})
         self.always = dict(always or {})
         """Faults of every call of a method."""
+        self.stuck: set[str] = set()
+        """Messages that Slack would not delete; nobody can help their standing there."""
         self.cap = 11_300
         self.gone = asyncio.Event()
         """Set when a dead process's call, by number in `dies_at`, has been reached; later calls never arrive."""
@@ -60,12 +66,12 @@ class Thread:
     @property
     def read(self) -> list[str]:
         """What stands in the thread, message by message."""
-        return [self.messages[ts].text for ts in sorted(self.messages)]
+        return [self.messages[ts].text for ts in sorted(self.messages) if ts not in self.stuck]
 
     @property
     def open(self) -> list[str]:
         """Streams that are still running."""
-        return [ts for ts, message in self.messages.items() if message.streaming]
+        return [ts for ts, message in self.messages.items() if message.streaming and ts not in self.stuck]
 
     async def auth(self) -> Identity:
         return ME
@@ -74,7 +80,7 @@ class Thread:
         self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
     ) -> str:
         def start() -> str:
-            return self._add(self._grown(Shown(streaming=True), chunks))
+            return self._add(self._grown(Shown(streaming=True, streamed=True), chunks))
 
         return await self._call("start", start)
 
@@ -97,6 +103,7 @@ class Thread:
             message = self._grown(self._running(ts), chunks)
             message.blocks = list(blocks or ())
             message.streaming = False
+            message.metadata = metadata
 
         await self._call("stop", stop, ts)
 
@@ -115,7 +122,12 @@ class Thread:
 
         return await self._call("post", post)
 
-    async def update(self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None) -> None:
+    def append_interval(self) -> float:
+        return 0.0
+
+    async def update(
+        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+    ) -> None:
         def update() -> None:
             message = self._found(ts)
             if message.streaming:
@@ -123,6 +135,7 @@ class Thread:
             message.text, message.blocks = _split(text, blocks)
             message.cards = {}
             message.notification = text
+            self.stuck.discard(ts)
 
         await self._call("update", update, ts)
 
@@ -141,7 +154,7 @@ class Thread:
 
     def _as_slack(self, ts: str) -> dict[str, Any]:
         message = self.messages[ts]
-        state = {"streaming_state": "in_progress"} if message.streaming else {}
+        state = {"streaming_state": "in_progress" if message.streaming else "completed"} if message.streamed else {}
         return {"ts": ts, "bot_id": ME.bot_id, "text": "", "metadata": message.metadata, **state}
 
     async def _call(self, method: str, act: Callable[[], Answer], ts: str = "") -> Answer:
@@ -160,8 +173,9 @@ class Thread:
         match fault:
             case "":
                 return act()
-            case "limited":
-                raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=1.0)
+            case "limited" | "limited for long":
+                wait = 1.0 if fault == LIMITED else 1e9
+                raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=wait)
             case "unreachable":
                 raise SlackUnanswered(method, "connection_refused", sent=False)
             case "lost request":
@@ -170,11 +184,16 @@ class Thread:
                 with suppress(SlackRefused):
                     act()
                 raise SlackUnanswered(method, "timeout")
+            case "deleted":
+                self.messages.pop(ts, None)
+                return act()
             case "expired" | "stopped":
                 if ts in self.messages and self.messages[ts].streaming:
                     self.messages[ts].streaming = False
                     self.messages[ts].stopped = fault == STOPPED
                 return act()
+        if method == "delete":
+            self.stuck.add(ts)
         if method == "replies":
             return act()  # what is refused to a message is not refused to reading
         raise SlackRefused(method, fault)

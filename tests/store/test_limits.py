@@ -42,3 +42,17 @@ async def test_everybody_has_a_pace_of_their_own(database: Database) -> None:
 async def test_fractions_of_time_lose_nobody_a_turn(database: Database) -> None:
     assert await takes(database, 80, now=1_795_000_000.123, bound=60) == 60
     assert await takes(database, 9, now=1_795_000_001.123, bound=60) == 1
+
+
+async def test_a_clock_that_is_put_back_gives_at_most_one_more_and_keeps_nobody_waiting_for_it(
+    database: Database,
+) -> None:
+    assert await takes(database, 9, now=9_000.0) == 5
+    assert await takes(database, 9, now=5_400.0) == 1
+    assert await takes(database, 9, now=5_400.0 + MINUTE / 5) == 1
+    assert await takes(database, 9, now=5_400.0 + 3 * MINUTE) == 5
+
+
+async def test_a_clock_that_is_put_forward_gives_what_a_minute_gives(database: Database) -> None:
+    assert await takes(database, 9, now=9_000.0) == 5
+    assert await takes(database, 9, now=12_600.0) == 5

@@ -63,12 +63,13 @@ async def test_an_event_delivered_twice_is_answered_once(world: World) -> None:
     assert len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]) == 1
 
 
-async def test_where_slack_does_not_stream_the_answer_is_one_post(world: World) -> None:
+async def test_where_slack_does_not_stream_the_answer_is_one_post_that_grows(world: World) -> None:
     await world.breaks(method="chat.startStream", do="unknown_method", count=1)
     asked = await world.customer.says(RETURNS)
-    answer = await world.customer.reads(asked)
+    answer = await world.customer.reads(asked, having=lambda seen: bool(seen.buttons))
     assert "30 days" in answer.text
     assert "stream" not in answer.raw
+    assert len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]) == 1
 
 
 async def test_a_post_whose_answer_was_lost_is_not_posted_again(world: World) -> None:

@@ -1,6 +1,7 @@
 """/kb for staff, and only for staff; the internal base that customers never reach; and what /kb refresh tells."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,19 @@ async def refreshed(world: World, command: str) -> list[str]:
         return told if is_over else None
 
     return await world.until(find, what=f"the end of {command}")
+
+
+async def pressed(world: World, text: str, having: str) -> dict[str, Any]:
+    """Press the button of the newest message with this text; the message as it is afterwards, with other words."""
+    before = [each for each in await world.staff.whispers() if each["text"] == text and "kb.progress" in str(each)][-1]
+    body = {"user": world.staff.user, "channel": before["channel"], "ts": before["ts"], "action_id": "kb.progress"}
+    await world.act("click", body)
+
+    def find(state: dict[str, list[dict[str, Any]]]) -> dict[str, Any] | None:
+        now = next(each for each in state["ephemerals"] if each["ts"] == before["ts"])
+        return now if having in now["text"] else None
+
+    return await world.until(find, what="what a press shows")
 
 
 async def runs_until(person: Person, command: str, wanted: Callable[[str], bool]) -> str:
@@ -68,6 +82,14 @@ async def test_a_refresh_tells_what_changed_in_each_base(world: World) -> None:
     assert report.count("nothing has changed") == 2
 
 
+async def test_the_first_message_becomes_the_report_by_a_press(world: World) -> None:
+    begins, report = (await refreshed(world, "/kb refresh"))[-2:]
+    assert report.count("nothing has changed") == 2
+    shown = await pressed(world, begins, "nothing has changed")
+    assert shown["text"] == report
+    assert "kb.progress" not in str(shown)
+
+
 async def test_one_source_can_be_refreshed_and_an_unknown_one_is_told(world: World) -> None:
     *_, report = await refreshed(world, "/kb refresh notes --force")
     assert "Internal knowledge base" in report
@@ -97,3 +119,12 @@ async def test_a_customer_is_refused(world: World, command: str) -> None:
 async def test_anything_else_is_answered_with_the_usage(world: World) -> None:
     for command in ("/kb", "/kb reload", "/kb gaps many", "/kb search", "/kb refresh one two", "/kb status --force"):
         assert "/kb refresh" in await world.staff.runs(command)
+
+
+async def test_a_press_after_a_restart_tells_what_serves(world: World) -> None:
+    begins, report = (await refreshed(world, "/kb refresh notes"))[-2:]
+    assert "nothing has changed" in report
+    await world.bot("restart")
+    await runs_until(world.staff, "/kb status", lambda told: "generation 1" in told)
+    shown = await pressed(world, begins, "not known here")
+    assert "generation 1" in shown["text"]

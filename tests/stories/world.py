@@ -10,9 +10,10 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -91,7 +92,14 @@ class Person:
         sent = await self._world.act("send", body)
         return Post(channel, sent["ts"], thread_ts or sent["ts"])
 
-    async def reads(self, thread: Post, *, having: Callable[[Seen], bool] = lambda seen: True, after: str = "") -> Seen:
+    async def reads(
+        self,
+        thread: Post,
+        *,
+        having: Callable[[Seen], bool] = lambda seen: True,
+        after: str = "",
+        patience: float = PATIENCE,
+    ) -> Seen:
         """The app's first finished message in the thread, newer than `after` (or the post), that is wanted."""
         newer = after or thread.ts
 
@@ -107,7 +115,8 @@ class Person:
                     return seen
             return None
 
-        return await self._world.until(find, what=f"a message of the app in {thread.channel}", channel=thread.channel)
+        what = f"a message of the app in {thread.channel}"
+        return await self._world.until(find, what=what, channel=thread.channel, patience=patience)
 
     async def presses(self, seen: Seen, action_id: str) -> None:
         """Press a button of a message."""
@@ -140,7 +149,8 @@ class World:
     http: aiohttp.ClientSession
     ready: Json
     data: Path
-    process: asyncio.subprocess.Process
+    process: asyncio.subprocess.Process | None
+    """The one that runs all of it; None: the one that looks."""
 
     @property
     def customer(self) -> Person:
@@ -215,9 +225,11 @@ class World:
 
         return await self.until(find, what="a case card", channel="C0AGENTS")
 
-    async def until(self, find: Callable[[Json], T | None], *, what: str, channel: str | None = None) -> T:
-        """Look again at every change until `find` finds something."""
-        async with asyncio.timeout(PATIENCE):
+    async def until(
+        self, find: Callable[[Json], T | None], *, what: str, channel: str | None = None, patience: float = PATIENCE
+    ) -> T:
+        """Look again at every change until `find` finds something, for `patience` seconds at most."""
+        async with asyncio.timeout(patience):
             try:
                 while True:
                     state = await self.state(channel)
@@ -234,6 +246,10 @@ class World:
     async def model_says(self, *rounds: Json) -> None:
         """Script the model's next rounds, in place of what was scripted before; see demo/model/script.py."""
         await self._model("DELETE", "script")
+        await self.model_says_too(*rounds)
+
+    async def model_says_too(self, *rounds: Json) -> None:
+        """Script rounds beside those that are waiting; `when` says for which message."""
         await self._model("POST", "script", {"rounds": list(rounds)})
 
     async def model_requests(self) -> list[Json]:
@@ -251,6 +267,15 @@ class World:
     async def bot(self, what: str) -> None:
         """`kill`, `stop` or `restart` the product."""
         await self._post(f"{self._slack}/_world/{what}", {})
+
+    async def health(self) -> Json:
+        """What /healthz says; `status` is the HTTP status, 0 while nobody listens."""
+        try:
+            async with self.http.get(f"{self.ready['bot']['url']}/healthz") as response:
+                told: Json = await response.json()
+                return {**told, "status": response.status}
+        except aiohttp.ClientConnectionError:
+            return {"ready": False, "missing": "everything", "status": 0}
 
     async def metrics(self) -> str:
         """The product's own counters."""
@@ -286,12 +311,20 @@ class World:
 
 @asynccontextmanager
 async def open_world(
-    folder: Path, *, kb: Path | None = None, env: dict[str, str] | None = None
+    folder: Path,
+    *,
+    kb: Path | None = None,
+    env: dict[str, str] | None = None,
+    pace: float = 1.0,
+    ingress_only: bool = False,
 ) -> AsyncIterator[World]:
-    """Start the world as a user would, and leave no process behind."""
-    arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder)]
+    """Start the world as a user would, and leave no process behind. `pace` is the model's, 0 for no pauses."""
+    arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
     arguments += ["--kb", str(kb)] if kb else []
-    arguments += [word for name, value in (env or {}).items() for word in ("--env", f"{name}={value}")]
+    arguments += ["--ingress-only"] if ingress_only else []
+    # Stories follow one another faster than customers do; the local Slack's own limits hold all the same.
+    settings = {"SLACK_RATE": "3"} | (env or {})
+    arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "demo", *arguments, cwd=ROOT, env=surroundings, stdout=asyncio.subprocess.PIPE
@@ -323,6 +356,54 @@ def product_environment(world: World, data: Path) -> dict[str, str]:
         "DATA_DIR": str(data),
         "PORT": "0",
     }
+
+
+@dataclass(slots=True)
+class Worker:
+    """One `frontdesk work` beside the world's own process."""
+
+    process: asyncio.subprocess.Process
+    url: str
+
+    async def metrics(self, http: aiohttp.ClientSession) -> str:
+        """Its own counters."""
+        async with http.get(f"{self.url}/metrics") as response:
+            return await response.text()
+
+
+@asynccontextmanager
+async def open_worker(world: World, name: str, *, env: dict[str, str]) -> AsyncIterator[Worker]:
+    """A process that works on what the world's takes, ready; its log is among the world's."""
+    data = world.data / name
+    data.mkdir()
+    with closing(socket.socket()) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = product_environment(world, data) | env | {"PORT": str(port)}
+    del environment["SLACK_APP_TOKEN"]
+    with (data / "worker.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "bot", "work", env=environment, cwd="/", stdout=log, stderr=log
+        )
+    try:
+        worker = Worker(process, f"http://127.0.0.1:{port}")
+        async with asyncio.timeout(6 * PATIENCE):
+            while not await _is_ready(world.http, worker):
+                assert process.returncode is None, (data / "worker.log").read_text("utf-8")
+                await world.next_change()
+        yield worker
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(process.wait(), PATIENCE)
+
+
+async def _is_ready(http: aiohttp.ClientSession, worker: Worker) -> bool:
+    try:
+        async with http.get(f"{worker.url}/healthz") as response:
+            return response.status == 200
+    except aiohttp.ClientConnectionError:
+        return False
 
 
 async def run_product(environment: dict[str, str], *arguments: str) -> tuple[int, str]:

@@ -68,9 +68,12 @@ def test_a_turn_that_never_ended_has_cost_its_rounds() -> None:
 async def test_the_journal_knows_the_rounds_of_all_runs_of_a_turn_and_of_earlier_attempts(database: Database) -> None:
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1"), now=1.0)
+        await inbox.start(tx, 1)
     first = await open_journal(database, ManualClock(), turn=1, attempt=1)
     for name in ("stream", "round-1", "call-1", "part/of/round-12", "surround-1", "round-x"):
         await first.record(name, {"n": name})
+    async with database.transaction() as tx:
+        await inbox.start(tx, 1)
     resumed = await open_journal(database, ManualClock(), turn=1, attempt=2)
     await resumed.record("round-2", {"n": "round-2"})
     assert set(resumed.rounds) == {"round-1", "part/of/round-12", "round-2"}
@@ -95,6 +98,7 @@ async def test_a_turn_that_is_kept_again_after_a_restart_has_cost_the_same(datab
 async def test_the_journal_brings_steps_back_in_the_order_in_which_they_were_finished(database: Database) -> None:
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1"), now=1.0)
+        await inbox.start(tx, 1)
     clock = ManualClock()
     journal = await open_journal(database, clock, turn=1, attempt=1)
     names = ["draft/round-1", "call-9", "draft/round-2", "check/round-1"]

@@ -3,15 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import StoreUnavailable
 from bot.store import inbox as rows
+from bot.store import schema
 from bot.store.database import Database
 from bot.telemetry import Metrics
+from bot.turns.dead import UNSTORABLE
 from bot.turns.inbox import Inbox
 from tests.doubles.clock import ManualClock
 from tests.turns.arrivals import arrival
@@ -34,7 +38,7 @@ class FullDisk(Database):
         self._database = database
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
         async with self._database.transaction() as tx:
             yield tx
             raise StoreUnavailable("SQLITE_FULL")
@@ -87,12 +91,12 @@ async def test_a_reply_counts_only_in_a_thread_that_is_a_conversation(database: 
 async def test_a_burst_is_stored_in_few_transactions(database: Database) -> None:
     engine = Engine()
     async with running(database, engine) as inbox:
-        await asyncio.gather(*(inbox.accept(arrival(f"{number}.1")) for number in range(300)))
+        await asyncio.gather(*(inbox.accept(arrival(f"{number}.1")) for number in range(1_000)))
     async with database.transaction() as tx:
-        assert (await tx.execute(text("select count(*) from inbox"))).scalar_one() == 300
+        assert (await tx.execute(text("select count(*) from inbox"))).scalar_one() == 1_000
         # Whatever was waiting shares one transaction, hence one time of receipt.
-        assert (await tx.execute(text("select count(distinct received_at) from inbox"))).scalar_one() <= 3
-    assert len(engine.submitted) == 300
+        assert (await tx.execute(text("select count(distinct received_at) from inbox"))).scalar_one() <= 4
+    assert len(engine.submitted) == 1_000
 
 
 async def test_what_cannot_be_stored_is_refused_and_starts_nothing(database: Database) -> None:
@@ -100,6 +104,46 @@ async def test_what_cannot_be_stored_is_refused_and_starts_nothing(database: Dat
     async with running(FullDisk(database), engine) as inbox:
         with pytest.raises(StoreUnavailable):
             await inbox.accept(arrival("1.1"))
+    assert engine.submitted == []
+
+
+class Corrupt(Database):
+    """A database that fails in a way of its own at every event."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        self.asked += 1
+        if self.asked:
+            raise RuntimeError("database disk image is malformed")
+        yield cast(AsyncConnection, None)
+
+
+@pytest.mark.parametrize("field", ["event_id", "ts", "author", "author_team", "body"])
+async def test_an_event_that_cannot_be_stored_is_kept_without_what_could_not_and_holds_up_nobody(
+    database: Database, field: str
+) -> None:
+    harmful: dict[str, Any] = {field: {"text": b"not JSON"} if field == "body" else "Ev\ud83d"}
+    poison = replace(arrival("1.1"), **harmful)
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        await asyncio.gather(*(inbox.accept(each) for each in (arrival("0.1"), poison, arrival("2.1"))))
+        # Slack may deliver it once more.
+        await inbox.accept(poison)
+    assert len(engine.submitted) == 3
+    async with database.transaction() as tx:
+        bodies = (await tx.execute(select(schema.inbox.c.body).order_by(schema.inbox.c.id))).scalars().all()
+    assert [bool(body.get(UNSTORABLE)) for body in bodies] == [False, True, False]
+
+
+async def test_what_fails_for_every_event_is_not_the_events_fault_and_nothing_is_acknowledged() -> None:
+    engine, corrupt = Engine(), Corrupt()
+    async with running(corrupt, engine) as inbox:
+        told = await asyncio.gather(*(inbox.accept(arrival(f"{n}.1")) for n in range(3)), return_exceptions=True)
+    assert [type(each) for each in told] == [StoreUnavailable] * 3
+    assert corrupt.asked > 0
     assert engine.submitted == []
 
 

@@ -119,3 +119,22 @@ async def test_what_an_earlier_process_left_open_is_queued_in_order(database: Da
     assert await lanes.resume(database) == 2
     await settle()
     assert work.ended == [3, 1]
+
+
+async def test_what_was_at_work_at_two_crashes_is_taken_one_by_one(database: Database) -> None:
+    async with database.transaction() as tx:
+        for ts in ("1.1", "2.1", "3.1"):
+            await rows.add(tx, arrival(ts), now=1.0)
+        for item_id in (1, 2, 2, 3, 3):
+            await rows.start(tx, item_id)
+    work = Work()
+    lanes = Lanes(work.take, ManualClock(), concurrent=10)
+    await lanes.resume(database)
+    lanes.submit(4, "new")
+    await settle()
+    assert work.begun == [1, 2, 4]
+    work.let_go(2)
+    await settle()
+    assert work.begun == [1, 2, 4, 3]
+    work.let_go(1, 3, 4)
+    await settle()

@@ -3,17 +3,20 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 import pytest_asyncio
+from sqlalchemy import select
 
 from bot.cases.cases import Cases
 from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
+from bot.errors import StoreUnavailable
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import inbox, threads
+from bot.store import inbox, schema, threads
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -82,6 +85,7 @@ class Desk:
             places=nothing,
             metrics=metrics,
         )
+        self.noting = Noting(self.answers, self.answered)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
         self.turns = Turns(
             database=database,
@@ -89,13 +93,14 @@ class Desk:
             clock=self.clock,
             sentences=sentences,
             identities=cast(Any, KnownCustomer()),
-            answers=cast(Any, Noting(self.answers, self.answered)),
+            answers=cast(Any, self.noting),
             budgets=nothing,
             cases=self.cases,
             relay=cast(Any, self.told),
             presses=nothing,
             summaries=summaries,
             metrics=metrics,
+            second_thoughts=nothing,
         )
 
     async def receives(self, ts: str = "1.1", channel: str = "D0CUSTOMERA") -> InboxItem:
@@ -131,10 +136,15 @@ class Noting:
         self.has_begun = real.has_begun
         self.close_leftover = real.close_leftover
         self._answered = answered
+        self.unavailable = 0
+        """How often the database is away before it answers."""
 
     async def answer(self, question: Question) -> str:
         """As Answers.answer."""
         self._answered.append(question.text)
+        if self.unavailable:
+            self.unavailable -= 1
+            raise StoreUnavailable("LockNotAvailableError")
         return "escalated"
 
 
@@ -188,3 +198,45 @@ async def test_streams_that_no_journal_tells_of_are_stopped_where_they_stand(des
     states = [message["streaming_state"] for message in written if "streaming_state" in message]
     assert len(states) == 2
     assert "in_progress" not in states
+
+
+class Full:
+    """No place becomes free."""
+
+    async def acquire(self, group: str) -> None:
+        """As Places.acquire."""
+        raise TimeoutError
+
+
+async def test_what_a_dead_process_was_writing_is_stopped_before_its_turn_has_a_place(
+    desk: Desk, slack: LocalSlack
+) -> None:
+    asked = await slack.client.post("C0SUPPORT", text="Where is my order?")
+    await desk.begins(await desk.receives(asked, channel="C0SUPPORT"), "stream")
+    complete, open_ = [
+        await slack.client.start_stream("C0SUPPORT", asked, user=CUSTOMER.user, team=TEAM) for _ in range(2)
+    ]
+    await slack.client.stop_stream("C0SUPPORT", complete)
+    async with desk.database.transaction() as tx:
+        item = await inbox.start(tx, 1)
+    assert item is not None
+    question = Question(item, CUSTOMER, "en", "Where is my order?", "", 0, ())
+    with pytest.raises(TimeoutError):
+        await replace(desk.answers, places=cast(Any, Full())).answer(question)
+    assert slack.workspace.messages["C0SUPPORT"][open_]["streaming_state"] == "completed"
+    stops = [entry for entry in slack.workspace.log if entry["name"] == "chat.stopStream"]
+    assert len(stops) == 2  # none for what was complete already
+
+
+async def test_a_database_that_is_away_again_and_again_costs_a_row_no_attempt(desk: Desk) -> None:
+    item = await desk.receives()
+    await desk.begins(item, "stream")
+    await desk.opens_a_case(item.thread)
+    desk.noting.unavailable = 5
+    for _ in range(5):
+        with pytest.raises(StoreUnavailable):
+            await desk.turns.take(item.id)
+    await desk.turns.take(item.id)
+    async with desk.database.transaction() as tx:
+        row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == item.id))).one()
+    assert (row.state, row.reason) == ("done", "escalated")

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -10,29 +9,11 @@ import openai
 import pytest
 
 from demo.model.responses import ENCRYPTED, sealed
-from demo.model.server import MODEL, Pace, StandIn, open_stand_in
+from demo.model.server import MODEL, StandIn
 from tests.demo.model.requests import ORDER, PASSAGES, TOOLS
 
 FLAT_TOOLS: Any = [{"type": "function", **tool["function"], "strict": False} for tool in TOOLS]
 STATELESS: Any = {"model": MODEL, "store": False, "include": [ENCRYPTED]}
-
-
-@pytest.fixture
-async def stand_in() -> AsyncIterator[StandIn]:
-    async with open_stand_in(pace=Pace(first=0, chunk=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(stand_in: StandIn) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(api_key=stand_in.key, base_url=stand_in.url, max_retries=0) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def session(stand_in: StandIn) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {stand_in.key}"}) as opened:
-        yield opened
 
 
 def asked(said: str, *items: Any) -> list[Any]:

@@ -1,7 +1,6 @@
 """The stand-in over HTTP, asked by the OpenAI client and by hand."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -10,26 +9,8 @@ import pytest
 
 from demo.model.embeddings import embed
 from demo.model.phrases import PHRASES
-from demo.model.server import EMBEDDING_MODEL, FINGERPRINT, MODEL, Pace, StandIn, open_stand_in
+from demo.model.server import EMBEDDING_MODEL, FINGERPRINT, MODEL, Pace, StandIn
 from tests.demo.model.requests import ANSWERS, CHECK, DRAFT, LEAD, ORDER, SUMMARY, TOOLS, TRIAGE, request
-
-
-@pytest.fixture
-async def stand_in() -> AsyncIterator[StandIn]:
-    async with open_stand_in(pace=Pace(first=0, chunk=0)) as running:
-        yield running
-
-
-@pytest.fixture
-async def client(stand_in: StandIn) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(api_key=stand_in.key, base_url=stand_in.url, max_retries=0) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def session(stand_in: StandIn) -> AsyncIterator[aiohttp.ClientSession]:
-    async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {stand_in.key}"}) as opened:
-        yield opened
 
 
 async def test_the_openai_client_reads_a_stream_with_text_and_usage(client: openai.AsyncOpenAI) -> None:

@@ -125,6 +125,21 @@ async def test_a_response_can_replace_or_delete_an_ephemeral_and_speak_in_the_ch
     assert (await webhook.send(text="x", blocks=[{"type": "mystery"}])).body == "invalid_blocks"
 
 
+async def test_the_address_of_a_command_replaces_nothing(workspace: Workspace, app: SocketApp) -> None:
+    payload, _ = await acknowledged(workspace.act.command("U0AGENTA", "C0AGENTS", "/kb refresh"), app)
+    webhook = AsyncWebhookClient(payload["response_url"])
+    await webhook.send(text="begins", blocks=CARD)
+    await webhook.send(text="ended", replace_original=True)
+    assert [each["text"] for each in workspace.ephemerals] == ["begins", "ended"]
+
+    press = workspace.act.click("U0AGENTA", "C0AGENTS", workspace.ephemerals[0]["ts"], "case.claim")
+    payload, _ = await acknowledged(press, app)
+    again = AsyncWebhookClient(payload["response_url"])
+    for text in ("half-way", "all of it"):
+        await again.send(text=text, replace_original=True)
+    assert sorted(each["text"] for each in workspace.ephemerals) == ["all of it", "ended"]
+
+
 async def test_nobody_clicks_in_a_channel_they_do_not_see(workspace: Workspace, client: AsyncWebClient) -> None:
     ts = (await client.chat_postMessage(channel="C0AGENTS", text="x", blocks=CARD))["ts"]
     with pytest.raises(SlackError, match="not_in_channel"):

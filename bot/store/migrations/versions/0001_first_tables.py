@@ -8,11 +8,14 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
+ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+TS = sa.String(length=32).with_variant(sa.String(length=32, collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     op.create_table(
         "audit",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", ID, autoincrement=True, nullable=False),
         sa.Column("at", sa.Float(), nullable=False),
         sa.Column("actor", sa.String(length=32), nullable=False),
         sa.Column("action", sa.String(length=64), nullable=False),
@@ -23,7 +26,7 @@ def upgrade() -> None:
     op.create_index("ix_audit_subject", "audit", ["subject"], unique=False)
     op.create_table(
         "case_",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", ID, autoincrement=True, nullable=False),
         sa.Column("team", sa.String(length=32), nullable=False),
         sa.Column("thread", sa.String(length=128), nullable=False),
         sa.Column("channel", sa.String(length=32), nullable=False),
@@ -66,11 +69,11 @@ def upgrade() -> None:
     )
     op.create_table(
         "inbox",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", ID, autoincrement=True, nullable=False),
         sa.Column("event_id", sa.String(length=255), nullable=False),
         sa.Column("team", sa.String(length=32), nullable=False),
         sa.Column("channel", sa.String(length=32), nullable=False),
-        sa.Column("ts", sa.String(length=32), nullable=False),
+        sa.Column("ts", TS, nullable=False),
         sa.Column("kind", sa.String(length=16), nullable=False),
         sa.Column("thread", sa.String(length=128), nullable=False),
         sa.Column("author", sa.String(length=32), nullable=False),
@@ -92,7 +95,7 @@ def upgrade() -> None:
         sa.Column("key", sa.String(length=128), nullable=False),
         sa.Column("team", sa.String(length=32), nullable=False),
         sa.Column("channel", sa.String(length=32), nullable=False),
-        sa.Column("ts", sa.String(length=32), nullable=False),
+        sa.Column("ts", TS, nullable=False),
         sa.Column("agent", sa.String(length=64), server_default="", nullable=False),
         sa.Column("language", sa.String(length=8), server_default="", nullable=False),
         sa.Column("episode", sa.Integer(), server_default="0", nullable=False),
@@ -102,7 +105,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "journal",
-        sa.Column("turn", sa.Integer(), nullable=False),
+        sa.Column("turn", ID, nullable=False),
         sa.Column("name", sa.String(length=128), nullable=False),
         sa.Column("attempt", sa.Integer(), nullable=False),
         sa.Column("value", sa.JSON(), nullable=False),
@@ -112,7 +115,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "outbox",
-        sa.Column("id", sa.Integer(), autoincrement=True, nullable=False),
+        sa.Column("id", ID, autoincrement=True, nullable=False),
         sa.Column("key", sa.String(length=160), nullable=False),
         sa.Column("method", sa.String(length=16), nullable=False),
         sa.Column("channel", sa.String(length=32), nullable=False),
@@ -121,10 +124,10 @@ def upgrade() -> None:
         sa.Column("payload", sa.JSON(), nullable=False),
         sa.Column("afterwards", sa.JSON(), nullable=False),
         sa.Column("state", sa.String(length=16), nullable=False),
-        sa.Column("ts", sa.String(length=32), nullable=True),
+        sa.Column("ts", TS, nullable=True),
         sa.Column("attempts", sa.Integer(), server_default="0", nullable=False),
         sa.Column("error", sa.String(length=160), server_default="", nullable=False),
-        sa.Column("case_id", sa.Integer(), nullable=True),
+        sa.Column("case_id", ID, nullable=True),
         sa.Column("source_channel", sa.String(length=32), nullable=True),
         sa.Column("source_ts", sa.String(length=32), nullable=True),
         sa.Column("created_at", sa.Float(), nullable=False),
@@ -137,10 +140,10 @@ def upgrade() -> None:
     op.create_index("ix_outbox_state", "outbox", ["state", "id"], unique=False)
     op.create_table(
         "turn",
-        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("id", ID, autoincrement=False, nullable=False),
         sa.Column("thread", sa.String(length=128), nullable=False),
         sa.Column("episode", sa.Integer(), nullable=False),
-        sa.Column("ts", sa.String(length=32), nullable=False),
+        sa.Column("ts", TS, nullable=False),
         sa.Column("customer", sa.String(length=32), nullable=False),
         sa.Column("agent", sa.String(length=64), nullable=False),
         sa.Column("ended", sa.String(length=16), nullable=False),
@@ -155,28 +158,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", "thread", name=op.f("pk_turn")),
     )
     op.create_index("ix_turn_thread", "turn", ["thread", "episode", "ts"], unique=False)
-
-
-def downgrade() -> None:
-    op.drop_index("ix_turn_thread", table_name="turn")
-    op.drop_table("turn")
-    op.drop_index("ix_outbox_state", table_name="outbox")
-    op.drop_index("ix_outbox_place", table_name="outbox")
-    op.drop_table("outbox")
-    op.drop_table("journal")
-    op.drop_table("thread")
-    op.drop_index("uq_inbox_message", table_name="inbox")
-    op.drop_index("ix_inbox_thread", table_name="inbox")
-    op.drop_index("ix_inbox_open", table_name="inbox")
-    op.drop_table("inbox")
-    op.drop_table("feedback")
-    op.drop_index(
-        "uq_case_open_thread",
-        table_name="case_",
-        sqlite_where=sa.text("state in ('waiting', 'human')"),
-        postgresql_where=sa.text("state in ('waiting', 'human')"),
-    )
-    op.drop_index("ix_case_state", table_name="case_")
-    op.drop_table("case_")
-    op.drop_index("ix_audit_subject", table_name="audit")
-    op.drop_table("audit")

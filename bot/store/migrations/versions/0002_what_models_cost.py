@@ -8,6 +8,9 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
+ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+TS = sa.String(length=32).with_variant(sa.String(length=32, collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     op.create_table(
@@ -40,15 +43,15 @@ def upgrade() -> None:
         "summary",
         sa.Column("thread", sa.String(length=128), nullable=False),
         sa.Column("episode", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("through", sa.String(length=32), nullable=False),
+        sa.Column("through", TS, nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("made_at", sa.Float(), nullable=False),
         sa.PrimaryKeyConstraint("thread", "episode", "through", name=op.f("pk_summary")),
     )
     op.create_table(
         "draft",
-        sa.Column("case_id", sa.Integer(), autoincrement=False, nullable=False),
-        sa.Column("asked", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("case_id", ID, autoincrement=False, nullable=False),
+        sa.Column("asked", ID, autoincrement=False, nullable=False),
         sa.Column("number", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("made_at", sa.Float(), nullable=False),

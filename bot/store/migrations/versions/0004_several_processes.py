@@ -11,6 +11,11 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column("inbox", sa.Column("wish", sa.String(length=16), nullable=False, server_default=""))
+    op.add_column("inbox", sa.Column("fence", sa.Integer(), nullable=False, server_default="0"))
+    op.add_column("inbox", sa.Column("handed", sa.Boolean(), nullable=False, server_default=sa.false()))
+    op.add_column("turn", sa.Column("posts", sa.JSON(), nullable=True))
+    op.add_column("outbox", sa.Column("lane", sa.String(length=200), nullable=False, server_default=""))
+    op.create_index("ix_outbox_lane", "outbox", ["channel", "lane", "state", "id"])
     op.create_table(
         "member",
         sa.Column("id", sa.String(length=96), nullable=False),

@@ -1,0 +1,122 @@
+"""What many customers at once cost the running product, and how long each waits for the first words.
+
+    python -m bench.load               rows to read, then one JSON object as the last line
+
+200 answers are under way all the time: each takes 20 seconds, by the pace of the model, and a new question comes ten
+times a second. The product runs as in production over signed HTTP; Slack and the model are servers of the bench that
+keep nobody waiting (bench.outside), and Slack's rates are lifted, so that every answer is streamed.
+
+first_stream_p50_ms, first_stream_p99_ms   from the event's sending to chat.startStream, less what the model took from
+                                           the request to the end of its first sentence
+loop_lag_p999_ms                           how late a timer of 5 ms came in the product's own loop
+cpu_ms_per_turn, rss_mb                    of the product's process
+answered                                   questions whose answer was complete; all of them, or the bench ends with 1
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from bench.children import serving
+from bench.outside import OUTSIDE
+from bench.serving import Question, at, post, questions, served
+
+FIRST_SECONDS = 1.0
+SENTENCES = 12
+SETTLE_SECONDS = 60.0
+"""How long the last answers may take beyond their pace."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the bench; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--together", type=int, default=200, help="answers at once (default: %(default)s)")
+    parser.add_argument("--answer-seconds", type=float, default=20.0, help="of one answer (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=60.0, help="in which questions come (default: %(default)s)")
+    figures = asyncio.run(_measured(parser.parse_args(arguments)))
+    print(json.dumps(figures))
+    return 0 if figures["answered"] == figures["asked"] else 1
+
+
+async def _measured(options: argparse.Namespace) -> dict[str, Any]:
+    pause = options.answer_seconds / options.together
+    asked = questions(int(options.seconds / pause))
+    play = {
+        "first_seconds": FIRST_SECONDS,
+        "seconds": options.answer_seconds - FIRST_SECONDS,
+        "sentences": SENTENCES,
+        "threads": {question.mark: question.ts for question in asked},
+    }
+    extra = {"CONCURRENT_ANSWERS": str(2 * options.together), "SLACK_RATE": "100"}
+    with serving(OUTSIDE) as outside, tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
+        async with aiohttp.ClientSession() as http, served(outside, Path(folder), extra) as product:
+            async with http.post(f"{outside}/stage", json=play) as response:
+                response.raise_for_status()
+            product.mark()
+            sent = await _asked(http, product.url, asked, pause=pause)
+            seen = await _answered(http, outside, asked, seconds=options.answer_seconds + SETTLE_SECONDS)
+            product.mark()
+            await product.end()
+    return _figures(sent, seen, product.figures)
+
+
+async def _asked(http: aiohttp.ClientSession, url: str, asked: Sequence[Question], *, pause: float) -> dict[str, float]:
+    """When each question was sent, by its mark."""
+    now = asyncio.get_running_loop().time
+    begun, sent, posting = now(), dict[str, float](), []
+    for number, question in enumerate(asked):
+        if (wait := begun + number * pause - now()) > 0:
+            await asyncio.sleep(wait)
+        sent[question.mark] = now()
+        posting.append(asyncio.create_task(post(http, url, question)))
+    await asyncio.gather(*posting)
+    return sent
+
+
+async def _answered(
+    http: aiohttp.ClientSession, outside: str, asked: Sequence[Question], *, seconds: float
+) -> dict[str, Any]:
+    """What became of the questions, once all are answered or the time is over."""
+    now = asyncio.get_running_loop().time
+    until = now() + seconds
+    while True:
+        async with http.get(f"{outside}/seen") as response:
+            seen: dict[str, Any] = await response.json()
+        ended = sum(1 for each in seen["seen"].values() if each["ended"])
+        if ended >= len(asked) or now() > until:
+            return seen
+        await asyncio.sleep(1)
+
+
+def _figures(sent: Mapping[str, float], seen: Mapping[str, Any], of_product: Mapping[str, float]) -> dict[str, Any]:
+    whole = {mark: each for mark, each in seen["seen"].items() if each["ended"]}
+    beyond = sorted(
+        (each["started"] - sent[mark]) - (each["spoken"] - each["asked"]) for mark, each in whole.items()
+    ) or [0.0]
+    before_model = sorted(each["asked"] - sent[mark] for mark, each in whole.items()) or [0.0]
+    after_model = sorted(each["started"] - each["spoken"] for each in whole.values()) or [0.0]
+    for name, values in (("to the model", before_model), ("to Slack", after_model), ("both", beyond)):
+        print(f"{name:14} p50 {at(values, 0.5) * 1e3:7.1f} ms   p99 {at(values, 0.99) * 1e3:7.1f} ms")
+    print("calls of Slack's:", ", ".join(f"{name} {times}" for name, times in sorted(seen["calls"].items())))
+    return {
+        "first_stream_p50_ms": round(at(beyond, 0.5) * 1e3, 1),
+        "first_stream_p99_ms": round(at(beyond, 0.99) * 1e3, 1),
+        "loop_lag_p999_ms": of_product["loop_lag_p999_ms"],
+        "loop_lag_max_ms": of_product["loop_lag_max_ms"],
+        "rss_mb": of_product["rss_mb"],
+        "cpu_ms_per_turn": round(of_product["cpu_s"] / max(1, len(whole)) * 1e3, 1),
+        "streamed": sum(each["streamed"] for each in whole.values()),
+        "answered": len(whole),
+        "asked": len(sent),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

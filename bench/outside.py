@@ -1,0 +1,228 @@
+"""What the running product talks to in its benches: a Slack that takes everything, and a model with a pace.
+
+    python -m bench.outside            prints its port, then serves until its standard input ends
+
+Slack's calls are answered at once and in Slack's shapes, and nothing is refused: what is measured is the product.
+The model writes the same answer to everybody, sentence by sentence. When what happened is kept by the message's own
+question: a thread of Slack's, a marked word of the model's request. Times are CLOCK_MONOTONIC, which all processes
+share.
+"""
+
+import asyncio
+import re
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from itertools import count
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from bench.children import serve
+
+OUTSIDE = "bench.outside"
+TEAM, APP, BOT, AGENTS = "T0BENCH", "A0BENCH", "U0BENCHBOT", "C0BENCHDESK"
+FIRST = "Unworn items can be sent back within 30 days of delivery."
+"""The answer's first sentence; only a whole sentence is shown."""
+NEXT = " The label is in the parcel, and the refund follows when the parcel has arrived."
+MARK = re.compile(rb"\bq\d{6}\b")
+"""What tells one question from another, in the text and in the request to the model."""
+
+
+@dataclass(slots=True)
+class Seen:
+    """What happened to one question."""
+
+    asked: float = 0.0
+    """When the model was asked first,"""
+    spoken: float = 0.0
+    """and when the first sentence of its last reply had left."""
+    started: float = 0.0
+    """When Slack was first told any of the answer's words, by a stream or a post,"""
+    streamed: bool = False
+    """and whether that was a stream."""
+    ended: float = 0.0
+    """When the answer's last message was complete."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """How the model plays, and what was seen."""
+
+    first_seconds: float = 0.0
+    """From a request to the first word."""
+    seconds: float = 0.0
+    """What the whole answer takes after that."""
+    sentences: int = 1
+    seen: dict[str, Seen] = field(default_factory=dict)
+    """By the mark of the question."""
+    threads: dict[str, str] = field(default_factory=dict)
+    """ts -> mark, of messages and of the streams that answer them."""
+    calls: Counter[str] = field(default_factory=Counter)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def of(self, mark: str) -> Seen:
+        return self.seen.setdefault(mark, Seen())
+
+
+STAGE = web.AppKey("stage", Stage)
+
+
+def build_app() -> web.Application:
+    """The server's routes."""
+    app = web.Application(client_max_size=1 << 24)
+    app[STAGE] = Stage()
+    app.router.add_route("*", "/api/{method}", _slack)
+    app.router.add_post("/v1/chat/completions", _answer)
+    app.router.add_post("/stage", _play)
+    app.router.add_get("/seen", _look)
+    return app
+
+
+async def _play(request: web.Request) -> web.Response:
+    """Begin anew: `first_seconds`, `seconds`, `sentences`, and `threads`, the ts of each question by its mark."""
+    stage, given = request.app[STAGE], orjson.loads(await request.read())
+    stage.first_seconds, stage.seconds, stage.sentences = given["first_seconds"], given["seconds"], given["sentences"]
+    stage.threads = {ts: mark for mark, ts in given["threads"].items()}
+    stage.seen, stage.calls = {}, Counter()
+    return web.json_response({"ok": True})
+
+
+async def _look(request: web.Request) -> web.Response:
+    stage = request.app[STAGE]
+    seen = {mark: asdict(each) for mark, each in stage.seen.items()}
+    return web.json_response({"seen": seen, "calls": stage.calls, "cpu": time.process_time()})
+
+
+async def _slack(request: web.Request) -> web.Response:
+    method, stage = request.match_info["method"], request.app[STAGE]
+    if request.content_type == "application/json":
+        given = orjson.loads(await request.read() or b"{}")
+    else:
+        given = {**request.query, **await request.post()}
+    stage.calls[method] += 1
+    return web.json_response({"ok": True, **_result(stage, method, given)}, dumps=_dumps)
+
+
+def _result(stage: Stage, method: str, given: dict[str, Any]) -> dict[str, Any]:
+    match method:
+        case "auth.test":
+            return {
+                "url": "https://bench.slack.com/",
+                "team": "Bench",
+                "team_id": TEAM,
+                "user_id": BOT,
+                "bot_id": "B0BENCH",
+            }
+        case "conversations.info":
+            return {"channel": {"id": given["channel"], "name": "desk", "is_member": True, "is_private": True}}
+        case "conversations.members":
+            return {"members": ["U0STAFF"]}
+        case "conversations.open":
+            return {"channel": {"id": f"D{given['users'][1:]}"}}
+        case "users.info":
+            return {"user": _user(given["user"])}
+        case "chat.getPermalink":
+            return {"permalink": f"https://bench.slack.com/archives/{given['channel']}/p{given['message_ts']}"}
+        case "conversations.replies" | "conversations.history":
+            return {"messages": []}
+        case "chat.postMessage" | "chat.startStream":
+            return {"ts": _said(stage, given, is_stream=method == "chat.startStream")}
+        case "chat.stopStream":
+            if mark := stage.threads.get(given["ts"]):
+                stage.of(mark).ended = time.monotonic()
+    return {}
+
+
+def _said(stage: Stage, given: dict[str, Any], *, is_stream: bool) -> str:
+    """The ts of a new message of the app's."""
+    number = next(stage.numbers)
+    ts = f"{int(time.time())}.{number:06d}"
+    mark = stage.threads.get(given.get("thread_ts", ""))
+    if mark is None:
+        return ts
+    stage.threads[ts] = mark
+    seen = stage.of(mark)
+    if not seen.started:
+        seen.started, seen.streamed = time.monotonic(), is_stream
+    if not is_stream:
+        seen.ended = time.monotonic()
+    return ts
+
+
+def _user(user: str) -> dict[str, Any]:
+    return {
+        "id": user,
+        "team_id": TEAM,
+        "real_name": f"Customer {user[-4:]}",
+        "locale": "en-US",
+        "tz": "Europe/London",
+        "profile": {"real_name": f"Customer {user[-4:]}", "email": f"{user.lower()}@example.com", "team": TEAM},
+    }
+
+
+async def _answer(request: web.Request) -> web.StreamResponse:
+    arrived, stage = time.monotonic(), request.app[STAGE]
+    body = await request.read()
+    found = MARK.findall(body)
+    seen = stage.of(found[-1].decode()) if found else Seen()
+    seen.asked = seen.asked or arrived
+    if not orjson.loads(body).get("stream"):
+        return web.json_response(_whole(), dumps=_dumps)
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    with suppress(ConnectionResetError):  # who asked may have been told to stop
+        await response.prepare(request)
+        await _write(response, stage, seen)
+    return response
+
+
+async def _write(response: web.StreamResponse, stage: Stage, seen: Seen) -> None:
+    """The answer by a clock of its own, so that late sentences do not add up."""
+    now = asyncio.get_running_loop().time
+    due = now() + stage.first_seconds
+    for number in range(stage.sentences):
+        if (wait := due - now()) > 0:
+            await asyncio.sleep(wait)
+        words = re.findall(r"\s*\S+", FIRST if number == 0 else NEXT)
+        await response.write(b"".join(_event({"content": word}) for word in words))
+        if number == 0:
+            # The gate lets a sentence go when the next one begins.
+            await response.write(_event({"content": " Just"}))
+            seen.spoken = time.monotonic()
+        due += stage.seconds / stage.sentences
+    await response.write(_event({}, "stop") + _usage() + b"data: [DONE]\n\n")
+    await response.write_eof()
+
+
+def _event(delta: dict[str, str], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return _data({**_HEAD, "choices": [choice]})
+
+
+def _usage() -> bytes:
+    return _data({**_HEAD, "choices": [], "usage": _COUNTED})
+
+
+def _whole() -> dict[str, Any]:
+    message = {"role": "assistant", "content": FIRST}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {**_HEAD, "object": "chat.completion", "choices": [choice], "usage": _COUNTED}
+
+
+_HEAD = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 0, "model": "bench"}
+_COUNTED = {"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 960}
+
+
+def _data(value: dict[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(value) + b"\n\n"
+
+
+def _dumps(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(build_app()))

@@ -1,0 +1,213 @@
+"""The running product as a bench sees it: started over HTTP, given signed events, its loop's lateness watched.
+
+python -m bench.serving            the product's `serve` with a timer beside it; the last line is JSON
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from bench.outside import AGENTS, APP, TEAM
+from bot.app import serve
+from bot.settings import load_settings
+from bot.telemetry import configure_logging
+
+ROOT = Path(__file__).resolve().parent.parent
+SECRET = "bench-signing-secret"  # noqa: S105  # of a server on loopback that lives for a minute
+TICK = 0.005
+"""Seconds of the timer whose lateness is measured."""
+READY_SECONDS = 120.0
+STOP_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One direct message to the app."""
+
+    mark: str
+    user: str
+    ts: str
+
+    def body(self) -> bytes:
+        """The event as Slack posts it."""
+        event = {
+            "type": "message",
+            "channel": f"D{self.user[1:]}",
+            "channel_type": "im",
+            "user": self.user,
+            "team": TEAM,
+            "ts": self.ts,
+            "event_ts": self.ts,
+            "text": f"How long do I have to return an item? My note is {self.mark}",
+        }
+        payload = {
+            "type": "event_callback",
+            "token": "unused",
+            "team_id": TEAM,
+            "api_app_id": APP,
+            "event": event,
+            "event_id": f"Ev{self.mark}{self.ts}",
+            "event_time": int(float(self.ts)),
+            "authorizations": [{"team_id": TEAM, "user_id": "U0BENCHBOT", "is_bot": True}],
+        }
+        return json.dumps(payload).encode()
+
+
+def questions(number: int) -> list[Question]:
+    """So many questions, each of a customer of its own."""
+    now = time.time()
+    return [Question(f"q{n:06d}", f"U0CUST{n:06d}", f"{now + n / 1_000:.6f}") for n in range(number)]
+
+
+class Served:
+    """A product that is ready."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str, data: Path) -> None:
+        self._process = process
+        self.url = url
+        self.data = data
+        self.figures: dict[str, float] = {}
+        """What its own timer and the system say of it, once it has ended."""
+
+    @property
+    def database(self) -> Path:
+        return self.data / "frontdesk.db"
+
+    def mark(self) -> None:
+        """Its figures begin here; the second time, they end here."""
+        self._process.send_signal(signal.SIGUSR1)
+
+    async def end(self) -> None:
+        """Stop it in good order and read what it says of itself."""
+        self._process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(STOP_SECONDS):
+            printed, _ = await self._process.communicate()
+        self.figures = json.loads(printed.splitlines()[-1])
+
+
+async def post(http: aiohttp.ClientSession, url: str, question: Question) -> float | None:
+    """Seconds until the event was acknowledged; None when it was not."""
+    body, stamp = question.body(), str(int(time.time()))
+    digest = hmac.new(SECRET.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    headers = {
+        "X-Slack-Request-Timestamp": stamp,
+        "X-Slack-Signature": f"v0={digest}",
+        "Content-Type": "application/json",
+    }
+    begun = time.monotonic()
+    async with http.post(f"{url}/slack/events", data=body, headers=headers) as response:
+        await response.read()
+        return time.monotonic() - begun if response.status == 200 else None
+
+
+@asynccontextmanager
+async def served(outside: str, data: Path, extra: Mapping[str, str] | None = None) -> AsyncIterator[Served]:
+    """The product over HTTP, with Slack and the model at `outside`; it ends with the block."""
+    url = f"http://127.0.0.1:{_free_port()}"
+    environment = {
+        **{name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ},
+        "PYTHONPATH": str(ROOT),
+        "SLACK_BOT_TOKEN": "xoxb-bench-token",
+        "SLACK_SIGNING_SECRET": SECRET,
+        "SLACK_API_URL": f"{outside}/api",
+        "AGENT_CHANNEL": AGENTS,
+        "OPENAI_API_KEY": "bench",
+        "OPENAI_BASE_URL": f"{outside}/v1",
+        "OPENAI_MODEL": "bench",
+        "KB_PATH": str(ROOT / "demo" / "kb.yml"),
+        "DATA_DIR": str(data),
+        "PORT": url.rpartition(":")[2],
+        **(extra or {}),
+    }
+    with (data / "log").open("ab") as log:
+        command = (sys.executable, "-m", "bench.serving")
+        process = await asyncio.create_subprocess_exec(
+            *command, env=environment, stdout=subprocess.PIPE, stderr=log, cwd=ROOT
+        )
+    try:
+        await _ready(url, process)
+        yield Served(process, url, data)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def _ready(url: str, process: asyncio.subprocess.Process) -> None:
+    async with asyncio.timeout(READY_SECONDS), aiohttp.ClientSession() as http:
+        while process.returncode is None:
+            try:
+                async with http.get(f"{url}/healthz") as response:
+                    if response.status == 200:
+                        return
+            except aiohttp.ClientError:
+                pass
+            await asyncio.sleep(0.2)
+    raise RuntimeError("the product ended at its start; its log says why")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def main() -> None:
+    """Serve, and print how late the loop was, what it cost and what it held."""
+    settings = load_settings(os.environ, serving=True)
+    configure_logging(settings.log_level, secrets=settings.secrets)
+    lags: list[float] = []
+    marks: list[tuple[float, int]] = []
+    # The bench says when its load begins and ends; what a start costs is no part of it.
+    asyncio.get_running_loop().add_signal_handler(
+        signal.SIGUSR1, lambda: marks.append((time.process_time(), len(lags)))
+    )
+    timer = asyncio.create_task(_watch(lags))
+    await serve(settings)
+    timer.cancel()
+    begun, ended = (marks + [(time.process_time(), len(lags))] * 2)[:2]
+    print(json.dumps(_figures(lags[begun[1] : ended[1]], ended[0] - begun[0])), flush=True)
+
+
+def _figures(lags: list[float], cpu: float) -> dict[str, Any]:
+    ordered = sorted(lags) or [0.0]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 10)
+    return {
+        "cpu_s": round(cpu, 3),
+        "rss_mb": round(peak, 1),
+        "loop_lag_p999_ms": round(at(ordered, 0.999) * 1e3, 1),
+        "loop_lag_max_ms": round(ordered[-1] * 1e3, 1),
+    }
+
+
+def at(ordered: list[float], share: float) -> float:
+    """The quantile of values in order."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+async def _watch(lags: list[float]) -> None:
+    """How late a timer comes, in seconds, again and again."""
+    now = asyncio.get_running_loop().time
+    while True:
+        due = now() + TICK
+        await asyncio.sleep(TICK)
+        lags.append(now() - due)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

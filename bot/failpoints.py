@@ -1,0 +1,63 @@
+"""Named moments at which a process that was armed for it ends as in a power cut.
+
+Nothing happens here unless `arm` was called, which the product never does: tests/chaos/victim.py does, for the
+harness that kills Frontdesk at each of these places and looks whether anybody was answered twice or not at all.
+
+PLACES   every place, and what is done there and not yet noted
+arm      end this process at the n-th passing of a place
+reach    the line that stands at the place
+"""
+
+import os
+import signal
+from collections.abc import Mapping
+
+PLACES: Mapping[str, str] = {
+    "migrating": "the schema's steps are made and not committed",
+    "after_insert": "an event is on disk; nobody has been told",
+    "before_ack": "the event's handler knows that it is on disk; Slack has not heard so",
+    "resuming": "unfinished rows of an earlier process are known; none is queued",
+    "turn_begun": "an attempt is counted; nothing of it is done",
+    "round_done": "a model has replied; the reply is not in the journal",
+    "round_kept": "the reply is in the journal; nothing has come of it",
+    "call_done": "a tool has run, its effect stands; its result is not in the journal",
+    "call_kept": "the result is in the journal; the model has not seen it",
+    "stream_opened": "Slack shows a streamed message; its ts is not in the journal",
+    "stream_noted": "the ts is in the journal",
+    "stream_grown": "words were added to the message",
+    "stream_ending": "the last call of a streamed message is about to be made",
+    "stream_ended": "the message is complete; what is left over from before is still there",
+    "answer_shown": "the customer can read all of the answer; the turn is not kept",
+    "turn_kept": "the turn is kept, its journal is gone; the inbox's row is open",
+    "row_closed": "the inbox's row is closed",
+    "case_added": "a case is there inside a transaction; what is to be said of it is not",
+    "case_opened": "a case and what is to be said of it are on disk; nothing has been said",
+    "post_marked": "a post is marked as on its way; it has not left",
+    "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
+    "post_kept": "it is noted that Slack has the post",
+}
+"""Place -> what is done there and what is not. tests/chaos/test_kills.py passes them all."""
+
+_armed: dict[str, tuple[int, signal.Signals]] = {}
+"""Place -> at which passing, and what happens then; empty in every process but the harness's."""
+
+
+def arm(place: str, passing: int, *, how: signal.Signals = signal.SIGKILL) -> None:
+    """Send this process a signal at the n-th passing of a place, counted from 1; SIGSTOP freezes it there.
+
+    KeyError for a place that does not exist.
+    """
+    PLACES[place]
+    _armed[place] = (passing, how)
+
+
+def reach(place: str) -> None:
+    """Pass a place."""
+    if place not in _armed:
+        return
+    left, how = _armed[place]
+    if left > 1:
+        _armed[place] = (left - 1, how)
+        return
+    del _armed[place]
+    os.kill(os.getpid(), how)

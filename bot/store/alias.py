@@ -1,0 +1,50 @@
+"""What a name stands for now, for all processes that share the database."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store import schema
+
+
+@dataclass(frozen=True, slots=True)
+class Alias:
+    """A name, and what it stands for."""
+
+    name: str
+    target: str
+    set_by: str
+    set_at: float
+
+
+async def of(tx: AsyncConnection, name: str) -> Alias | None:
+    """What a name stands for; None before anybody has said."""
+    table = schema.alias
+    row = (await tx.execute(select(table).where(table.c.name == name))).one_or_none()
+    return Alias(*row) if row else None
+
+
+async def beginning(tx: AsyncConnection, prefix: str) -> tuple[Alias, ...]:
+    """All whose name begins so, by name."""
+    table = schema.alias
+    wanted = select(table).where(table.c.name.startswith(prefix, autoescape=True)).order_by(table.c.name)
+    return tuple(Alias(*row) for row in await tx.execute(wanted))
+
+
+async def point(tx: AsyncConnection, name: str, target: str, *, by: str, now: float) -> Alias:
+    """Let a name stand for something from now on, whatever it stood for."""
+    table = schema.alias
+    fresh = Alias(name, target, by, now)
+    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
+    values = {"target": fresh.target, "set_by": fresh.set_by, "set_at": fresh.set_at}
+    statement = insert(table).values(name=name, **values)
+    await tx.execute(statement.on_conflict_do_update(index_elements=[table.c.name], set_=values))
+    return fresh
+
+
+async def drop(tx: AsyncConnection, alias: Alias) -> None:
+    """Forget a name, unless it was set again since it was read."""
+    table = schema.alias
+    await tx.execute(delete(table).where(table.c.name == alias.name, table.c.set_at == alias.set_at))

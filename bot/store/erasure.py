@@ -1,0 +1,161 @@
+"""Erasing what a deleted message has left behind, all of it in one transaction of the caller's.
+
+tombstone        the message itself, and its edits: length and hash stay
+said_besides     what else was written in the thread
+answers_to       where it was answered, and by which messages
+forget_answers   what was said in those turns
+clean_threads    what other turns, notes and summaries of the threads say of it
+cases_of         the cases that may speak of it
+clean_cases      what cases and drafts say of it
+quoting          what staff were shown of it, as Slack shows it now
+clean_outbox     what is stored of that
+blank            what is stored of copies
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import attempts, schema
+from bot.store.inbox import InboxItem
+from bot.store.outbox import OutboxRow, row_of
+
+NO_TITLE = "Deleted by the customer"
+"""A case's title of which nothing is left."""
+
+GONE_COPY = "(deleted)"
+
+Clean = Callable[[Any], Any]
+"""JSON without the words of the message; what does not hold them comes back equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer that was given."""
+
+    turn: int
+    thread: ThreadRef
+    posts: tuple[str, ...]
+    """Its messages, in the thread's channel."""
+
+
+async def tombstone(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
+    """Keep of the rows' texts the length and the hash."""
+    await attempts.hold(tx)
+    for item in items:
+        text = item.words
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        body = {"text": "", "files": [], "deleted": {"length": len(text), "sha256": digest}}
+        kept = {name: item.body[name] for name in ("of", "is_staff", "edited") if name in item.body}
+        await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item.id).values(body=body | kept))
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Another message of the thread."""
+
+    author: str
+    ts: str
+    text: str
+
+
+async def said_besides(tx: AsyncConnection, thread: ThreadRef, *, besides: Collection[int]) -> list[Said]:
+    """What else was written in the thread."""
+    table = schema.inbox
+    rows = await tx.execute(
+        select(table.c.author, table.c.ts, table.c.body).where(
+            table.c.thread == thread.key, table.c.kind == "message", table.c.id.not_in(besides)
+        )
+    )
+    return [Said(row.author, row.ts, str(row.body.get("text", ""))) for row in rows]
+
+
+async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]:
+    """The answers in these turns, private ones included."""
+    table = schema.turn
+    rows = await tx.execute(select(table.c.id, table.c.thread, table.c.posts).where(table.c.id.in_(turns)))
+    return [Given(row.id, ThreadRef(*row.thread.split("/")), tuple(row.posts or ())) for row in rows]
+
+
+async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
+    """Drop what was said in the turns, and the steps of those that are not over."""
+    table = schema.turn
+    values: dict[str, Any] = {"messages": [], "trace": None, "sources": [], "posts": []}
+    await tx.execute(update(table).where(table.c.id.in_(turns)).values(**values))
+    await tx.execute(delete(schema.journal).where(schema.journal.c.turn.in_(turns)))
+
+
+async def clean_threads(tx: AsyncConnection, threads: Collection[str], *, since: str, clean: Clean) -> None:
+    """Clean the threads' turns and notes, and drop the summaries that cover the message; they are made again."""
+    turn, thread, summary = schema.turn, schema.thread, schema.summary
+    for row in (await tx.execute(select(turn).where(turn.c.thread.in_(threads)))).all():
+        cleaned = {"messages": clean(row.messages), "trace": clean(row.trace)}
+        if cleaned != {"messages": row.messages, "trace": row.trace}:
+            await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**cleaned))
+    for row in (await tx.execute(select(thread.c.key, thread.c.note).where(thread.c.key.in_(threads)))).all():
+        if (note := clean({"text": row.note})["text"]) != row.note:
+            await tx.execute(update(thread).where(thread.c.key == row.key).values(note=note))
+    await tx.execute(delete(summary).where(summary.c.thread.in_(threads), summary.c.through >= since))
+
+
+async def cases_of(tx: AsyncConnection, threads: Collection[str], *, more: Collection[int]) -> list[int]:
+    """The cases of the threads, and those besides."""
+    table = schema.kase
+    found = await tx.execute(select(table.c.id).where(or_(table.c.thread.in_(threads), table.c.id.in_(more))))
+    return list(found.scalars())
+
+
+async def clean_cases(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> None:
+    """Clean titles, summaries and drafts."""
+    kase, draft = schema.kase, schema.draft
+    for row in (await tx.execute(select(kase.c.id, kase.c.title, kase.c.summary).where(kase.c.id.in_(cases)))).all():
+        title, summary = (clean({"text": text})["text"] for text in (row.title, row.summary))
+        if (title, summary) != (row.title, row.summary):
+            title = title if any(map(str.isalnum, title)) else NO_TITLE
+            await tx.execute(update(kase).where(kase.c.id == row.id).values(title=title, summary=summary))
+    for row in (await tx.execute(select(draft).where(draft.c.case_id.in_(cases)))).all():
+        if (text := clean({"text": row.text})["text"]) != row.text:
+            where = (draft.c.case_id == row.case_id, draft.c.asked == row.asked, draft.c.number == row.number)
+            await tx.execute(update(draft).where(*where).values(text=text))
+
+
+async def quoting(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> list[tuple[str, OutboxRow, Any]]:
+    """Each message of ours about the cases that holds words of it: its key, what it says now, and that cleaned."""
+    table = schema.outbox
+    rows = await tx.execute(
+        select(table)
+        .where(table.c.case_id.in_(cases), table.c.method.in_(("post", "update")), table.c.state != "failed")
+        .order_by(table.c.id)
+    )
+    latest: dict[str, OutboxRow] = {}
+    for row in map(row_of, rows):
+        key = row.parent if row.method == "update" and row.parent else row.key
+        latest[key] = row
+    cleaned = ((key, row, clean(row.payload)) for key, row in latest.items())
+    return [(key, row, payload) for key, row, payload in cleaned if payload != row.payload]
+
+
+async def blank(tx: AsyncConnection, keys: Collection[str]) -> None:
+    """Leave nothing of copies of the message but that there were some."""
+    table = schema.outbox
+    await tx.execute(update(table).where(table.c.key.in_(keys)).values(payload={"text": GONE_COPY}))
+
+
+async def clean_outbox(
+    tx: AsyncConnection, cases: Collection[int], threads: Sequence[ThreadRef], turns: Collection[int], *, clean: Clean
+) -> None:
+    """Clean what is stored of the calls about the cases, in the threads, and for the turns."""
+    table = schema.outbox
+    places = [(table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads]
+    keys = [table.c.key.startswith(f"{kind}/{turn}/") for turn in turns for kind in ("turn", "relay")]
+    keys += [table.c.key == f"relay/{turn}" for turn in turns]
+    where = or_(table.c.case_id.in_(cases), *places, *keys)
+    for row in (await tx.execute(select(table.c.id, table.c.payload, table.c.afterwards).where(where))).all():
+        cleaned = {"payload": clean(row.payload), "afterwards": clean(row.afterwards)}
+        if cleaned != {"payload": row.payload, "afterwards": row.afterwards}:
+            await tx.execute(update(table).where(table.c.id == row.id).values(**cleaned))

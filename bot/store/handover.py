@@ -1,0 +1,91 @@
+"""Which open rows of the inbox the engine of several processes has in its queue, and which it has not yet.
+
+The queue is a table of DBOS 3.4 in the same database, `dbos.workflow_status`. It is read here, and written by
+DBOS alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, func, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import schema
+from bot.store.inbox import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An open row as the engine names it."""
+
+    id: int
+    kind: Kind
+    thread: ThreadRef
+    ts: str
+
+
+async def unhanded(tx: AsyncConnection, *, limit: int) -> list[Waiting]:
+    """The first rows that the engine does not have, by their messages' ts; nobody else reads them meanwhile."""
+    table = schema.inbox
+    statement = _waiting().where(~table.c.handed).order_by(table.c.ts, table.c.id).limit(limit).with_for_update()
+    return await _read(tx, statement)
+
+
+async def count_unhanded(tx: AsyncConnection) -> int:
+    """How many rows the engine does not have."""
+    table = schema.inbox
+    statement = select(func.count()).where(table.c.state == "new", ~table.c.handed)
+    return int((await tx.execute(statement)).scalar_one())
+
+
+async def handed_before(tx: AsyncConnection, at: float, *, limit: int) -> list[Waiting]:
+    """The oldest open rows that the engine has and that arrived before then."""
+    table = schema.inbox
+    statement = _waiting().where(table.c.handed, table.c.received_at < at).order_by(table.c.id).limit(limit)
+    return await _read(tx, statement)
+
+
+async def mark(tx: AsyncConnection, ids: Collection[int], *, handed: bool) -> None:
+    """Say that the engine has the rows, or that it must be given them again."""
+    await tx.execute(update(schema.inbox).where(schema.inbox.c.id.in_(ids)).values(handed=handed))
+
+
+async def at_work(tx: AsyncConnection, queue: str) -> list[tuple[str, str]]:
+    """The entries that somebody works on, and who."""
+    rows = await tx.execute(_AT_WORK, {"queue": queue})
+    return [(row.workflow_uuid, row.executor_id) for row in rows]
+
+
+async def still_open(tx: AsyncConnection, entries: Collection[str]) -> set[str]:
+    """Which of these entries wait or are at work."""
+    return set((await tx.execute(_OPEN, {"ids": list(entries)})).scalars())
+
+
+async def ended_before(tx: AsyncConnection, queue: str, at: float, *, limit: int) -> list[str]:
+    """Entries that ended before then."""
+    ended = await tx.execute(_ENDED, {"queue": queue, "before": int(at * 1_000), "limit": limit})
+    return list(ended.scalars())
+
+
+_AT_WORK = text(
+    "select workflow_uuid, executor_id from dbos.workflow_status where status = 'PENDING' and queue_name = :queue"
+)
+_OPEN = text(
+    "select workflow_uuid from dbos.workflow_status"
+    " where workflow_uuid = any(:ids) and status in ('ENQUEUED', 'DELAYED', 'PENDING')"
+)
+_ENDED = text(
+    "select workflow_uuid from dbos.workflow_status where queue_name = :queue and updated_at < :before"
+    " and status not in ('ENQUEUED', 'DELAYED', 'PENDING') limit :limit"
+)
+
+
+def _waiting() -> Select[Any]:
+    table = schema.inbox
+    return select(table.c.id, table.c.kind, table.c.thread, table.c.ts).where(table.c.state == "new")
+
+
+async def _read(tx: AsyncConnection, statement: Select[Any]) -> list[Waiting]:
+    return [Waiting(row.id, row.kind, ThreadRef(*row.thread.split("/")), row.ts) for row in await tx.execute(statement)]

@@ -1,0 +1,262 @@
+"""What people do to what they wrote: they stop its answer, edit it, delete it.
+
+Each is a row of the inbox, in the lane of the message's thread, and a wish on the rows of the message that are still
+open, all in one transaction. Whoever works on such a row ends early; what is left to do is done when the lane comes
+to the row of the deed itself. Slack may bring the deed before the message, and everything twice.
+
+store_all      arrivals of any kind, and whom to tell at once
+written        the row of a message, whoever wrote it
+latest_edit    the newest edit of a message that no row has taken up yet
+replace_body   give a row the words of an edit
+wished         which of the rows have a wish
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, get_args
+
+from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store import attempts, inbox, schema
+from bot.store.cases import find_open
+from bot.store.inbox import Arrival, InboxItem, Wish
+from bot.store.threads import find_thread
+
+LATE_SECONDS = 3600.0
+"""How much later than its message an edit may come to stand for a message that has not come itself."""
+
+_WORKED_ON = ("message", "staff", "edit")
+"""The kinds that are what somebody said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of an arrival."""
+
+    item: int | None
+    """Its row; None when it is already here, or concerns nobody."""
+    thread: str = ""
+    """The key of the lane of that row."""
+    told: tuple[int, ...] = ()
+    """The open rows of which it wants something,"""
+    wish: Wish = ""
+    """which is this."""
+
+
+async def store_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: float) -> list[Stored]:
+    """Store arrivals of any kind, those that stand together and are nothing special with few statements."""
+    stored: list[Stored] = []
+    for is_plain, group in groupby(arrivals, key=_is_plain):
+        if is_plain:
+            plain = list(group)
+            ids = await inbox.add_all(tx, plain, now=now)
+            stored += [Stored(item, each.thread.key) for each, item in zip(plain, ids, strict=True)]
+        else:
+            stored += [await store(tx, each, now=now) for each in group]
+    return stored
+
+
+async def store(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    """Store an arrival of any kind."""
+    match arrival.kind:
+        case "stop":
+            return await _store_stop(tx, arrival, now=now)
+        case "edit" if arrival.body.get("of"):
+            return await _store_edit(tx, arrival, now=now)
+        case "delete" if arrival.body.get("of"):
+            return await _store_delete(tx, arrival, now=now)
+        case "edit" | "delete":
+            # What could not be stored for its own sake names no message any more.
+            return Stored(None)
+        case "message" if arrival.stops:
+            return await _store_word(tx, arrival, now=now)
+    return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
+
+
+def _is_plain(arrival: Arrival) -> bool:
+    return arrival.kind in ("message", "staff", "press") and not arrival.stops
+
+
+async def written(tx: AsyncConnection, team: str, channel: str, ts: str) -> InboxItem | None:
+    """The row of the message at (channel, ts); None when it has not come, or concerned nobody."""
+    table = schema.inbox
+    where = (table.c.team == team, table.c.channel == channel, table.c.ts == ts, table.c.kind.in_(("message", "staff")))
+    row = (await tx.execute(select(table).where(*where))).first()
+    return inbox.item_of(row) if row else None
+
+
+def is_erased(body: Mapping[str, Any]) -> bool:
+    """Whether the message was deleted, and its text with it."""
+    return "deleted" in body
+
+
+def edited_at(body: Mapping[str, Any]) -> str:
+    """Slack's time of the edit that a body is of; empty for the message as it was sent."""
+    return str(body.get("edited", ""))
+
+
+async def latest_edit(tx: AsyncConnection, item: InboxItem, *, of: str) -> InboxItem | None:
+    """The newest edit of the message at `of` that the item's words do not have yet."""
+    since = edited_at(item.body) or (item.ts if item.kind == "edit" else "")
+    edits = [edit for edit in await edits_of(tx, item.thread.key, of) if edit.ts > since]
+    return max(edits, key=lambda edit: edit.ts, default=None)
+
+
+async def edits_of(tx: AsyncConnection, thread: str, of: str) -> list[InboxItem]:
+    """The rows of all edits of a message."""
+    table = schema.inbox
+    rows = await tx.execute(select(table).where(table.c.thread == thread, table.c.kind == "edit"))
+    return [inbox.item_of(row) for row in rows if row.body.get("of") == of]
+
+
+async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any], *, anew: bool = False) -> None:
+    """Give a row other words; with `anew` it is begun again with them: no edit is wished of it, no attempt counts."""
+    await attempts.hold(tx)
+    values: dict[str, Any] = {"body": dict(body)}
+    if anew:
+        # What was wished in the meantime is graver than an edit, and stays.
+        wish = schema.inbox.c.wish
+        values |= {"wish": case((wish == "edited", ""), else_=wish), "attempts": 1}
+    await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item_id).values(**values))
+
+
+async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
+    """Whether the customer stopped an answer in the thread after this row was stored."""
+    table = schema.inbox
+    where = (table.c.thread == item.thread.key, table.c.kind == "stop", table.c.id > item.id)
+    return (await tx.execute(select(table.c.id).where(*where).limit(1))).first() is not None
+
+
+async def wished(tx: AsyncConnection, items: Collection[int]) -> dict[int, Wish]:
+    """Those of the open rows of which something is wished, and what."""
+    table = schema.inbox
+    statement = select(table.c.id, table.c.wish).where(
+        table.c.id.in_(items), table.c.wish != "", table.c.state == "new"
+    )
+    return {row.id: row.wish for row in await tx.execute(statement)}
+
+
+async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    """A message like "stop": an end to the answer that is on its way to its author, else a message like others.
+
+    In direct messages it may stand outside of the thread, where there is nobody else whom it could mean.
+    """
+    table = schema.inbox
+    twin = (table.c.channel == arrival.thread.channel, table.c.ts == arrival.ts, table.c.kind == "stop")
+    if (await tx.execute(select(table.c.id).where(*twin))).first():
+        return Stored(None)
+    place: ColumnElement[bool] = table.c.thread == arrival.thread.key
+    if arrival.thread.is_direct and arrival.thread.ts == arrival.ts:
+        place = table.c.channel == arrival.thread.channel
+    running = await _first_open(tx, place, author=arrival.author)
+    if running is None or await find_open(tx, running.thread) is not None:
+        return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
+    word = replace(arrival, kind="stop", thread=running.thread, body={"text": "", "typed": True})
+    return await _with_wish(tx, word, table.c.id == running.id, "stop", now=now)
+
+
+async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    """A press of Stop, by whoever wrote the question; in direct messages there is one who could."""
+    if await find_thread(tx, arrival.thread) is None:
+        return Stored(None)
+    table = schema.inbox
+    author = None if arrival.thread.is_direct else arrival.author
+    running = await _first_open(tx, table.c.thread == arrival.thread.key, author=author)
+    if running is None or await _has_ended(tx, arrival):
+        return await _with_wish(tx, arrival, table.c.id == -1, "stop", now=now)
+    return await _with_wish(tx, arrival, table.c.id == running.id, "stop", now=now)
+
+
+async def _has_ended(tx: AsyncConnection, arrival: Arrival) -> bool:
+    """Whether the stream that was stopped is of a turn that is over: then the press means no later one."""
+    streams = set(arrival.body.get("streams", ()))
+    table = schema.turn
+    ended = await tx.execute(
+        select(table.c.posts).where(table.c.thread == arrival.thread.key).order_by(table.c.finished_at.desc()).limit(5)
+    )
+    return bool(streams) and streams <= {ts for (posts,) in ended for ts in posts or ()}
+
+
+async def _store_edit(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    of = arrival.body["of"]
+    row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
+    if row is None:
+        stored = await _store_as_message(tx, arrival, now=now)
+        # Where others write meanwhile, the message may have come between the two looks.
+        row = None if stored.item else await written(tx, arrival.thread.team, arrival.thread.channel, of)
+        if row is None:
+            return stored
+    edits = await edits_of(tx, row.thread.key, of)
+    newest = max([edited_at(row.body), *(edit.ts for edit in edits)])
+    words = next((edit.words for edit in edits if edit.ts == newest), row.words)
+    is_news = row.author == arrival.author and not is_erased(row.body) and arrival.ts > newest
+    if not is_news or inbox.words_of(arrival.body) == words:
+        return Stored(None)
+    return await _with_wish(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "edited", now=now)
+
+
+async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    """An edit of what has not come: the message itself, when it now speaks to us or has only been overtaken."""
+    of = arrival.body["of"]
+    if not arrival.body["speaks_anew"]:
+        if float(arrival.ts) - float(of) > LATE_SECONDS:
+            return Stored(None)
+        if not arrival.addressed and not await _began_before(tx, arrival.thread.key, of):
+            return Stored(None)
+    body = {name: arrival.body[name] for name in ("text", "masked", "files")} | {"edited": arrival.ts}
+    kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"
+    message = replace(arrival, kind=kind, ts=of, body=body)
+    return Stored(await inbox.add(tx, message, now=now), arrival.thread.key)
+
+
+async def _store_delete(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    of = arrival.body["of"]
+    row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
+    if row is None and (arrival.addressed or await _began_before(tx, arrival.thread.key, of)):
+        # When the message comes yet, it is here already, and nobody works on it.
+        kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"
+        stone = replace(arrival, kind=kind, ts=of, body={"text": "", "files": [], "deleted": {}})
+        if await inbox.insert(tx, stone, now=now, state="dropped", reason="deleted") is None:
+            # Where others write meanwhile, the message may have come between the two looks.
+            row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
+    if row is None or is_erased(row.body):
+        return Stored(None)
+    edits = await edits_of(tx, row.thread.key, of)
+    return await _with_wish(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "deleted", now=now)
+
+
+async def _began_before(tx: AsyncConnection, thread: str, ts: str) -> bool:
+    """Whether the thread was a conversation before the message at `ts`."""
+    table = schema.inbox
+    first = await tx.execute(select(func.min(table.c.ts)).where(table.c.thread == thread, table.c.kind == "message"))
+    at: str | None = first.scalar_one()
+    return at is not None and at < ts
+
+
+def _concerns(row: InboxItem, edits: Collection[InboxItem]) -> ColumnElement[bool]:
+    """The rows in which the message is worked on: its own, and edits of it that are answered."""
+    return schema.inbox.c.id.in_([row.id, *(edit.id for edit in edits)])
+
+
+async def _first_open(tx: AsyncConnection, place: ColumnElement[bool], *, author: str | None) -> InboxItem | None:
+    """The row in work there, or the next; by the author, unless it may be anybody's."""
+    table = schema.inbox
+    where = [place, table.c.state == "new", table.c.kind.in_(("message", "edit"))]
+    rows = (await tx.execute(select(table).where(*where).order_by(table.c.id).limit(1))).all()
+    return next((inbox.item_of(row) for row in rows if author in (None, row.author)), None)
+
+
+async def _with_wish(
+    tx: AsyncConnection, arrival: Arrival, rows: ColumnElement[bool], wish: Wish, *, now: float
+) -> Stored:
+    """Store the deed, and the wish on those of the rows that are open and have no graver one."""
+    item = await inbox.insert(tx, arrival, now=now)
+    if item is None:
+        return Stored(None)
+    table, wishes = schema.inbox, get_args(Wish)
+    lighter = wishes[: wishes.index(wish)]
+    where = (rows, table.c.state == "new", table.c.kind.in_(_WORKED_ON), table.c.id != item, table.c.wish.in_(lighter))
+    told = await tx.execute(update(table).where(*where).values(wish=wish).returning(table.c.id))
+    return Stored(item, arrival.thread.key, tuple(told.scalars()), wish)

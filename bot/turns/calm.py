@@ -1,0 +1,80 @@
+"""The door comes first: a turn begins only while the event loop is on time.
+
+A turn costs the processor some dozen milliseconds, in pieces, and an acknowledgement goes through the same loop. When
+a thousand messages come at once, or more than one process can answer, turns that all begin at once would keep Slack
+waiting past its three seconds. So the loop's own lateness is watched, and what is to begin waits until it is on time
+again. What runs goes on.
+
+run     watch until cancelled
+after   a `take` that waits for calm first
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from bot.turns.engine import TakeTurn
+
+TICK_SECONDS = 0.02
+"""How often the loop is looked at."""
+LATE_SECONDS = 0.02
+"""A loop that is later than this is busy."""
+STARTS = 4
+"""Turns that may begin between two looks while it is on time,"""
+LONGEST_SECONDS = 0.1
+"""and one begins after so long in any case: being late is no reason to stand still."""
+
+
+class Calm:
+    """Watches one event loop."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._left = STARTS
+        self._begun = 0.0
+        self.late = 0.0
+        """How many seconds the loop was late when it was looked at last."""
+
+    async def run(self) -> None:
+        """Watch until cancelled; what waits then does not begin."""
+        now = asyncio.get_running_loop().time
+        try:
+            while True:
+                due = now() + TICK_SECONDS
+                await asyncio.sleep(TICK_SECONDS)
+                self.late = now() - due
+                overdue = now() - self._begun >= LONGEST_SECONDS
+                self._left = STARTS if self.late < LATE_SECONDS else int(overdue)
+                self._let_in()
+        finally:
+            for waiting in self._waiting:
+                waiting.cancel()
+
+    def after(self, take: TakeTurn) -> Callable[[int], Coroutine[Any, Any, None]]:
+        """`take`, begun when there is calm; first come, first served."""
+
+        async def take_in_calm(item_id: int) -> None:
+            await self._wait()
+            await take(item_id)
+
+        return take_in_calm
+
+    async def _wait(self) -> None:
+        if self._left and not self._waiting:
+            self._begin()
+            return
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiting)
+        await waiting
+
+    def _let_in(self) -> None:
+        while self._left and self._waiting:
+            waiting = self._waiting.popleft()
+            if not waiting.done():
+                waiting.set_result(None)
+                self._begin()
+
+    def _begin(self) -> None:
+        self._left -= 1
+        self._begun = asyncio.get_running_loop().time()

@@ -1,0 +1,31 @@
+"""Dead letters: rows that failed too often, and events that could not be stored as they came.
+
+Each is closed, so that it holds up nobody; its customer gets a person (`bot.turns.turn`), and the agent channel this
+line, with the number under which operators find it.
+"""
+
+from bot.store.inbox import InboxItem
+from bot.store.outbox import Outgoing
+
+UNSTORABLE = "unstorable"
+"""In a row's body: the event could not be stored as it came, and what could not is left out."""
+
+_WHAT = {
+    "message": "A customer's message",
+    "staff": "A message in this channel",
+    "press": "A press of a button",
+    "stop": "A press of Stop",
+    "edit": "An edit of a message",
+    "delete": "The deletion of a message",
+}
+
+
+def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
+    """What the agent channel is told of a row that is closed as dead."""
+    what = _WHAT.get(item.kind, "What somebody did to a message")
+    why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.attempts - 1} times"
+    text = (
+        f"{what} {why} and is set aside as dead letter {item.id}. Nothing else waits for it. "
+        f"To look at it: `frontdesk dead list`, `frontdesk turns show {item.id}`."
+    )
+    return Outgoing(f"dead/{item.id}", "post", agent_channel, {"text": text})

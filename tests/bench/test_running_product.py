@@ -1,0 +1,26 @@
+"""The benches of the running product in their smallest form."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+
+def run(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", *arguments]
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=110).stdout
+    figures: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return figures
+
+
+def test_the_ingress_bench_ends_with_its_figures_and_loses_nothing() -> None:
+    figures = run("bench.ingress", "--burst", "20", "--per-second", "10", "--seconds", "1")
+    assert {"ack_p50_ms", "ack_p99_ms", "floor_ack_p99_ms", "steady_ack_p99_ms"} <= figures.keys()
+    assert (figures["lost"], figures["refused"]) == (0, 0)
+
+
+def test_the_load_bench_ends_with_its_figures_and_every_question_is_answered() -> None:
+    figures = run("bench.load", "--together", "4", "--answer-seconds", "2", "--seconds", "2")
+    names = {"first_stream_p50_ms", "first_stream_p99_ms", "loop_lag_p999_ms", "rss_mb", "cpu_ms_per_turn"}
+    assert names <= figures.keys()
+    assert figures["answered"] == figures["asked"] == figures["streamed"] == 4

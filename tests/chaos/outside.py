@@ -1,0 +1,254 @@
+"""The world around the victim, which stays alive: Slack, the model, the shop and its ledger, all in this process.
+
+Every call is applied when it arrives; its answer comes a few milliseconds later, and so does the call itself, so that a
+kill can fall between an effect and the word of it.
+
+open_outside   everything, served on loopback
+Deliveries     plays Slack's delivery: in order within a thread, until it is acknowledged, and now and then once more
+Ledger         what was written in the shop, by idempotency key
+"""
+
+import asyncio
+import hashlib
+import hmac
+import json
+import random
+import time
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+from demo.shop.server import Shop, open_shop
+from demo.slack.deliveries import Delivery, event_delivery
+from demo.slack.faults import Faults
+from demo.slack.server import open_workspace
+from demo.slack.web_api import WebApi
+from demo.slack.workspace import Ack, Json, Rules, SlackError, Workspace
+from tests.chaos.script import decide, pieces_of
+
+ACK_SECONDS = 3.0
+AGAIN = 0.1
+"""The share of acknowledged events that are delivered once more."""
+RETRY_SECONDS = 0.1
+"""Slack waits for minutes; nobody here has them."""
+BETWEEN_PIECES = (0.02, 0.06)
+"""Seconds between two pieces of a streamed reply."""
+BEFORE_AND_AFTER = (0.002, 0.02)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The shop's writes."""
+
+    url: str = ""
+    keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Mark -> the different keys under which it was written; each key was applied once."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """Mark -> how often the shop was asked for the write, repetitions under the same key included."""
+
+    async def write(self, request: web.Request) -> web.Response:
+        try:
+            mark = (await request.json())["mark"]
+        except ConnectionError:
+            return web.Response(status=400)
+        await _pause()
+        self.keys[mark].add(request.headers["Idempotency-Key"])
+        self.asked[mark] += 1
+        await _pause()
+        return web.json_response({"reserved": mark})
+
+
+@dataclass(slots=True)
+class Outside:
+    """Everything around the victim."""
+
+    workspace: Workspace
+    shop: Shop
+    ledger: Ledger
+    deliveries: "Deliveries"
+    model_url: str
+    slack_url: str
+    model_requests: list[tuple[float, str]]
+    """When which request of a model came, as (monotonic, its last customer message)."""
+
+
+@asynccontextmanager
+async def open_outside(chance: random.Random) -> AsyncIterator[Outside]:
+    """The world; `chance` decides on redeliveries and who gets an event."""
+    requests: list[tuple[float, str]] = []
+    ledger = Ledger()
+    slow: list[WebApi] = []
+
+    async def slack(request: web.Request) -> web.StreamResponse:
+        try:
+            await request.read()
+        except ConnectionError:
+            return web.Response(status=400)
+        await _pause()
+        answer = await slow[0].handle(request)
+        await _pause()
+        return answer
+
+    async def model(request: web.Request) -> web.StreamResponse:
+        try:
+            asked = await request.json()
+        except ConnectionError:
+            return web.Response(status=400)
+        said = [str(message["content"]) for message in asked["messages"] if message["role"] == "user"]
+        requests.append((time.monotonic(), said[-1] if said else ""))
+        return await _reply(request, asked)
+
+    async with open_workspace(
+        rules=Rules(rate_limits=False, stream_seconds=3_600), routes=[web.route("*", "/slow/{method}", slack)]
+    ) as workspace:
+        slow.append(WebApi(workspace, Faults()))
+        runner = web.AppRunner(_app(model, ledger), access_log=None, shutdown_timeout=0.2)
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, "127.0.0.1", 0).start()
+            root = f"http://127.0.0.1:{runner.addresses[0][1]}"
+            ledger.url = f"{root}/ledger"
+            async with open_shop() as shop, aiohttp.ClientSession() as session:
+                deliveries = Deliveries(workspace, session, chance)
+                workspace.transport = deliveries
+                try:
+                    yield Outside(workspace, shop, ledger, deliveries, f"{root}/v1", f"{workspace.url}/slow", requests)
+                finally:
+                    await deliveries.close()
+        finally:
+            await runner.cleanup()
+
+
+def _app(model: Any, ledger: Ledger) -> web.Application:
+    app = web.Application(client_max_size=16 << 20)
+    app.add_routes([web.post("/v1/chat/completions", model), web.post("/ledger", ledger.write)])
+    return app
+
+
+async def _pause() -> None:
+    await asyncio.sleep(random.uniform(*BEFORE_AND_AFTER))  # noqa: S311
+
+
+async def _reply(request: web.Request, asked: Json) -> web.StreamResponse:
+    """Stream the scripted reply."""
+    reply = decide(asked)
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    deltas: list[Json] = [{"role": "assistant", "content": ""}]
+    deltas += [{"content": piece} for piece in pieces_of(reply.text)]
+    if calls := reply.call_deltas():
+        deltas.append({"tool_calls": calls})
+    finish = "tool_calls" if calls else "stop"
+    try:
+        for delta in deltas:
+            await response.write(_chunk(delta, None))
+            await asyncio.sleep(random.uniform(*BETWEEN_PIECES))  # noqa: S311
+        usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+        await response.write(_chunk({}, finish))
+        await response.write(_event({"id": "c", "object": "chat.completion.chunk", "choices": [], "usage": usage}))
+        await response.write(b"data: [DONE]\n\n")
+    except ConnectionError:
+        pass
+    return response
+
+
+def _chunk(delta: Json, finish: str | None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return _event({"id": "c", "object": "chat.completion.chunk", "model": "scripted", "choices": [choice]})
+
+
+def _event(value: Json) -> bytes:
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+class Deliveries:
+    """Slack's side of signed HTTP. An event counts as acknowledged from the first 2xx on."""
+
+    def __init__(self, workspace: Workspace, session: aiohttp.ClientSession, chance: random.Random) -> None:
+        self.targets: Sequence[str] = ()
+        """Where events may go, any of them."""
+        self.acked: dict[str, float] = {}
+        """The ts of a person's message -> when it was acknowledged, monotonic."""
+        self.on_ack: Any = lambda ts: None
+        """Told the ts at once."""
+        self._workspace = workspace
+        self._session = session
+        self._chance = chance
+        self._threads: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def connection_url(self) -> str:
+        """Implements Transport."""
+        raise SlackError("not_allowed_token_type")
+
+    def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        """Implements Transport: what a person says must arrive; what else happens is told once."""
+        delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
+        is_said = event["type"] in ("message", "app_mention") and not event.get("subtype") and not event.get("bot_id")
+        if not is_said:
+            self._start(self._tell_once(delivery))
+            return
+        thread = f"{event['channel']}/{event.get('thread_ts') or event['ts']}"
+        self._threads[thread] = self._start(self._deliver(delivery, event["ts"], self._threads.get(thread)))
+
+    async def interact(self, kind: str, payload: Json) -> Ack:
+        """Implements Transport; nobody presses anything here."""
+        del kind, payload
+        return Ack(ok=False, error="dispatch_failed")
+
+    async def close(self) -> None:
+        """Give up what is under way."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Any) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _tell_once(self, delivery: Delivery) -> None:
+        await self._post(delivery)
+
+    async def _deliver(self, delivery: Delivery, ts: str, before: asyncio.Task[None] | None) -> None:
+        """After the thread's message before; again and again until it is acknowledged, and perhaps once more."""
+        if before is not None:
+            await asyncio.wait({before})
+        while not await self._post(delivery):
+            delivery.attempts += 1
+            delivery.reason = "http_timeout"
+            await asyncio.sleep(RETRY_SECONDS)
+        if ts not in self.acked:
+            self.acked[ts] = time.monotonic()
+            self.on_ack(ts)
+        if self._chance.random() < AGAIN:
+            await self._post(delivery)
+
+    async def _post(self, delivery: Delivery) -> bool:
+        """Whether the product acknowledged it."""
+        if not self.targets:
+            return False
+        body = json.dumps(delivery.payload).encode()
+        headers = {"Content-Type": "application/json", **self._signed(body)}
+        if delivery.attempts:
+            headers |= {"X-Slack-Retry-Num": str(delivery.attempts), "X-Slack-Retry-Reason": delivery.reason}
+        try:
+            async with (
+                asyncio.timeout(ACK_SECONDS),
+                self._session.post(self._chance.choice(self.targets), data=body, headers=headers) as answer,
+            ):
+                return answer.status // 100 == 2
+        except (aiohttp.ClientError, OSError, TimeoutError):
+            return False
+
+    def _signed(self, body: bytes) -> dict[str, str]:
+        at = str(int(time.time()))
+        secret = self._workspace.signing_secret.encode()
+        digest = hmac.new(secret, b"v0:" + at.encode() + b":" + body, hashlib.sha256).hexdigest()
+        return {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={digest}"}

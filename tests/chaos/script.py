@@ -1,0 +1,121 @@
+"""What customers write, what the model says to it, and what must then be read: known beforehand, to the letter.
+
+Line         one customer message and what must come of it
+decide       the model's next reply in a conversation, by what has been said and looked up so far
+answer_to    the text that the customer must read, once
+
+A model that is asked the same again replies the same, but its calls bear new ids: who derives a key from a fresh reply
+instead of the journaled one is found out.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Json = Mapping[str, Any]
+Kind = Literal["work", "aside", "escalate", "follow"]
+"""Two look-ups, a write and an answer · the same asked in a channel, so that the answer goes to the direct messages ·
+the agent calls a person · a message to that person."""
+
+ORDERS = {"U0CUSTOMERA": "ORD-12345", "U0CUSTOMERB": "ORD-54321"}
+"""Customer -> an order of theirs in the shop."""
+SENTENCES = 9
+CANARY = "quokka"
+"""Stands in every customer's message, and nowhere outside Slack, the database and the model's requests."""
+
+_MARK = re.compile(r"\bm\d{5}\b")
+_ids = itertools.count(1)
+
+
+@dataclass(slots=True)
+class Line:
+    """One customer message."""
+
+    mark: str
+    """Its name, in its text and in the answer's."""
+    kind: Kind
+    user: str
+    channel: str
+    thread_ts: str = ""
+    ts: str = ""
+    sent_at: float = 0.0
+    acked_at: float | None = None
+    """When the product first said 200 to it, on the monotonic clock."""
+    answered_at: float | None = None
+    """When everything that must come of it could be read."""
+    hit_at: float | None = None
+    """When the product was first killed while this was acknowledged and not answered."""
+
+    @property
+    def text(self) -> str:
+        """What the customer writes."""
+        order = ORDERS[self.user]
+        match self.kind:
+            case "work":
+                return f"Note {self.mark} {CANARY}: where is {order} now?"
+            case "aside":
+                return f"<@U0FRONTDESK> note {self.mark} {CANARY}: where is {order} now?"
+            case "escalate":
+                return f"Note {self.mark} {CANARY}: {order} came broken and I am upset."
+            case "follow":
+                return f"Note {self.mark} {CANARY}: one more word on {order}."
+
+
+def answer_to(mark: str) -> str:
+    """Nine plain sentences that claim no deed."""
+    return " ".join(f"Sentence {number} on {mark} says where the parcel is." for number in range(1, SENTENCES + 1))
+
+
+def pieces_of(text: str) -> list[str]:
+    """The text in the pieces in which it is streamed."""
+    words = re.findall(r"\S+\s*", text)
+    return ["".join(words[at : at + 6]) for at in range(0, len(words), 6)]
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One round of the model."""
+
+    text: str = ""
+    calls: Sequence[tuple[str, Json]] = ()
+
+    def call_deltas(self) -> list[dict[str, Any]]:
+        """The calls as Chat Completions streams them, under ids that nobody has seen before."""
+        return [
+            {
+                "index": place,
+                "id": f"call_{next(_ids)}",
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments)},
+            }
+            for place, (name, arguments) in enumerate(self.calls)
+        ]
+
+
+def decide(request: Json) -> Reply:
+    """The reply to a Chat Completions request."""
+    offered = {tool["function"]["name"] for tool in request.get("tools", ())}
+    messages = request["messages"]
+    last = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    said = str(messages[last]["content"])
+    found = _MARK.search(said)
+    if found is None:
+        return Reply("Nothing is known of that.")
+    mark = found[0]
+    called = [
+        call["function"]["name"] for message in messages[last:] for call in message.get("tool_calls") or () if call
+    ]
+    if "upset" in said and "escalate_to_human" in offered and "escalate_to_human" not in called:
+        arguments = {"reason": "upset", "priority": "medium", "summary": f"Matter {mark}: it came broken."}
+        return Reply(calls=[("escalate_to_human", arguments)])
+    if "hand_over_to_orders" in offered and "lookup_order" not in offered:
+        return Reply(calls=[("hand_over_to_orders", {"reason": "an order"})])
+    if "lookup_order" in offered and "lookup_order" not in called:
+        order = next(order for order in ORDERS.values() if order in said)
+        return Reply(calls=[("lookup_order", {"order_id": order}), ("list_my_orders", {})])
+    if "reserve_parcel" in offered and "reserve_parcel" not in called:
+        return Reply(calls=[("reserve_parcel", {"mark": mark})])
+    return Reply(answer_to(mark))

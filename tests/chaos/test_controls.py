@@ -1,0 +1,31 @@
+"""The harness can fail: with a safeguard taken out of the product it finds what the safeguard prevents."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.campaign import open_campaign
+
+pytestmark = pytest.mark.timeout(900)
+
+
+async def test_without_looking_for_what_may_have_been_sent_something_is_said_twice(tmp_path: Path) -> None:
+    async with open_campaign("sqlite", tmp_path, seed=5, without="reconciliation") as campaign:
+        await campaign.sweep([("post_sent", 1), ("stream_opened", 1)])
+        found = await campaign.look()
+    assert found.doubled > 0
+    assert any("empty message" in violation or "open stream" in violation for violation in found.violations)
+
+
+async def test_without_the_journaled_rounds_something_is_written_twice(tmp_path: Path) -> None:
+    async with open_campaign("sqlite", tmp_path, seed=5, without="journaled-rounds") as campaign:
+        await campaign.sweep([("stream_ending", 1)])
+        found = await campaign.look()
+    assert found.repeated_writes > 0
+
+
+async def test_without_the_fence_a_worker_that_was_frozen_answers_again(tmp_path: Path) -> None:
+    async with open_campaign("postgres", tmp_path, seed=6, without="fence") as campaign:
+        assert await campaign.freeze(["call_kept"]) == 1
+        found = await campaign.look()
+    assert found.doubled > 0

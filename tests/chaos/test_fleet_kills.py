@@ -1,0 +1,28 @@
+"""Two workers and a door on one Postgres: some are killed, one is frozen, the server dies; nobody notices."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.campaign import open_campaign
+from tests.chaos.test_kills import check
+
+pytestmark = pytest.mark.timeout(900)
+
+
+async def test_kills_and_an_outage_of_postgres_are_noticed_by_nobody(tmp_path: Path) -> None:
+    async with open_campaign("postgres", tmp_path, seed=5) as campaign:
+        await campaign.start(*campaign.members)
+        await campaign.random_fleet_kills(4)
+        await campaign.outage(2.0)
+        await campaign.polite_stop()
+        await campaign.quiet()
+        found = await campaign.look()
+    assert campaign.kills >= 4
+    check(found)
+
+
+async def test_a_worker_that_was_frozen_repeats_nothing(tmp_path: Path) -> None:
+    async with open_campaign("postgres", tmp_path, seed=6) as campaign:
+        assert await campaign.freeze(["round_kept"]) == 1
+        check(await campaign.look())

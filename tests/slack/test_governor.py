@@ -1,0 +1,299 @@
+"""The governor: never faster than Slack allows, whoever asks, and nobody waits behind another's limit."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.errors import StoreUnavailable
+from bot.slack.governor import (
+    HOLD_LIMIT_SECONDS,
+    MINUTE_SECONDS,
+    PACES,
+    POST_PACE,
+    SEATS,
+    STREAM_SECONDS,
+    TOKEN_SECONDS,
+    Budget,
+    Governor,
+    MemoryBudget,
+    SharedBudget,
+    TooLong,
+)
+from bot.store.database import Database
+from tests.doubles.clock import ManualClock
+
+PUBLISHED = {
+    "chat.appendStream": 100,
+    "chat.update": 50,
+    "chat.delete": 50,
+    "reactions.add": 50,
+    "reactions.remove": 20,
+}
+"""Slack's tiers of what writes, a minute."""
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock(now=1_795_000_000.0)
+
+
+@pytest.fixture(params=["memory", "shared"])
+def budget(request: pytest.FixtureRequest, clock: ManualClock, database: Database) -> Budget:
+    """The same rules for one process and for several."""
+    return MemoryBudget(clock) if request.param == "memory" else SharedBudget(database, clock)
+
+
+def busiest_minute(times: Sequence[float]) -> int:
+    """The most calls in any sixty seconds."""
+    return max((bisect_right(times, time + MINUTE_SECONDS - 1e-6) - at for at, time in enumerate(times)), default=0)
+
+
+async def entered(governor: Governor, clock: ManualClock, method: str, *, patience: float = 0.0) -> bool:
+    try:
+        await governor.enter("T1", method, patience=patience)
+    except TooLong:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("method", PUBLISHED)
+async def test_no_minute_has_more_calls_than_slack_publishes(budget: Budget, clock: ManualClock, method: str) -> None:
+    governor, times = Governor(budget, clock), list[float]()
+    began = clock.monotonic()
+    while clock.monotonic() < began + 200:
+        if await entered(governor, clock, method):
+            times.append(clock.monotonic())
+        clock.advance(0.1)
+    assert 0.9 * PUBLISHED[method] <= busiest_minute(times) <= PUBLISHED[method]
+
+
+async def test_two_processes_share_what_slack_allows(database: Database, clock: ManualClock) -> None:
+    governors = [Governor(SharedBudget(database, clock), clock) for _ in range(2)]
+    times: list[float] = []
+    began = clock.monotonic()
+    while clock.monotonic() < began + 150:
+        left = [await entered(governor, clock, "chat.appendStream") for governor in governors]
+        times += [clock.monotonic()] * sum(left)
+        clock.advance(0.13)
+    assert 80 <= busiest_minute(times) <= 100
+
+
+async def test_calls_that_follow_one_another_quickly_are_paid_for_together(
+    database: Database, clock: ManualClock
+) -> None:
+    class Counting(SharedBudget):
+        paid = 0
+
+        async def pay(self, *arguments: object, **named: object) -> float:
+            self.paid += 1
+            return await super().pay(*arguments, **named)  # type: ignore[arg-type]
+
+    budget = Counting(database, clock)
+    governor = Governor(budget, clock)
+    for _ in range(20):
+        assert await entered(governor, clock, "chat.appendStream", patience=30.0)
+    assert budget.paid <= 20 // 2
+    together = [governor.enter("T1", "chat.update", patience=30.0) for _ in range(8)]
+    before = budget.paid
+    await asyncio.gather(*together)
+    assert budget.paid - before <= 4
+
+
+async def test_a_call_that_was_paid_for_and_not_made_in_time_is_lost(database: Database, clock: ManualClock) -> None:
+    governor = Governor(SharedBudget(database, clock), clock)
+    times: list[float] = []
+    for _ in range(400):
+        if await entered(governor, clock, "chat.appendStream"):
+            times.append(clock.monotonic())
+        # Tokens pile up during a pause, and must not all be used after it.
+        clock.advance(TOKEN_SECONDS * 2 if len(times) % 7 == 0 else 0.2)
+    assert busiest_minute(times) <= 100
+
+
+async def test_who_came_first_leaves_first(budget: Budget, clock: ManualClock) -> None:
+    governor, left = Governor(budget, clock), list[int]()
+
+    async def call(number: int) -> None:
+        await governor.enter("T1", "chat.update", patience=600.0)
+        left.append(number)
+
+    await asyncio.gather(*(call(number) for number in range(40)))
+    assert left == list(range(40))
+
+
+async def test_after_slack_limits_a_call_its_line_stands_still_and_keeps_its_order(
+    budget: Budget, clock: ManualClock
+) -> None:
+    governor, left = Governor(budget, clock), list[tuple[int, float]]()
+    began = clock.monotonic()
+    await governor.hold("T1", "chat.update", "", 7.5)
+
+    async def call(number: int) -> None:
+        await governor.enter("T1", "chat.update", patience=600.0)
+        left.append((number, clock.monotonic() - began))
+
+    await asyncio.gather(*(call(number) for number in range(5)))
+    assert [number for number, _ in left] == list(range(5))
+    assert left[0][1] == pytest.approx(7.5, abs=0.1)
+    steps = [later[1] - earlier[1] for earlier, later in pairwise(left)]
+    assert all(step >= PACES["chat.update"].step - 0.01 for step in steps)  # no burst right after a refusal
+
+
+async def test_an_absurd_wait_is_not_obeyed_to_the_end(budget: Budget, clock: ManualClock) -> None:
+    governor = Governor(budget, clock)
+    began = clock.monotonic()
+    await governor.hold("T1", "chat.update", "", 1e9)
+    await governor.enter("T1", "chat.update", patience=1e9)
+    assert clock.monotonic() - began == pytest.approx(HOLD_LIMIT_SECONDS, abs=1.0)
+
+
+async def test_nobody_waits_behind_another_channel_method_or_workspace(clock: ManualClock) -> None:
+    class Waiting(ManualClock):
+        """Whoever has to wait, waits."""
+
+        async def sleep(self, seconds: float) -> None:
+            await asyncio.Event().wait()
+
+    waiting = Waiting()
+    governor = Governor(MemoryBudget(waiting), waiting)
+    await governor.hold("T1", "chat.postMessage", "C1", 30.0)
+    stuck = asyncio.create_task(governor.enter("T1", "chat.postMessage", "C1", patience=60.0))
+    await asyncio.sleep(0)
+    await governor.enter("T1", "chat.postMessage", "C2", patience=0.0)
+    await governor.enter("T2", "chat.postMessage", "C1", patience=0.0)
+    await governor.enter("T1", "chat.update", patience=0.0)
+    assert not stuck.done()
+    stuck.cancel()
+    await asyncio.gather(stuck, return_exceptions=True)
+
+
+async def test_who_cannot_wait_is_told_at_once_how_long_it_would_be(budget: Budget, clock: ManualClock) -> None:
+    governor = Governor(budget, clock)
+    for _ in range(POST_PACE.burst):
+        await governor.enter("T1", "chat.postMessage", "C1", patience=0.0)
+    began = clock.monotonic()
+    with pytest.raises(TooLong) as late:
+        await governor.enter("T1", "chat.postMessage", "C1", patience=0.5)
+    assert late.value.seconds == pytest.approx(1.0, abs=0.1)
+    assert clock.monotonic() == began
+
+
+async def test_a_method_without_a_pace_leaves_at_once_unless_slack_limited_it(
+    budget: Budget, clock: ManualClock
+) -> None:
+    governor = Governor(budget, clock)
+    for _ in range(1_000):
+        await governor.enter("T1", "assistant.threads.setStatus", patience=0.0)
+    await governor.hold("T1", "assistant.threads.setStatus", "", 3.0)
+    with pytest.raises(TooLong):
+        await governor.enter("T1", "assistant.threads.setStatus", patience=0.0)
+
+
+async def test_every_stream_that_starts_can_be_stopped_at_any_time(budget: Budget, clock: ManualClock) -> None:
+    governor = Governor(budget, clock)
+    live = [await governor.open_seat("T1", patience=0.0) for _ in range(SEATS)]
+    clock.advance(200.0)  # the minute of their starts is long over, and still nobody else may start
+    with pytest.raises(TooLong):
+        await governor.open_seat("T1", patience=3.0)
+    for seat in live:
+        await governor.close_seat(seat)
+    with pytest.raises(TooLong) as late:
+        await governor.open_seat("T1", patience=3.0)
+    assert late.value.seconds == pytest.approx(MINUTE_SECONDS, abs=0.1)
+    clock.advance(MINUTE_SECONDS)
+    await governor.open_seat("T1", patience=0.0)
+
+
+async def test_the_seat_of_a_process_that_died_is_free_when_slack_has_ended_its_stream(
+    budget: Budget, clock: ManualClock
+) -> None:
+    for _ in range(SEATS):
+        await Governor(budget, clock).open_seat("T1", patience=0.0)
+    clock.advance(STREAM_SECONDS + MINUTE_SECONDS + 0.01)
+    await Governor(budget, clock).open_seat("T1", patience=0.0)
+
+
+@given(lengths=st.lists(st.tuples(st.floats(0.0, 4.0), st.floats(0.1, 90.0)), min_size=1, max_size=120))
+async def test_neither_starts_nor_stops_pass_the_limit_however_long_answers_take(
+    lengths: list[tuple[float, float]],
+) -> None:
+    clock = ManualClock()
+    governor = Governor(MemoryBudget(clock), clock)
+    starts: list[float] = []
+    ends: list[float] = []
+    live: list[tuple[float, object]] = []
+    for gap, length in lengths:
+        clock.advance(gap)
+        for end, seat in sorted((one for one in live if one[0] <= clock.monotonic()), key=lambda one: one[0]):
+            ends.append(clock.monotonic())
+            await governor.close_seat(seat)  # type: ignore[arg-type]
+            live.remove((end, seat))
+        try:
+            seat = await governor.open_seat("T1", patience=0.0)
+        except TooLong:
+            continue
+        starts.append(clock.monotonic())
+        live.append((clock.monotonic() + length, seat))
+    assert busiest_minute(starts) <= SEATS
+    assert busiest_minute(ends) <= SEATS
+
+
+async def test_seats_are_shared_by_processes(database: Database, clock: ManualClock) -> None:
+    governors = [Governor(SharedBudget(database, clock), clock) for _ in range(3)]
+    taken = 0
+    for number in range(30):
+        try:
+            await governors[number % 3].open_seat("T1", patience=0.0)
+        except TooLong:
+            continue
+        taken += 1
+    assert taken == SEATS
+
+
+async def test_a_stream_grows_more_seldom_the_more_of_them_live(budget: Budget, clock: ManualClock) -> None:
+    governor = Governor(budget, clock)
+    await governor.open_seat("T1", patience=0.0)
+    alone = governor.append_interval("T1")
+    for _ in range(9):
+        await governor.open_seat("T1", patience=0.0)
+    among_ten = governor.append_interval("T1")
+    while await entered(governor, clock, "chat.appendStream"):
+        pass
+    when_dry = governor.append_interval("T1")
+    assert alone < 0.5 < 5 * alone < among_ten < when_dry
+    assert when_dry == pytest.approx(10 * PACES["chat.appendStream"].step, rel=0.2)
+
+
+async def test_what_was_agreed_with_slack_raises_every_bound(clock: ManualClock) -> None:
+    governor = Governor(MemoryBudget(clock), clock, factor=10.0)
+    for _ in range(10 * SEATS):
+        await governor.open_seat("T1", patience=0.0)
+    for _ in range(10 * PACES["chat.update"].burst):
+        await governor.enter("T1", "chat.update", patience=0.0)
+
+
+async def test_without_the_database_each_process_keeps_to_the_limits_by_itself(clock: ManualClock) -> None:
+    class Away:
+        def transaction(self) -> "Away":
+            return self
+
+        async def __aenter__(self) -> None:
+            raise StoreUnavailable("away")
+
+        async def __aexit__(self, *error: object) -> None: ...
+
+    governor, times = Governor(SharedBudget(Away(), clock), clock), list[float]()  # type: ignore[arg-type]
+    for _ in range(1_000):
+        if await entered(governor, clock, "chat.update"):
+            times.append(clock.monotonic())
+        clock.advance(0.1)
+    assert busiest_minute(times) <= 50
+    for _ in range(SEATS):
+        await governor.close_seat(await governor.open_seat("T1", patience=0.0))
+    with pytest.raises(TooLong):
+        await governor.open_seat("T1", patience=0.0)

@@ -1,0 +1,87 @@
+"""The commands that read and prepare the database, on either of them."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from bot.outside import check
+from bot.settings import load_settings
+from bot.store import cases
+from bot.store.database import Database, open_database
+from tests.doubles.postgres import Postgres
+from tests.store.rows import a_case
+
+COMMANDS = {
+    "migrate": "The database is up to date.",
+    "cases list": "FD-1001",
+    "turns list": "No turns.",
+    "turns show 999999999999": "",
+    "dead list": "No dead letters.",
+    "cost --by day": "Nothing was spent.",
+    "kb gaps": "",
+}
+
+
+async def run(command: str, environ: dict[str, str]) -> tuple[int, str, str]:
+    """The exit status, standard output and standard error of one command."""
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bot", *command.split()),
+        env={**kept, **environ},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(100):
+        out, err = await child.communicate()
+    return child.returncode or 0, out.decode(), err.decode()
+
+
+async def test_every_command_works_on_it(database: Database, database_url: str, tmp_path: Path) -> None:
+    async with database.transaction() as tx:
+        await cases.add(tx, a_case())
+    environ = {"DATABASE_URL": database_url, "DATA_DIR": str(tmp_path)}
+    told = await asyncio.gather(*(run(command, environ) for command in COMMANDS))
+    for (command, expected), (status, out, err) in zip(COMMANDS.items(), told, strict=True):
+        assert status == (1 if "show" in command else 0), (command, out, err)
+        assert expected in out, (command, out, err)
+        assert "Traceback" not in err
+
+
+async def test_a_database_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:
+    environ = {"DATABASE_URL": "postgresql://somebody:s3cret@127.0.0.1:1/x", "DATA_DIR": str(tmp_path)}
+    told = await asyncio.gather(*(run(command, environ) for command in ("migrate", "cases list")))
+    assert [status for status, _, _ in told] == [2, 1]
+    for _, out, err in told:
+        assert err.startswith("frontdesk: ")
+        assert "does not answer" in err
+        assert "s3cret" not in out + err
+        assert len(err.splitlines()) == 1
+
+
+async def test_a_damaged_file_is_one_sentence_that_names_it(tmp_path: Path) -> None:
+    path = tmp_path / "frontdesk.db"
+    path.write_bytes(b"no database at all " * 400)
+    status, _, err = await run("migrate", {"DATA_DIR": str(tmp_path)})
+    assert (status, len(err.splitlines())) == (2, 1)
+    assert f"{path} is damaged" in err
+    assert path.read_bytes() == b"no database at all " * 400
+
+
+async def test_check_tells_of_the_database(postgres: Postgres, postgres_url: str) -> None:
+    async def faults(url: str) -> list[str]:
+        settings = load_settings({"DATABASE_URL": url, "SLACK_API_URL": "http://127.0.0.1:1"})
+        return [fault for fault in await check(settings) if "DATABASE_URL" in fault]
+
+    assert await faults(postgres_url) == []
+    (fault,) = await faults(postgres.url("nowhere"))
+    assert "InvalidCatalogName" in fault
+
+
+async def test_what_the_command_line_reads_is_what_was_committed(database: Database, database_url: str) -> None:
+    async with database.transaction() as tx:
+        await cases.add(tx, a_case())
+        async with open_database(database_url, read_only=True) as reader, reader.transaction() as seen:
+            assert await cases.latest(seen, states=cases.OPEN_STATES, limit=9) == []
+    async with open_database(database_url, read_only=True) as reader, reader.transaction() as seen:
+        assert len(await cases.latest(seen, states=cases.OPEN_STATES, limit=9)) == 1

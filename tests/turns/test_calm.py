@@ -1,0 +1,95 @@
+"""Turns begin while the event loop is on time, a few at once."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.turns.calm import LATE_SECONDS, STARTS, Calm
+
+PATIENCE = 20.0
+
+
+@pytest.fixture
+async def calm() -> AsyncIterator[Calm]:
+    watch = Calm()
+    running = asyncio.create_task(watch.run())
+    yield watch
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+class Turns:
+    """Notes which rows were begun."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+
+    async def take(self, item_id: int) -> None:
+        self.begun.append(item_id)
+
+
+async def settle() -> None:
+    """Let everything run that can, without letting time pass."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_one_turn_begins_at_once(calm: Calm) -> None:
+    turns = Turns()
+    await calm.after(turns.take)(1)
+    assert turns.begun == [1]
+
+
+async def test_of_many_a_few_begin_and_the_rest_follow_in_order(calm: Calm) -> None:
+    turns = Turns()
+    take = calm.after(turns.take)
+    waiting = [asyncio.create_task(take(number)) for number in range(3 * STARTS)]
+    await settle()
+    assert turns.begun == [*range(STARTS)]
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(*waiting)
+    assert turns.begun == [*range(3 * STARTS)]
+
+
+async def test_while_the_loop_is_late_no_turn_begins_and_later_all_do(calm: Calm) -> None:
+    turns = Turns()
+    take = calm.after(turns.take)
+    first = [asyncio.create_task(take(number)) for number in range(STARTS)]
+    await settle()
+    late = asyncio.create_task(take(STARTS))
+    while calm.late < LATE_SECONDS:
+        time.sleep(4 * LATE_SECONDS)  # what a busy loop does  # noqa: ASYNC251
+        await asyncio.sleep(0)
+    begun_while_late = STARTS in turns.begun
+    async with asyncio.timeout(PATIENCE):
+        await asyncio.gather(late, *first)
+    assert not begun_while_late
+    assert turns.begun[-1] == STARTS
+
+
+async def test_a_loop_that_stays_late_stops_nobody_for_ever(calm: Calm) -> None:
+    turns = Turns()
+    take = calm.after(turns.take)
+    waiting = [asyncio.create_task(take(number)) for number in range(STARTS + 2)]
+    async with asyncio.timeout(PATIENCE):
+        while len(turns.begun) < STARTS + 2:
+            time.sleep(2 * LATE_SECONDS)  # noqa: ASYNC251
+            await asyncio.sleep(0)
+    await asyncio.gather(*waiting)
+
+
+async def test_what_waits_when_the_watch_ends_does_not_begin() -> None:
+    calm, turns = Calm(), Turns()
+    running = asyncio.create_task(calm.run())
+    take = calm.after(turns.take)
+    waiting = [asyncio.create_task(take(number)) for number in range(STARTS + 3)]
+    await settle()
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
+    ended = await asyncio.gather(*waiting, return_exceptions=True)
+    assert turns.begun == [*range(STARTS)]
+    assert sum(isinstance(each, asyncio.CancelledError) for each in ended) == 3

@@ -1,0 +1,56 @@
+"""A busy workspace does not keep the others waiting."""
+
+import asyncio
+
+from bot.turns.places import Places
+
+
+async def settle() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_a_place_goes_to_the_workspace_that_has_fewest_and_within_it_in_order() -> None:
+    places, begun = Places(2), list[str]()
+    ends: dict[str, asyncio.Event] = {}
+
+    async def work(group: str, name: str) -> None:
+        async with places.hold(group):
+            begun.append(name)
+            await ends.setdefault(name, asyncio.Event()).wait()
+
+    names = [("busy", f"busy {number}") for number in range(4)] + [("quiet", "quiet 0"), ("other", "other 0")]
+    tasks = [asyncio.create_task(work(group, name)) for group, name in names]
+    await settle()
+    assert begun == ["busy 0", "busy 1"]
+    for number in range(6):
+        ends.setdefault(begun[number], asyncio.Event()).set()
+        await settle()
+    assert begun == ["busy 0", "busy 1", "quiet 0", "busy 2", "other 0", "busy 3"]
+    await asyncio.gather(*tasks)
+
+
+async def test_nobody_holds_a_place_who_no_longer_waits_for_it() -> None:
+    places = Places(1)
+    await places.acquire("a")
+    given_up, given_and_gone = (asyncio.create_task(places.acquire(group)) for group in ("b", "c"))
+    await settle()
+    given_up.cancel()
+    await settle()
+    places.release("a")
+    given_and_gone.cancel()
+    await asyncio.gather(given_up, given_and_gone, return_exceptions=True)
+    async with asyncio.timeout(20):
+        await places.acquire("d")
+
+
+async def test_with_one_place_those_who_wait_take_turns() -> None:
+    places, begun = Places(1), list[str]()
+
+    async def work(group: str) -> None:
+        async with places.hold(group):
+            begun.append(group)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(work(group) for group in ["busy"] * 5 + ["quiet", "other"]))
+    assert begun == ["busy", "busy", "quiet", "other", "busy", "busy", "busy"]

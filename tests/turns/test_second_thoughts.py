@@ -1,0 +1,279 @@
+"""What an edit leaves of a running turn, how a stop is kept, and that a deleted message is in no table any more."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import insert, select, update
+
+from bot.cases.cases import Cases
+from bot.cases.messages import CaseMessages
+from bot.cases.relay import Relay
+from bot.conversation import ThreadRef
+from bot.sentences import load_sentences
+from bot.slack.outbox import Outbox
+from bot.store import drafts, inbox, outbox, schema, summaries, turns, wishes
+from bot.store.database import Database
+from bot.store.inbox import Arrival, InboxItem
+from bot.store.outbox import Outgoing
+from bot.store.summaries import Summary
+from bot.store.turns import TurnRecord
+from bot.telemetry import Metrics
+from bot.turns.answer import Answers
+from bot.turns.journal import open_journal
+from bot.turns.second_thoughts import SecondThoughts
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.store.test_wishes import deletion, edit
+from tests.turns.arrivals import TEAM, arrival
+from tests.turns.test_taking_up import CUSTOMER, Me
+
+CANARY = "zebracanary77"
+THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
+REPLY = {"text": "Let me see.", "calls": [], "usage": {}, "finish": "stop", "model": "m", "extra": {}}
+
+
+@pytest_asyncio.fixture
+async def slack() -> AsyncIterator[LocalSlack]:
+    async with open_local_slack() as opened:
+        yield opened
+
+
+class Desk:
+    """Second thoughts over a real database and a real Slack; nothing is sent unless a test does it."""
+
+    def __init__(self, database: Database, slack: LocalSlack) -> None:
+        self.database = database
+        self.slack = slack
+        self.clock = ManualClock()
+        self.outbox = Outbox(database, slack.client, self.clock)
+        sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
+        messages = CaseMessages(sentences, "C0AGENTS")
+        self.cases = Cases(database, self.outbox, slack.client, self.clock, messages, metrics)
+        self.relay = Relay(database, self.outbox, slack.client, self.clock, sentences, "C0AGENTS")
+        self.answers = Answers(
+            me=cast(Any, Me()),
+            database=database,
+            slack=slack.client,
+            outbox=self.outbox,
+            clock=self.clock,
+            sentences=sentences,
+            agents=nothing,
+            limits=nothing,
+            link_hosts=frozenset(),
+            cases=self.cases,
+            places=nothing,
+            metrics=metrics,
+        )
+        self.thoughts = SecondThoughts(database, self.outbox, self.clock, sentences, self.answers, self.relay)
+
+    async def receives(self, *arrivals: Arrival) -> list[InboxItem]:
+        """Store arrivals, and begin at their rows."""
+        async with self.database.transaction() as tx:
+            stored = await wishes.store_all(tx, arrivals, now=self.clock.now())
+            items = [await inbox.start(tx, each.item) for each in stored if each.item is not None]
+        return [item for item in items if item is not None]
+
+    async def notes(self, item: InboxItem, **steps: Any) -> None:
+        """Journal steps; a double underscore stands for a slash, a single one for a dash."""
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+        for name, value in steps.items():
+            await journal.record(name.replace("__", "/").replace("_", "-"), value)
+
+    async def answered(self, item: InboxItem, text: str, *, posts: tuple[str, ...] = ()) -> None:
+        """Keep a finished turn, and close its row."""
+        said: list[dict[str, Any]] = [
+            {"type": "customer", "text": item.words, "speaker": item.author, "ts": item.ts},
+            {"type": "agent", "text": text, "calls": [], "agent": "desk", "model": "m", "extra": {"thought": text}},
+        ]
+        record = TurnRecord(
+            id=item.id,
+            thread=item.thread,
+            episode=0,
+            ts=item.ts,
+            customer=item.author,
+            agent="desk",
+            ended="answered",
+            reason="",
+            messages=said,
+            sources=[],
+            confidence=1.0,
+            input_tokens=0,
+            output_tokens=0,
+            trace=said,
+            posts=posts,
+        )
+        async with self.database.transaction() as tx:
+            await turns.save(tx, record, now=self.clock.now())
+            await inbox.finish(tx, item.id, "done", reason="answered", now=self.clock.now())
+
+    async def everything(self) -> str:
+        """Every value in every table, as text."""
+        async with self.database.transaction() as tx:
+            tables = [(await tx.execute(select(table))).all() for table in schema.metadata.sorted_tables]
+        return json.dumps([[list(row) for row in rows] for rows in tables], default=str, ensure_ascii=False)
+
+    async def queued(self) -> list[tuple[str, str]]:
+        """What Slack is to be told, as (method, key)."""
+        table = schema.outbox
+        async with self.database.transaction() as tx:
+            rows = await tx.execute(select(table.c.method, table.c.key).order_by(table.c.id))
+            return [(row.method, row.key) for row in rows]
+
+
+@pytest.fixture
+def desk(database: Database, slack: LocalSlack) -> Desk:
+    return Desk(database, slack)
+
+
+def deed(call: str, *, write: str = "", ok: bool = True) -> dict[str, Any]:
+    result = {"type": "result", "call_id": call, "name": "refund", "content": "done", "ok": ok, "private": False}
+    return {"result": result, "settled": True, "broke": False, "code": "", "write": write}
+
+
+async def test_a_turn_that_begins_anew_keeps_what_it_changed_and_where_it_stands(desk: Desk) -> None:
+    item, _ = await desk.receives(arrival("1.1"), edit("1.1", "2.0", "Another?"))
+    await desk.notes(
+        item,
+        stream={"opened": ["1.2"]},
+        round_1=REPLY,
+        call_c1=deed("c1"),
+        call_c2=deed("c2", write="write-abc"),
+        draft__call_c3=deed("c3", write="write-def"),
+    )
+    again = await desk.thoughts.begin_anew(replace(item, wish="edited"))
+    assert (again.words, again.attempts, again.wish) == ("Another?", 1, "")
+    journal = await open_journal(desk.database, desk.clock, turn=item.id, attempt=item.fence)
+    assert {result.call_id for result in journal.deeds} == {"c2", "c3"}
+    assert journal.has_written
+    assert journal.known("stream") == {"opened": ["1.2"]}
+    assert (journal.rounds, journal.known("call-c1")) == ({}, None)
+    assert await desk.thoughts.begin_anew(again) == again
+
+
+async def test_an_edit_is_kept_once_and_answered_once_however_often_it_is_worked_on(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1"))
+    await desk.answered(item, "It is on its way.")
+    (changed,) = await desk.receives(edit("1.1", "2.0", "Can I return ORD-7?"))
+    assert await desk.thoughts.edited(changed) is not None
+    async with desk.database.transaction() as tx:
+        stored = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == changed.id))).one()
+    # As after a crash between this and the answer.
+    assert await desk.thoughts.edited(inbox.item_of(stored)) is not None
+    await desk.answered(changed, "Yes.")
+    (slip,) = await desk.receives(edit("1.1", "3.0", "Can I retrun ORD-7?"))
+    assert await desk.thoughts.edited(slip) is None
+    (late,) = await desk.receives(edit("1.1", "700.0", "Something else?"))
+    assert await desk.thoughts.edited(late) is None
+    assert "Something else?" in await desk.everything()
+
+
+async def test_two_edits_of_an_answered_message_are_one_answer(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1"))
+    await desk.answered(item, "It is on its way.")
+    first, then = await desk.receives(edit("1.1", "2.0", "Can I return it?"), edit("1.1", "3.0", "Is ORD-8 lost?"))
+    assert await desk.thoughts.edited(first) is None
+    assert await desk.thoughts.edited(then) is not None
+
+
+async def test_a_stop_that_a_crash_came_between_is_said_and_kept(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1"))
+    await desk.notes(item, round_1=REPLY, call_c1=deed("c1", write="write-abc"))
+    for _ in range(2):
+        assert await desk.answers.stop_leftover(item, "de") == "stopped"
+    async with desk.database.transaction() as tx:
+        said = (await tx.execute(select(schema.outbox.c.payload))).scalars().all()
+        assert await turns.ended(tx, item.id, item.thread) == "stopped"
+    assert said == [{"text": load_sentences().say("de", "stopped_part_done")}]
+
+
+async def test_a_deleted_message_is_in_no_table_any_more(desk: Desk) -> None:
+    text = f"My code is {CANARY} & I live in Elm Street"
+    (item,) = await desk.receives(arrival("1.1", text=text))
+    await desk.answered(item, f"You wrote {CANARY}.", posts=("1.15",))
+    later, changed = await desk.receives(
+        arrival("1.2", thread_ts="1.1", text="And now?"), edit("1.1", "1.3", f"My code is {CANARY} and more")
+    )
+    await desk.answered(later, f"As I said, {CANARY} it is.", posts=("1.25",))
+    await desk.thoughts.edited(changed)
+    case = await desk.cases.open(THREAD, CUSTOMER, reason="billing", priority="high", summary=f"Has {CANARY}.")
+    async with desk.database.transaction() as tx:
+        await drafts.save(tx, case.id, 99, [f"Dear customer, {CANARY} is fine."], now=1.0)
+        await summaries.save(tx, THREAD, 0, Summary("1.2", f"They have {CANARY}."), now=1.0)
+        await tx.execute(update(schema.thread).values(note=f"It was about {CANARY}."))
+        copy = Outgoing(
+            f"relay/{item.id}",
+            "post",
+            "C0AGENTS",
+            {"text": f"*Customer A* (customer)\n>{text}"},
+            parent=f"case/{case.id}/card",
+            case_id=case.id,
+            source=("D0CUSTOMERA", "1.1"),
+        )
+        await outbox.add(tx, copy, now=1.0)
+    assert (await desk.everything()).count(CANARY) > 8
+    (gone,) = await desk.receives(deletion("1.1", "5.0"))
+    await desk.thoughts.deleted(gone)
+    left = await desk.everything()
+    assert CANARY not in left
+    assert "Elm Street" not in left
+    assert "And now?" in left
+    queued = await desk.queued()
+    assert ("delete", "withdrawn/D0CUSTOMERA/1.15") in queued
+    assert ("delete", "withdrawn/D0CUSTOMERA/1.25") not in queued
+    assert ("update", f"relay/{item.id}/deleted/1.1") in queued
+    assert any(method == "update" and key.startswith(f"erased/{item.id}/") for method, key in queued)
+    await desk.thoughts.deleted(gone)
+    assert await desk.queued() == queued
+
+
+async def test_what_remains_of_a_deleted_message_is_its_length_and_its_hash(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1", text="Hello"))
+    (gone,) = await desk.receives(deletion("1.1", "5.0"))
+    await desk.thoughts.deleted(gone)
+    async with desk.database.transaction() as tx:
+        body = (await tx.execute(select(schema.inbox.c.body).where(schema.inbox.c.id == item.id))).scalar_one()
+    digest = "185f8db32271fe25f561a6fc938b2e264306ec304eda518007d1764826381969"
+    assert body == {"text": "", "files": [], "deleted": {"length": 5, "sha256": digest}}
+
+
+async def test_where_others_have_gone_on_below_it_an_answer_gives_way_to_a_sentence(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1", channel="C0SUPPORT"))
+    await desk.answered(item, "It is on its way.", posts=("1.15",))
+    await desk.receives(arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB"))
+    (gone,) = await desk.receives(deletion("1.1", "5.0", channel="C0SUPPORT"))
+    await desk.thoughts.deleted(gone)
+    assert await desk.queued() == [("update", "withdrawn/C0SUPPORT/1.15")]
+
+
+async def test_a_half_written_answer_that_nobody_noted_is_taken_down(desk: Desk) -> None:
+    asked = await desk.slack.client.post("C0SUPPORT", text="Where is my order?")
+    (item,) = await desk.receives(arrival(asked, channel="C0SUPPORT"))
+    await desk.notes(item, stream={"opened": []})
+    ts = await desk.slack.client.start_stream("C0SUPPORT", asked, user=item.author, team=TEAM)
+    (gone,) = await desk.receives(deletion(asked, "1900000000.000100", channel="C0SUPPORT"))
+    await desk.thoughts.deleted(gone)
+    assert await desk.queued() == [("delete", f"withdrawn/C0SUPPORT/{ts}")]
+    assert desk.slack.workspace.messages["C0SUPPORT"][ts]["streaming_state"] == "completed"
+
+
+async def test_what_models_cost_stays_known_when_the_words_are_gone(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1"))
+    usage = {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0, "cost": 0.5, "estimated": False}
+    async with desk.database.transaction() as tx:
+        step = {
+            "turn": item.id,
+            "name": "round-1",
+            "attempt": 1,
+            "value": {**REPLY, "usage": usage},
+            "recorded_at": 1.0,
+        }
+        await tx.execute(insert(schema.journal).values(**step))
+    (gone,) = await desk.receives(deletion("1.1", "5.0"))
+    await desk.thoughts.deleted(gone)
+    async with desk.database.transaction() as tx:
+        assert (await tx.execute(select(schema.spending.c.cost))).scalars().all() == [0.5]
+        assert (await tx.execute(select(schema.journal))).all() == []

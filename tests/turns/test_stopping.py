@@ -1,0 +1,246 @@
+"""Whole turns that are stopped or edited while a tool changes something: that is finished, told, and not done again."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import select
+
+from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Endpoint, Models
+from bot.agent.limits import Limits
+from bot.agent.messages import SystemNote
+from bot.agent.tools import Context, tool
+from bot.cases.relay import Relay
+from bot.conversation import Customer
+from bot.desk.claim_patterns import load_wordings
+from bot.sentences import load_sentences
+from bot.slack.outbox import Outbox
+from bot.store import schema, wishes
+from bot.store.database import Database
+from bot.store.inbox import Arrival, InboxItem
+from bot.telemetry import Metrics
+from bot.turns.answer import Answers
+from bot.turns.asking import Agents
+from bot.turns.interruptions import Interruptions
+from bot.turns.places import Places
+from bot.turns.second_thoughts import SecondThoughts
+from bot.turns.summaries import Summaries
+from bot.turns.turn import Turns
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.scripted_model import ScriptedModel, call, calls, says
+from tests.store.test_wishes import edit, word
+from tests.turns.arrivals import arrival
+from tests.turns.test_asking import FewPages
+from tests.turns.test_taking_up import CUSTOMER, Me
+
+PATIENCE = 20.0
+BOOTS = "Please refund the boots of order 1"
+REFUND = calls(call("refund", {"order": "1"}, id="c1"))
+
+
+class KnownCustomer:
+    """Knows who writes."""
+
+    async def identify(self, user: str, with_shop: bool = True) -> Customer:
+        """As Identities.identify."""
+        return CUSTOMER
+
+
+class Purse:
+    """There is money for every answer."""
+
+    async def set_aside(self, item: InboxItem) -> bool:
+        """As Budgets.set_aside."""
+        return False
+
+
+class NoPlaces(Places):
+    """All are taken."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.asked = asyncio.Event()
+
+    async def acquire(self, group: str) -> None:
+        """As Places.acquire."""
+        self.asked.set()
+        await super().acquire(group)
+
+
+class Desk:
+    """A desk whose agent refunds, slowly."""
+
+    def __init__(self, database: Database, slack: LocalSlack, *model: Any, places: Places | None = None) -> None:
+        self.database = database
+        self.slack = slack
+        self.model = ScriptedModel(*model)
+        self.begun = asyncio.Event()
+        self.may_end = asyncio.Event()
+        self.refunded: list[str] = []
+        self.interruptions = Interruptions()
+        clock, sentences, metrics, nothing = ManualClock(), load_sentences(), Metrics(), cast(Any, None)
+        outbox = Outbox(database, slack.client, clock)
+        relay = Relay(database, outbox, slack.client, clock, sentences, "C0AGENTS")
+
+        @tool(title="Refunding", writes=True, timeout=PATIENCE)
+        async def refund(context: Context, order: str) -> dict[str, Any]:
+            """Give the money back."""
+            self.begun.set()
+            await self.may_end.wait()
+            self.refunded.append(order)
+            return {"refunded": order}
+
+        models = Models((Endpoint("model-1", self.model),))
+        agents = Agents(
+            knowledge=cast(Any, FewPages("boots")),
+            sentences=sentences,
+            clock=clock,
+            team=Team((Agent("answers", "You help.", (refund,)),), entry="answers"),
+            models=models,
+            wordings=load_wordings(),
+            link_hosts=frozenset(),
+            takes_apart=False,
+        )
+        answers = Answers(
+            me=cast(Any, Me()),
+            database=database,
+            slack=slack.client,
+            outbox=outbox,
+            clock=clock,
+            sentences=sentences,
+            agents=agents,
+            limits=Limits(retries=0),
+            link_hosts=frozenset(),
+            cases=nothing,
+            places=places or Places(1),
+            metrics=metrics,
+        )
+        self.turns = Turns(
+            database=database,
+            outbox=outbox,
+            clock=clock,
+            sentences=sentences,
+            identities=cast(Any, KnownCustomer()),
+            answers=answers,
+            budgets=cast(Any, Purse()),
+            cases=nothing,
+            relay=relay,
+            presses=nothing,
+            summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
+            metrics=metrics,
+            second_thoughts=SecondThoughts(database, outbox, clock, sentences, answers, relay),
+            interruptions=self.interruptions,
+        )
+
+    async def receives(self, one: Arrival) -> int:
+        """Store an arrival, and tell the running turn what it wishes."""
+        async with self.database.transaction() as tx:
+            stored = await wishes.store(tx, one, now=1.0)
+        for item in stored.told:
+            self.interruptions.tell(item, stored.wish)
+        assert stored.item is not None
+        return stored.item
+
+    async def kept(self) -> list[Any]:
+        """Every finished turn."""
+        async with self.database.transaction() as tx:
+            return list((await tx.execute(select(schema.turn).order_by(schema.turn.c.id))).all())
+
+    async def said(self) -> list[str]:
+        """What waits in the outbox."""
+        async with self.database.transaction() as tx:
+            return [payload["text"] for payload in (await tx.execute(select(schema.outbox.c.payload))).scalars()]
+
+
+@pytest_asyncio.fixture
+async def slack() -> AsyncIterator[LocalSlack]:
+    async with open_local_slack() as opened:
+        yield opened
+
+
+async def asked(slack: LocalSlack) -> str:
+    """The ts of a message in a channel, for an answer needs a thread to stand in."""
+    return await slack.client.post("C0SUPPORT", text=BOOTS)
+
+
+async def test_a_stop_lets_a_refund_be_finished_and_says_that_it_stays(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, REFUND, says("never asked for"))
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+        await asyncio.sleep(0)
+        assert not running.done()
+        desk.may_end.set()
+        await running
+    assert (desk.refunded, len(desk.model.requests)) == (["1"], 1)
+    assert await desk.said() == [load_sentences().say("en", "stopped_part_done")]
+    (turn,) = await desk.kept()
+    assert turn.ended == "stopped"
+    assert any(message["type"] == "result" and "refunded" in message["content"] for message in turn.messages)
+
+
+async def test_an_edit_lets_a_refund_be_finished_and_does_not_make_it_again(
+    database: Database, slack: LocalSlack
+) -> None:
+    again = calls(call("refund", {"order": "1"}, id="x1"))
+    desk = Desk(database, slack, REFUND, again, says("All about boots is on that page."))
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    words = "Please refund the boots of order 1, they are too small"
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        deed = await desk.receives(edit(ts, "1900000000.000100", words, channel="C0SUPPORT"))
+        desk.may_end.set()
+        await running
+        await desk.turns.take(deed)
+    assert desk.refunded == ["1"]
+    (turn,) = await desk.kept()
+    assert (turn.ended, turn.messages[0]["text"]) == ("answered", words)
+    notes = [message.text for message in desk.model.requests[1].messages if isinstance(message, SystemNote)]
+    assert any('refund: {"refunded":"1"}' in note for note in notes)
+
+
+async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: LocalSlack) -> None:
+    places = NoPlaces()
+    desk = Desk(database, slack, says("never asked for"), places=places)
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await places.asked.wait()
+        await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+        await running
+    assert (desk.model.requests, await desk.said()) == ([], [load_sentences().say("en", "stopped")])
+    assert [turn.ended for turn in await desk.kept()] == ["stopped"]
+
+
+@pytest.mark.parametrize("wish", ["edited", "deleted", "stop"])
+async def test_a_wish_that_came_before_the_turn_began_is_heard(
+    wish: str, database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack, says("All about boots is this."))
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text="Boots?", channel="C0SUPPORT"))
+    match wish:
+        case "edited":
+            await desk.receives(edit(ts, "1900000000.000100", "What about boots?", channel="C0SUPPORT"))
+        case "stop":
+            await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+        case _:
+            gone = edit(ts, "1900000000.000100", "", channel="C0SUPPORT")
+            await desk.receives(
+                Arrival(gone.event_id, "delete", gone.thread, gone.ts, gone.author, "", gone.body, True)
+            )
+    async with asyncio.timeout(PATIENCE):
+        await desk.turns.take(row)
+    kept = [(turn.ended, turn.messages[0]["text"]) for turn in await desk.kept()]
+    expected = {"edited": [("answered", "What about boots?")], "stop": [("stopped", "Boots?")], "deleted": []}
+    assert kept == expected[wish]
