@@ -159,6 +159,7 @@ class Membership:
         return self._clock.monotonic() - self._tried > OVERDUE_SECONDS
 
     async def _beats(self) -> bool:
+        self._tried = self._clock.monotonic()
         try:
             await self.beat()
         except (StoreUnavailable, TimeoutError) as error:

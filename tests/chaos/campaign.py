@@ -177,7 +177,7 @@ class Campaign:
             if member.lives:
                 continue
             environment = self._environment(member)
-            if failpoint and member.works:
+            if failpoint:
                 environment |= {"FRONTDESK_FAILPOINT": failpoint, "FRONTDESK_FAILPOINT_SIGNAL": how.name}
             member.started_at = time.time()
             member.victim = await self.victims.start(member.role, environment, self.log)
@@ -412,7 +412,10 @@ class Campaign:
         for line in tuple(self._waiting.values()):
             if line.acked_at is None:
                 line.acked_at = self.outside.deliveries.acked.get(line.ts)
-            if line.thread_ts and line.acked_at is not None and is_answered(self.outside, line):
+            if not line.thread_ts or not is_answered(self.outside, line):
+                continue
+            line.read_at = line.read_at or time.monotonic()
+            if line.acked_at is not None:
                 line.answered_at = time.monotonic()
                 del self._waiting[line.mark]
 

@@ -187,7 +187,7 @@ def _look_at_order(outside: Outside, lines: Sequence[Line], findings: Findings) 
     latest: dict[tuple[str, str], Line] = {}
     for line in lines:
         before = latest.get((line.channel, line.thread_ts))
-        if before is not None and before.answered_at and first.get(line.mark, before.answered_at) < before.answered_at:
+        if before is not None and before.read_at and first.get(line.mark, before.read_at) < before.read_at:
             findings.wrong(f"{line.mark} was begun before {before.mark} was answered")
         latest[line.channel, line.thread_ts] = line
 

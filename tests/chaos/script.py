@@ -44,6 +44,8 @@ class Line:
     sent_at: float = 0.0
     acked_at: float | None = None
     """When the product first said 200 to it, on the monotonic clock."""
+    read_at: float | None = None
+    """When its answer could first be read, be it before anybody was told that the message is stored."""
     answered_at: float | None = None
     """When everything that must come of it could be read."""
     hit_at: float | None = None
