@@ -9,7 +9,7 @@ import asyncio
 import logging
 import signal
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -41,7 +41,7 @@ from bot.desk.refreshes import Refreshes
 from bot.desk.schedule import Schedule
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
-from bot.errors import ConfigurationError, FrontdeskError
+from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
 from bot.outside import (
     build_governor,
     meet_slack,
@@ -65,7 +65,7 @@ from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.asking import Agents
 from bot.turns.calm import Calm
-from bot.turns.engine import TakeTurn, TurnEngine
+from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.inbox import Inbox
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
@@ -89,8 +89,12 @@ DRAFTS = 4
 """Cases for which drafts are written at the same time, each with three requests to the model."""
 SUMMARIES = 8
 """Long conversations that are summed up at the same time."""
+END_SECONDS = 20.0
+"""From SIGTERM to the end, all in all."""
 DRAIN_SECONDS = 15.0
 """How long running turns may finish after SIGTERM; the rest is taken up by the next process."""
+REQUEST_SECONDS = 3.0
+"""How long requests that are being answered may take when the process ends: Slack waits no longer."""
 ALONE = (
     "DATABASE_URL: several processes need Postgres (postgresql://…); on SQLite one process does everything: "
     "frontdesk serve"
@@ -128,6 +132,8 @@ class App:
     clock: Clock
     background: set[asyncio.Task[None]]
     """Work that outlives its request; ended with the server."""
+    watches: set[asyncio.Task[None]]
+    """What running turns need: ended after them."""
 
 
 @asynccontextmanager
@@ -165,7 +171,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             slack,
             clock,
             essential=frozenset({agent_channel}),
-            hold=membership.hold if settings.is_shared else None,
+            claims=membership if settings.is_shared else None,
             poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
         )
         cases = Cases(database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics)
@@ -266,9 +272,10 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         inbox = Inbox(database, engine, clock, metrics, interruptions)
         library = build_library(settings, bases, clock=clock, database=database, prices=prices)
         background: set[asyncio.Task[None]] = set()
-        _start(background, calm.run())
+        watches: set[asyncio.Task[None]] = set()
+        _start(watches, calm.run())
         if settings.is_shared and role != "ingress":
-            _start(background, interruptions.watch(database, clock))
+            _start(watches, interruptions.watch(database, clock))
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
             me=me,
@@ -305,6 +312,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             slack,
             clock,
             background,
+            watches,
         )
 
 
@@ -360,14 +368,29 @@ async def _run(app: App, stop: asyncio.Event) -> None:
                 logger.warning(NO_MEMORY, extra={"data": str(app.settings.data_dir)})
             logger.info("ready", extra=ready)
             await stop.wait()
+            end = app.clock.monotonic() + END_SECONDS
             logger.info("stopping")
-        for work in app.background:
-            work.cancel()
-        await asyncio.gather(*app.background, return_exceptions=True)
-        await app.engine.drain(DRAIN_SECONDS)
-        await app.outbox.flush(FLUSH_SECONDS)
+        await wind_up(app, end)
         for task in running:
             task.cancel()
+
+
+async def wind_up(app: App, end: float) -> None:
+    """Bring what is under way to an end by `end` of the monotonic clock; what is not done by then the next one does."""
+
+    def left() -> float:
+        return max(0.0, end - app.clock.monotonic())
+
+    for work in app.background:
+        work.cancel()
+    await app.engine.drain(min(DRAIN_SECONDS, max(0.0, left() - TIDY_SECONDS)))
+    for work in app.watches:
+        work.cancel()
+    if ending := {*app.background, *app.watches}:
+        await asyncio.wait(ending, timeout=left())
+    with suppress(StoreUnavailable, TimeoutError):
+        async with asyncio.timeout(left()):
+            await app.outbox.flush(FLUSH_SECONDS)
 
 
 def _first(failures: BaseExceptionGroup[FrontdeskError]) -> FrontdeskError:
@@ -431,6 +454,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             signing_secret=secret(settings.slack_signing_secret),
         ),
         access_log=None,
+        shutdown_timeout=REQUEST_SECONDS,
     )
     await runner.setup()
     try:

@@ -213,6 +213,7 @@ async def _migrate(settings: Settings) -> int:
 
 
 async def _list_cases(settings: Settings, *, ended: bool) -> int:
+    from bot.desk.traces import harmless
     from bot.store import cases
     from bot.store.database import open_database
 
@@ -221,8 +222,8 @@ async def _list_cases(settings: Settings, *, ended: bool) -> int:
         found = await cases.latest(tx, states=states, limit=100)
     for case in found:
         opened = datetime.fromtimestamp(case.opened_at, UTC)
-        owner = case.owner_name or "-"
-        print(f"{case.ref}  {opened:%Y-%m-%d %H:%M}  {case.state:8}  {case.priority:6}  {owner:20}  {case.title}")
+        owner, title = (harmless(text, secrets=settings.secrets) for text in (case.owner_name or "-", case.title))
+        print(f"{case.ref}  {opened:%Y-%m-%d %H:%M}  {case.state:8}  {case.priority:6}  {owner:20}  {title}")
     if not found:
         print("No cases." if ended else "No open cases.")
     return 0
@@ -285,9 +286,9 @@ async def _retry_dead_letter(number: int, settings: Settings) -> int:
     from bot.store.database import open_database
 
     async with open_database(settings.database) as database, database.transaction() as tx:
-        found = await dead_letters.retry(tx, number)
-    if not found:
-        print(f"frontdesk: there is no dead letter {number}", file=sys.stderr)
+        refusal = await dead_letters.retry(tx, number)
+    if refusal:
+        print(f"frontdesk: {refusal}", file=sys.stderr)
         return 1
     when = "within minutes" if settings.is_shared else "when Frontdesk starts the next time"
     print(f"{number} is worked on again {when}.")

@@ -13,7 +13,7 @@ from bot.agent.prices import load_prices
 from bot.app import build_library
 from bot.clock import SystemClock
 from bot.desk import library_words as words
-from bot.desk.library import Library, Wish
+from bot.desk.library import Library, Refresh
 from bot.errors import ConfigurationError
 from bot.outside import open_knowledge
 from bot.settings import Settings
@@ -58,7 +58,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
 
 async def _build(library: Library, *, only: str, force: bool) -> int:
     try:
-        for audience, base in await library.targets(Wish(only, force=force)):
+        for audience, base in await library.targets(Refresh(only, force=force)):
             bar = _Bar(sys.stderr)
             try:
                 report = await base.refresh(library.place(), only=only, force=force, on_progress=bar)

@@ -3,6 +3,7 @@
 FrontdeskError
 ├── ConfigurationError   what an operator must mend before the program can run
 ├── StoreUnavailable     the database cannot be written: nothing is acknowledged
+├── Unstorable           the database does not take what it was given: trying again changes nothing
 ├── Superseded           somebody else works on the row by now: this attempt ends, and nobody is told
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
@@ -29,6 +30,10 @@ class ConfigurationError(FrontdeskError):
 
 class Superseded(FrontdeskError):
     """A later attempt at the row has begun, here or in another process; what an older one writes is refused."""
+
+
+class Unstorable(FrontdeskError):
+    """The database cannot hold what it was given, and never will: a character or a number that it does not know."""
 
 
 class StoreUnavailable(FrontdeskError):

@@ -10,7 +10,7 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.desk.library import Library, Wish
+from bot.desk.library import Library, Refresh
 from bot.errors import StoreUnavailable
 from bot.slack.client import Block
 from handlers.desk import Desk
@@ -102,7 +102,7 @@ async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None
     tell, by = partial(_answer, desk, body), body["user_id"]
     try:
         if command.verb == "refresh":
-            wish = Wish(only=command.words, force="force" in command.options)
+            wish = Refresh(only=command.words, force="force" in command.options)
             await desk.refreshes.run(wish, tell=tell, by=by)
             return
         text = await _done(desk.library, command, by=by)

@@ -16,6 +16,7 @@ from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 
+from bot.alerts import Alerts
 from bot.telemetry import Metrics
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ def build_web_app(
 
 
 def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+    alerts = Alerts()
+
     async def take(request: web.Request) -> web.Response:
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -77,15 +80,17 @@ def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awai
             if _TIMESTAMP.fullmatch(timestamp) and is_signed(
                 timestamp, signature, body, signing_secret, now=int(timestamp)
             ):
-                logger.error(WRONG_TIME, extra={"seconds": round(now - int(timestamp))})
+                alerts.tell(logger, WRONG_TIME, about="", seconds=round(now - int(timestamp)))
             else:
                 logger.warning("a request without a valid signature was refused", extra={"bytes": len(body)})
             return web.Response(status=401)
         try:
             asked = await to_bolt_request(request)
         except Exception as error:  # noqa: BLE001 - whatever Bolt stumbles over, it will at every redelivery
-            left = {"bytes": len(body), "fault": type(error).__name__}
-            logger.error("a request in a form that is not known is left", extra=left)
+            fault = type(error).__name__
+            alerts.tell(
+                logger, "a request in a form that is not known is left", about=fault, bytes=len(body), fault=fault
+            )
             return web.Response()
         return await to_aiohttp_response(await bolt.async_dispatch(asked))
 

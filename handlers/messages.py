@@ -21,6 +21,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.response import BoltResponse
 
 from bot.agent.guardrails import clean, mask
+from bot.alerts import Alerts
 from bot.conversation import ThreadRef
 from bot.desk.second_thoughts import says_stop
 from bot.errors import StoreUnavailable
@@ -42,14 +43,16 @@ TEXT_LIMIT = 12_000
 def register(app: AsyncApp, desk: Desk) -> None:
     """Store messages in a middleware: Bolt awaits it before it acknowledges, and with 503 it does not."""
 
+    alerts = Alerts()
+
     @app.use
     async def store_first(body: dict[str, Any], next: Callable[[], Awaitable[None]]) -> BoltResponse | None:  # noqa: A002
         try:
             arrival = read_event(body, desk.me, agent_channel=desk.agent_channel)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # Unacknowledged it would come again, and be understood no better.
-            left = {"event": str(body.get("event_id")), "fault": type(error).__name__}
-            logger.error("an event in a form that is not known is left", extra=left)
+            event, fault = str(body.get("event_id")), type(error).__name__
+            alerts.tell(logger, "an event in a form that is not known is left", about=fault, event=event, fault=fault)
             arrival = None
         if arrival is not None:
             try:
@@ -124,7 +127,7 @@ def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
     now, before = event.get("message") or {}, event.get("previous_message") or {}
     if now.get("subtype") == "tombstone":
         # A root that has replies is not taken away, but changed into this.
-        return _read_delete(body, before, me, agent_channel=agent_channel)
+        return _read_delete(body, {"ts": now.get("ts"), **before}, me, agent_channel=agent_channel)
     edited = now.get("edited") or {}
     channel, ts = event.get("channel", ""), now.get("ts")
     is_staff = channel == agent_channel
@@ -147,22 +150,28 @@ def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
 
 
 def _read_delete(body: dict[str, Any], gone: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
-    """That somebody's message is gone; nothing of what it said is kept."""
+    """That somebody's message is gone; nothing of what it said is kept.
+
+    Slack may leave out whose it was and in which thread: then the author is empty, and the stored message decides.
+    """
     event = body["event"]
     channel, ts = event.get("channel", ""), gone.get("ts")
     is_staff = channel == agent_channel
     at = event.get("event_ts") or event.get("ts")
-    if not (_is_persons(gone, me) and ts and at) or (is_staff and not gone.get("thread_ts")):
+    is_unnamed = not (gone.get("user") or gone.get("bot_id")) and gone.get("subtype") in SPOKEN
+    if not ((is_unnamed or _is_persons(gone, me)) and ts and at):
+        return None
+    if is_staff and not (is_unnamed or gone.get("thread_ts")):
         return None
     return Arrival(
         event_id=body["event_id"],
         kind="delete",
         thread=ThreadRef(me.team, channel, gone.get("thread_ts") or ts),
         ts=at,
-        author=gone["user"],
+        author="" if is_unnamed else gone["user"],
         author_team=_team(gone, me),
         body={"text": "", "of": ts, "is_staff": is_staff},
-        addressed=is_staff or _mentions(gone, me) or channel.startswith("D"),
+        addressed=not is_unnamed and (is_staff or _mentions(gone, me) or channel.startswith("D")),
     )
 
 

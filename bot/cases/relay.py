@@ -29,6 +29,7 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem, words_of
 from bot.store.outbox import OutboxRow, Outgoing
+from bot.store.wishes import is_erased
 
 NOTE = "//"
 """What a note for the team begins with."""
@@ -37,6 +38,10 @@ NOT_DELIVERED = "warning"
 SEEN = "eyes"
 EDITED = "_(edited)_"
 DELETED = "_deleted by the customer_"
+NOT_TAKEN_BACK = (
+    "A message of this thread was deleted or made a note, but Slack refused to delete the customer's copy. "
+    "The customer still reads it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ class Relay:
     async def from_staff(self, item: InboxItem) -> str:
         """Relay, hold or leave inside what somebody wrote under a card; how it ended, in one stable word."""
         case = await self._case_of(item.thread.channel, item.thread.ts)
-        if case is None or item.body["text"].lstrip().startswith(NOTE):
+        if case is None or _is_note(item.body):
             return "note"
         if case.state == "waiting":
             await self._ask(case, item)
@@ -135,7 +140,7 @@ class Relay:
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
-        if edit.body["text"].lstrip().startswith(NOTE):
+        if _is_note(edit.body):
             return self.deleted_by_staff(edit.ts, mirrors)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
         return [
@@ -152,10 +157,25 @@ class Relay:
         ]
 
     def deleted_by_staff(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
-        """The customer's copy of a message is taken back."""
+        """The customer's copy of a message is taken back; when Slack does not, the card's thread is told."""
         return [
             Outgoing(
-                f"{mirror.key}/deleted/{deed}", "delete", mirror.channel, {}, parent=mirror.key, case_id=mirror.case_id
+                f"{mirror.key}/deleted/{deed}",
+                "delete",
+                mirror.channel,
+                {},
+                parent=mirror.key,
+                case_id=mirror.case_id,
+                when_failed=(
+                    Outgoing(
+                        f"{mirror.key}/undeleted/{deed}",
+                        "post",
+                        self.agent_channel,
+                        {"text": NOT_TAKEN_BACK},
+                        parent=f"case/{mirror.case_id}/card",
+                        case_id=mirror.case_id,
+                    ),
+                ),
             )
             for mirror in mirrors
         ]
@@ -166,10 +186,13 @@ class Relay:
         await self._queue(Outgoing(f"relay/{self.agent_channel}/{item.ts}/failed", "react", self.agent_channel, mark))
 
     async def send(self, ref: str, user: str, ts: str) -> bool:
-        """Send the held message at `ts`; False when it is not there. Raises MovedOn when the user is not the owner."""
+        """Send the held message at `ts`; False when it is not there, or was deleted or made a note since.
+
+        Raises MovedOn when the user is not the owner.
+        """
         case, body = await self._held(ref, user, ts)
         owned(case, user)
-        if body is None:
+        if body is None or is_erased(body) or _is_note(body):
             return False
         await self._queue(self._message(case, ts, words_of(body)))
         return True
@@ -227,6 +250,10 @@ class Relay:
             for row in rows:
                 await outbox.add(tx, row, now=self.clock.now())
         self.outbox.wake()
+
+
+def _is_note(body: Mapping[str, Any]) -> bool:
+    return str(body["text"]).lstrip().startswith(NOTE)
 
 
 def _first_line(row: OutboxRow) -> str:

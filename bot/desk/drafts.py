@@ -78,9 +78,9 @@ LOOKUPS = 6
 LOOKUP_CHARACTERS = 1_500
 """Characters of one such result."""
 
-Ending = Literal["drafted", "drafting", "nothing_to_draft", "over_budget", "draft_failed"]
+Ending = Literal["drafted", "drafting", "nothing_to_draft", "over_budget", "draft_failed", "outdated"]
 """Shown · another press is being worked on · the customer has not written · the day's money is spent · the model gave
-nothing."""
+nothing · a message was deleted meanwhile."""
 
 
 def build_writer(shop_name: str) -> Team:
@@ -167,7 +167,10 @@ class Drafting:
         await self._tell(user, f"Writing draft replies for {case.ref}; they appear in its thread in a moment.")
         written = await self._write(case, said, asked=asked, journal=journal)
         texts = [text for text in (presentable(text, self.link_hosts) for text in written.texts) if text]
-        await self._keep(case, user, texts, written, asked=asked, doubtful=self._doubtful(texts, said))
+        if not await self._keep(case, user, texts, written, asked=asked, doubtful=self._doubtful(texts, said)):
+            words = "A message was deleted while they were written. Press the button again."
+            await self._tell(user, f"No drafts for {case.ref}. {words}")
+            return "outdated"
         if texts:
             logger.info("drafts were written", extra={"case": case.ref, "turn": asked, "drafts": len(texts)})
             return "drafted"
@@ -204,21 +207,24 @@ class Drafting:
 
     async def _keep(
         self, case: Case, user: str, texts: Sequence[str], written: Drafts, *, asked: int, doubtful: Sequence[int]
-    ) -> None:
-        """Store and show the drafts, unless the user is not on the case any more."""
+    ) -> bool:
+        """Store and show the drafts, unless the user is not on the case any more; False when they may hold words that
+        were deleted meanwhile, and are dropped."""
         now, spent = self.clock.now(), self._spent(case, written, asked=asked)
         async with self.database.transaction() as tx:
             present = await the_case(tx, case.ref)
             is_theirs = present.is_with(user)
             await turns.forget(tx, asked)
             await spending.add(tx, spent, now=now)
-            if texts and is_theirs:
+            is_outdated = bool(texts) and await draft_rows.deleted_since(tx, case, asked)
+            if texts and is_theirs and not is_outdated:
                 await draft_rows.save(tx, case.id, asked, texts, now=now)
                 await outbox.add(tx, self.drafts.shown(case, asked, texts, doubtful=doubtful), now=now)
         self.outbox.wake()
         spending.count(self.metrics, spent)
         if not is_theirs:
             raise MovedOn(present)
+        return not is_outdated
 
     async def _give_up(self, case: Case, *, asked: int, journal: Journal) -> None:
         """Book what an earlier attempt at this press has cost; there will be no drafts."""

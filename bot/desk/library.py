@@ -59,7 +59,7 @@ class Bases:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Refresh:
     """What is to be refreshed, and how."""
 
     only: str = ""
@@ -105,7 +105,7 @@ class Library:
         told = [words.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
         return words.fitting("\n\n".join(told))
 
-    async def refresh(self, wish: Wish, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
+    async def refresh(self, wish: Refresh, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
         """Bring the bases up to their sources, and say what changed; what serves now serves until then.
 
         `begins` is told once, when it does begin; `watch` knows from then on how far it is. `by` is who asked, for
@@ -123,12 +123,12 @@ class Library:
     async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
         """As `refresh` with everything, for no one in particular."""
         try:
-            targets = await self.targets(Wish())
+            targets = await self.targets(Refresh())
         except KnowledgeError as error:
             self.failures["public"] = f"The last refresh failed. {error}"
             return f"Not refreshed. {error}"
         watch = words.Watch(on_progress)
-        return "\n\n".join([await self._refresh(audience, base, Wish(), watch) for audience, base in targets])
+        return "\n\n".join([await self._refresh(audience, base, Refresh(), watch) for audience, base in targets])
 
     async def bring_up(self, audience: Audience, *, force: bool) -> None:
         """Refresh one base because another machine has refreshed its own. Raises KnowledgeError."""
@@ -184,7 +184,7 @@ class Library:
             raise BuildRefused("nothing", "KB_PATH is not set: there is nothing to read.")
         return self.source
 
-    async def targets(self, wish: Wish) -> list[tuple[Audience, KnowledgeBase]]:
+    async def targets(self, wish: Refresh) -> list[tuple[Audience, KnowledgeBase]]:
         """The bases to refresh. Raises KnowledgeError when the sources cannot be told, or the wanted one is none."""
         config: Config = await asyncio.to_thread(read_config, self.place())
         wanted = [source for source in config.sources if not wish.only or source.name == wish.only]
@@ -208,7 +208,7 @@ class Library:
             if listed != is_open:
                 self.failures[audience] = ADDED if listed else GONE
 
-    async def _refresh(self, audience: Audience, base: KnowledgeBase, wish: Wish, watch: words.Watch) -> str:
+    async def _refresh(self, audience: Audience, base: KnowledgeBase, wish: Refresh, watch: words.Watch) -> str:
         watch.begin(audience)
         try:
             report = await base.refresh(self.place(), only=wish.only, force=wish.force, on_progress=watch)

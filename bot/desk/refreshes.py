@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.desk import library_words as words
-from bot.desk.library import Library, Wish
+from bot.desk.library import Library, Refresh
 from bot.slack import cards
 from bot.slack.client import Block, SlackClient
 
@@ -50,7 +50,7 @@ class Refreshes:
         self._slack = slack
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
-    async def run(self, wish: Wish, *, tell: Tell, by: str) -> None:
+    async def run(self, wish: Refresh, *, tell: Tell, by: str) -> None:
         """Refresh, and say so to who asked, `by`. Raises StoreUnavailable before it has begun, and then has not."""
         key, run = secrets.token_hex(8), _Run()
 

@@ -8,8 +8,7 @@ Blotter           takes a deleted message's words out of whatever quotes it
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _STOP = frozenset(
@@ -25,15 +24,19 @@ _STOP = frozenset(
 STOP_LIMIT = 40
 """Characters of such a message."""
 
-SHORT_WORD = 3
-"""Letters up to which a word is never taken for another misspelt."""
+LONG_WORD = 7
+"""Letters from which a word may be another misspelt,"""
+STEM = 2
+"""when so many at its beginning are the same: what is put before a word turns it round."""
 READ_LIMIT = 4_000
 """Characters of a message that are compared; longer ones that differ mean something else."""
 
 RUN = 3
-"""Words in a row by which a text quotes another,"""
+"""Words in a row by which a text quotes another. An ideograph counts as one, of other signs that nothing parts two;"""
+SHORT = 3
+"""letters from which a message that is shorter than that is found inside of a text; two ideographs are enough;"""
 TELLING = 6
-"""and letters of a word that does so by itself, when nothing else that is known holds it;"""
+"""letters of a word that quotes by itself, when nothing else that is known holds it;"""
 TELLING_NUMBER = 3
 """fewer, when a digit is among them."""
 WORDED = frozenset({"text", "content", "arguments"})
@@ -41,7 +44,16 @@ WORDED = frozenset({"text", "content", "arguments"})
 GONE = "…"
 """What stands in the place of a word that was taken out."""
 
+_IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_LETTERS = "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+"""Thai, Lao, Burmese, Khmer and kana."""
+
 _WORD = re.compile(r"\w+")
+_UNPARTED = re.compile(f"[{_IDEOGRAPHS}{_LETTERS}]")
+"""A sign of a script that does not part words."""
+_IDEOGRAPH = re.compile(f"[{_IDEOGRAPHS}]")
+_PIECE = re.compile(rf"{_UNPARTED.pattern}|[^\W{_IDEOGRAPHS}{_LETTERS}]+")
+"""Such a sign, or a word of another."""
 
 
 def says_stop(text: str) -> bool:
@@ -53,8 +65,9 @@ def changes_meaning(before: str, after: str) -> bool:
     """Whether the edit is more than a correction of slips.
 
     The same letters in the same order are the same message, whatever stands between them. Otherwise each word that
-    differs must look like a slip of its counterpart: one letter or two of a longer word, never a number, never a word
-    more or less. In scripts that do not part words every sign counts.
+    differs must look like a slip of its counterpart: one letter inside of a long word, never a number, never a word
+    more or less. In scripts that do not part words every sign counts. What is taken for a slip is not answered, so a
+    slip that is none is the worse mistake.
     """
     old, new = (_pieces(text) for text in (before, after))
     if "".join(old) == "".join(new):
@@ -67,15 +80,21 @@ def changes_meaning(before: str, after: str) -> bool:
 class Blotter:
     """Finds a deleted message's words in other texts and puts GONE in their place.
 
-    Those are runs of its words, and its telling words: long ones or numbers that `others`, what else was said in the
-    thread, does not hold. It takes out too much rather than too little.
+    Those are runs of its words, all of it when it is no longer than that, and its telling words: long ones or
+    numbers. What `others`, the rest of what was said there, holds as well stays. Apart from that it takes out too
+    much rather than too little.
     """
 
     def __init__(self, deleted: str, others: Iterable[str]) -> None:
-        words = _folded(deleted)
-        known = {word for other in others for word in _folded(other)}
-        self._whole = words
-        self._runs = {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
+        words, besides = _folded(deleted), [_folded(other) for other in others]
+        known = {word for other in besides for word in other}
+        runs = _runs(words)
+        self._is_found_inside = bool(runs) or _is_long(words)
+        quotes = runs or {tuple(words)} - {()}
+        for other in besides:
+            quotes = quotes.difference(quote for _, quote in _windows(other, {len(quote) for quote in quotes}))
+        self._quotes = quotes
+        self._lengths = {len(quote) for quote in quotes}
         self._telling = {word for word in words if word not in known and _is_telling(word)}
 
     def quotes(self, text: str) -> bool:
@@ -84,7 +103,7 @@ class Blotter:
 
     def clean(self, text: str) -> str:
         """The text without them."""
-        found = list(_WORD.finditer(text))
+        found = list(_PIECE.finditer(text))
         parts, position = [], 0
         for at in self._marked(text):
             parts += [text[position : found[at].start()], GONE]
@@ -133,13 +152,41 @@ class Blotter:
     def _marked(self, text: str) -> list[int]:
         """The places of the words that are the message's."""
         words = _folded(text)
-        if 0 < len(self._whole) < RUN and words == self._whole:
-            return list(range(len(words)))
         marked = {at for at, word in enumerate(words) if word in self._telling}
-        for at in range(len(words) - RUN + 1):
-            if tuple(words[at : at + RUN]) in self._runs:
-                marked |= {at, at + 1, at + 2}
+        if self._is_found_inside or tuple(words) in self._quotes:
+            for at, window in _windows(words, self._lengths):
+                if window in self._quotes:
+                    marked |= set(range(at, at + len(window)))
         return sorted(marked)
+
+
+def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
+    """The shortest runs of words by which a text is known, counted from its beginning and from its end."""
+    from_end = {run[::-1] for run in _shortest(words[::-1])}
+    return from_end | set(_shortest(words))
+
+
+def _shortest(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    weights = [0.5 if _UNPARTED.match(word) and not _IDEOGRAPH.match(word) else 1.0 for word in words]
+    end, weight = 0, 0.0
+    for at in range(len(words)):
+        while weight < RUN and end < len(words):
+            weight, end = weight + weights[end], end + 1
+        if weight < RUN:
+            return
+        yield tuple(words[at:end])
+        weight -= weights[at]
+
+
+def _windows(words: Sequence[str], lengths: Iterable[int]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """All parts of the text that have so many words, and where each begins."""
+    for length in lengths:
+        for at in range(len(words) - length + 1):
+            yield at, tuple(words[at : at + length])
+
+
+def _is_long(words: Sequence[str]) -> bool:
+    return sum(map(len, words)) >= SHORT or sum(bool(_IDEOGRAPH.match(word)) for word in words) > 1
 
 
 def _is_telling(word: str) -> bool:
@@ -147,7 +194,8 @@ def _is_telling(word: str) -> bool:
 
 
 def _folded(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(text)]
+    """Words without case; signs of scripts that do not part words one by one."""
+    return [word.casefold() for word in _PIECE.findall(text)]
 
 
 def _plain_words(text: str) -> list[str]:
@@ -163,21 +211,19 @@ def _pieces(text: str) -> list[str]:
 
 
 def _is_unparted(word: str) -> bool:
-    return any(unicodedata.name(sign, "").startswith(("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO")) for sign in word)
+    return _UNPARTED.search(word) is not None
 
 
 def _is_slip(was: str, now: str) -> bool:
-    if any(sign.isdigit() for sign in was + now) or min(len(was), len(now)) <= SHORT_WORD:
+    """Whether one letter inside of the word was changed, put in or left out, or two neighbours changed places."""
+    if any(sign.isdigit() for sign in was + now) or min(len(was), len(now)) < LONG_WORD:
         return False
-    allowed = 1 if max(len(was), len(now)) <= 2 * SHORT_WORD else 2
-    return _distance(was, now) <= allowed
-
-
-def _distance(was: Sequence[str], now: Sequence[str]) -> int:
-    """Letters that were changed, put in, left out; two that changed places count once."""
-    changes = [code for code in SequenceMatcher(None, was, now, autojunk=False).get_opcodes() if code[0] != "equal"]
-    swapped = len(was) == len(now) and sorted(was) == sorted(now) and len(changes) == 2
-    return 1 if swapped else sum(max(i2 - i1, j2 - j1) for _, i1, i2, j1, j2 in changes)
+    if was[:STEM] != now[:STEM] or was[-1] != now[-1]:
+        return False
+    begin = next((at for at, (one, other) in enumerate(zip(was, now, strict=False)) if one != other), len(was))
+    old, new = was[begin:], now[begin:]
+    swapped = old[:2] == new[1::-1] and old[2:] == new[2:]
+    return swapped or old[1:] == new[1:] or old[1:] == new or old == new[1:]
 
 
 _STOP_WORDS = frozenset(" ".join(_plain_words(phrase)) for phrase in _STOP)

@@ -28,12 +28,14 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from bot.alerts import Alerts
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError
-from bot.slack.governor import Governor, MemoryBudget, Seat, TooLong
+from bot.slack.governor import Governor, MemoryBudget, TooLong
 
 logger = logging.getLogger(__name__)
 
 Block = Mapping[str, Any]
 """One Block Kit block, as JSON."""
+Ready = Callable[[], Awaitable[None]]
+"""Awaited directly before a call leaves, each time it does; what it raises ends the call, which then did nothing."""
 Chunk = Mapping[str, Any]
 """One piece of a stream: `markdown_text`, `task_update`, `plan_update` or `blocks`."""
 
@@ -222,6 +224,7 @@ class SlackClient:
         metadata: Mapping[str, Any] | None = None,
         username: str | None = None,
         icon_emoji: str | None = None,
+        ready: Ready | None = None,
     ) -> str:
         """Post a message and return its ts. `text` is mrkdwn; beside blocks it is what notifications show.
 
@@ -242,23 +245,35 @@ class SlackClient:
                 unfurl_media=False,
             ),
             channel=channel,
+            ready=ready,
         )
         return _text(answer, "ts")
 
     async def update(
-        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+        self,
+        channel: str,
+        ts: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        at_once: bool = False,
+        ready: Ready | None = None,
     ) -> None:
         """Replace a message whole; without blocks it is its text alone. `at_once`: now, or not at all."""
         await self._call(
             "chat.update",
             partial(self.web.chat_update, channel=channel, ts=ts, text=text, blocks=_blocks(blocks) or []),
             patience=0.0 if at_once else PATIENCE_SECONDS,
+            ready=ready,
         )
 
-    async def delete(self, channel: str, ts: str) -> None:
+    async def delete(self, channel: str, ts: str, *, ready: Ready | None = None) -> None:
         """Delete one of the app's messages; one that is gone already is no error."""
         await self._call(
-            "chat.delete", partial(self.web.chat_delete, channel=channel, ts=ts), done={"message_not_found"}
+            "chat.delete",
+            partial(self.web.chat_delete, channel=channel, ts=ts),
+            done={"message_not_found"},
+            ready=ready,
         )
 
     async def ephemeral(
@@ -334,7 +349,10 @@ class SlackClient:
 
         It is not opened when its end could not be paid for.
         """
-        seat = await self._seat("chat.startStream", START_PATIENCE_SECONDS)
+        try:
+            seat = await self._governor.open_seat(self._team, patience=START_PATIENCE_SECONDS)
+        except TooLong as late:
+            raise SlackUnanswered("chat.startStream", "ratelimited", sent=False, retry_after=late.seconds) from None
         try:
             answer = await self._call(
                 "chat.startStream",
@@ -382,8 +400,15 @@ class SlackClient:
         metadata: Mapping[str, Any] | None = None,
         session_status: str | None = None,
     ) -> None:
-        """Finish a streamed message; blocks stand below its text."""
-        seat = self._governor.seat_of((channel, ts)) or await self._seat("chat.stopStream", STOP_PATIENCE_SECONDS)
+        """Finish a streamed message; blocks stand below its text.
+
+        One that another process began has no seat here. It takes one if there is one, and else needs none: the seat
+        that its start took is still kept for it.
+        """
+        seat = self._governor.seat_of((channel, ts))
+        if seat is None:
+            with suppress(TooLong):
+                seat = await self._governor.open_seat(self._team, patience=0.0)
         try:
             await self._call(
                 "chat.stopStream",
@@ -399,15 +424,13 @@ class SlackClient:
                 patience=STOP_PATIENCE_SECONDS,
             )
         except SlackUnanswered as failure:
-            if failure.sent:
-                await self._governor.close_seat(seat)
-            else:
+            if seat is not None and not failure.sent:
                 self._governor.take_seat(seat, (channel, ts))  # the stream lives on
+                seat = None
             raise
-        except BaseException:
-            await self._governor.close_seat(seat)
-            raise
-        await self._governor.close_seat(seat)
+        finally:
+            if seat is not None:
+                await self._governor.close_seat(seat)
 
     async def status(self, channel: str, thread_ts: str, text: str) -> None:
         """Show a line like "is looking that up…" in the thread; "" clears it. An extra, so it never raises."""
@@ -491,12 +514,13 @@ class SlackClient:
         )
         return _text(answer, "permalink")
 
-    async def react(self, channel: str, ts: str, name: str) -> None:
+    async def react(self, channel: str, ts: str, name: str, *, ready: Ready | None = None) -> None:
         """Put a reaction on a message; one that is there already is no error."""
         await self._call(
             "reactions.add",
             partial(self.web.reactions_add, channel=channel, timestamp=ts, name=name),
             done={"already_reacted"},
+            ready=ready,
         )
 
     async def unreact(self, channel: str, ts: str, name: str) -> None:
@@ -586,11 +610,14 @@ class SlackClient:
         channel: str = "",
         patience: float = PATIENCE_SECONDS,
         done: frozenset[str] | set[str] = frozenset(),
+        ready: Ready | None = None,
     ) -> dict[str, Any]:
         """Make a call, waiting for rate limits; `done` are refusals that mean the wish is fulfilled."""
         deadline = self._clock.monotonic() + patience
         while True:
             await self._enter(method, channel, deadline)
+            if ready is not None:
+                await ready()
             try:
                 answer = await self._exchange(method, request)
             except SlackRefused as refusal:
@@ -620,13 +647,6 @@ class SlackClient:
         patience = max(0.0, deadline - self._clock.monotonic())
         try:
             await self._governor.enter(self._team, method, channel, patience=patience)
-        except TooLong as late:
-            raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=late.seconds) from None
-
-    async def _seat(self, method: str, patience: float) -> Seat:
-        """What pays for a stream, or for the end of one that was begun by a process that is gone."""
-        try:
-            return await self._governor.open_seat(self._team, patience=patience)
         except TooLong as late:
             raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=late.seconds) from None
 

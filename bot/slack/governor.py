@@ -11,7 +11,8 @@ append_interval  how often each live stream may grow, so that all of them have t
 A stream is paid for when it starts. startStream and stopStream have the same tier, so a workspace has that many seats;
 a stream holds one from its start until a minute after its stop. Hence neither method is ever called more often in any
 minute than there are seats, and no stop has to wait. The first words of a stream travel with its start and the last
-with its stop, so neither waits for the budget of appends.
+with its stop, so neither waits for the budget of appends. The seats of a process that died stay taken for as long as
+Slack may keep its streams open; whoever stops these needs no other.
 
 MemoryBudget     the budgets of one process
 SharedBudget     the budgets of all processes on one database
@@ -21,9 +22,12 @@ import asyncio
 import logging
 import math
 from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
@@ -47,6 +51,10 @@ ANSWER_SECONDS = 12.0
 """For how long an answer is written, more or less."""
 STORE_SECONDS = 2.0
 """How long the shared budgets may take to answer."""
+AWAY_SECONDS = 10.0
+"""For how long they are not asked again when they did not."""
+STAND_SECONDS = 0.5
+"""How long even a call that does not wait stands behind one that is being paid for, which takes milliseconds."""
 HOLD_LIMIT_SECONDS = 300.0
 """The longest that a line stands still for one answer; after that Slack is asked again."""
 LOCKED_SECONDS = 0.05
@@ -204,8 +212,7 @@ class Governor:
         """A seat for one more stream, or for a stop that none was taken for. Raises TooLong."""
         deadline = self._clock.monotonic() + patience
         line = self._line(team, "streams", pace=None)
-        self._refuse_if_late(line, deadline)
-        async with line.lock:
+        async with self._first_of(line, deadline):
             while True:
                 found = await self._budget.sit(line.key, seats=self._seats)
                 if isinstance(found, Seat):
@@ -247,19 +254,28 @@ class Governor:
 
     async def _pass(self, line: _Line, deadline: float) -> None:
         """Stand in the line until it is one's turn."""
-        self._refuse_if_late(line, deadline)
-        line.waiting += 1
-        try:
-            await line.lock.acquire()
-        finally:
-            line.waiting -= 1
-        try:
+        async with self._first_of(line, deadline):
             while (wait := await self._wait(line, deadline)) > 0:
                 now = self._clock.monotonic()
                 if now + wait > deadline:
                     raise TooLong(wait)
                 line.due = now + wait
                 await self._clock.sleep(wait)
+
+    @asynccontextmanager
+    async def _first_of(self, line: _Line, deadline: float) -> AsyncIterator[None]:
+        """Be the first of the line. Raises TooLong, whatever the first of it waits for."""
+        self._refuse_if_late(line, deadline)
+        line.waiting += 1
+        try:
+            async with asyncio.timeout(max(STAND_SECONDS, deadline - self._clock.monotonic())):
+                await line.lock.acquire()
+        except TimeoutError:
+            raise TooLong(max(STAND_SECONDS, line.wait(self._clock.monotonic()))) from None
+        finally:
+            line.waiting -= 1
+        try:
+            yield
         finally:
             line.lock.release()
 
@@ -373,7 +389,10 @@ class MemoryBudget:
 
 
 class SharedBudget:
-    """The budgets of all processes on one database. While the database is away, each goes by its own."""
+    """The budgets of all processes on one database.
+
+    When it does not answer, each process goes by its own for a while, and asks again after that.
+    """
 
     ahead = AHEAD
 
@@ -381,31 +400,32 @@ class SharedBudget:
         self._database = database
         self._clock = clock
         self._own = MemoryBudget(clock)
+        self._away_until = -math.inf
 
     async def pay(self, key: str, pace: Pace, *, times: int, patience: float) -> float:
         try:
-            async with asyncio.timeout(STORE_SECONDS), self._database.transaction() as tx:
+            async with self._asking() as tx:
                 return await limits.reserve(
                     tx, key, burst=pace.burst, step=pace.step, times=times, patience=patience, now=self._clock.now()
                 )
-        except (StoreUnavailable, TimeoutError):
+        except StoreUnavailable:
             return await self._own.pay(key, pace, times=times, patience=patience)
 
     async def pause(self, key: str, pace: Pace, seconds: float) -> None:
         try:
-            async with asyncio.timeout(STORE_SECONDS), self._database.transaction() as tx:
+            async with self._asking() as tx:
                 until = self._clock.now() + seconds + (pace.burst - 1) * pace.step
                 await limits.pause(tx, key, until=until)
-        except (StoreUnavailable, TimeoutError):
+        except StoreUnavailable:
             await self._own.pause(key, pace, seconds)
 
     async def sit(self, key: str, *, seats: int) -> Seat | float:
         try:
-            async with asyncio.timeout(STORE_SECONDS), self._database.transaction() as tx:
+            async with self._asking() as tx:
                 now = self._clock.now()
                 until = now + STREAM_SECONDS + MINUTE_SECONDS
                 found = await limits.sit(tx, key, seats=seats, until=until, live=now + MINUTE_SECONDS, now=now)
-        except (StoreUnavailable, TimeoutError):
+        except StoreUnavailable:
             return await self._own.sit(key, seats=seats)
         if found.seat is None:
             return max(LOCKED_SECONDS, found.free_at - now)
@@ -414,7 +434,23 @@ class SharedBudget:
     async def rise(self, seat: Seat) -> None:
         await self._own.rise(seat)  # taken while the database was away, perhaps
         try:
-            async with asyncio.timeout(STORE_SECONDS), self._database.transaction() as tx:
+            async with self._asking(is_urgent=True) as tx:
                 await limits.rise(tx, seat.name, was=seat.until, until=self._clock.now() + MINUTE_SECONDS)
-        except (StoreUnavailable, TimeoutError):
+        except StoreUnavailable:
             logger.warning("a seat was not given back; it is free by itself later", extra={"seat": seat.name})
+
+    @asynccontextmanager
+    async def _asking(self, *, is_urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        """A transaction, unless one has failed a moment ago. What is urgent is asked all the same.
+
+        Raises:
+            StoreUnavailable: there is no answer, or none is expected.
+        """
+        if self._clock.monotonic() < self._away_until and not is_urgent:
+            raise StoreUnavailable("it did not answer a moment ago")
+        try:
+            async with asyncio.timeout(STORE_SECONDS), self._database.transaction() as tx:
+                yield tx
+        except (StoreUnavailable, TimeoutError) as error:
+            self._away_until = self._clock.monotonic() + AWAY_SECONDS
+            raise StoreUnavailable(str(error) or "timeout") from None

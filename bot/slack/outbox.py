@@ -7,8 +7,11 @@ metadata) before anything is sent again. Changes, deletions and marks are simply
 The rows of one thread leave in order, each thread for itself: one that waits holds up no other, unless Slack refuses
 the whole channel. Order is the order of ids. Postgres hands ids out before the transaction ends, so a later id may be
 seen first; but then neither transaction knew of the other, and which of the two is said first was open anyway: what is
-queued because of something else begins after that was committed, and so has the later id. With several processes one
-alone sends what is for a channel.
+queued because of something else begins after that was committed, and so has the later id.
+
+With several processes one alone sends what is for a channel, as long as it has something to send there. A call may wait
+for its pace for longer than a process may be taken for dead; so it is made certain, and the row marked, when the call
+has its turn. A process that cannot renew its lease breaks its calls off before others may look for what became of them.
 
 A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
 
@@ -24,16 +27,17 @@ deliver   queue one post and wait for its place
 import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 from bot.alerts import Alerts
 from bot.clock import Clock
-from bot.errors import StoreUnavailable
+from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
-from bot.slack.client import EVENT_TYPE, TRANSIENT, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.place import BAD_BLOCKS
 from bot.store import outbox
 from bot.store.cases import ref_of
@@ -62,12 +66,34 @@ CHANNEL_FAULTS = (
 """How refusals begin that say something of the channel and nothing of the post."""
 DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
+CLAIM = "outbox/"
+"""How the name of a channel's claim begins; the rest is the channel."""
 LANES = 200
 """Threads that are written to at the same time."""
 QUOTE_LIMIT = 200
 """Characters of a post that staff are shown when it was refused."""
 LOOK_BACK_SECONDS = 600.0
 """Slack's clock may be behind ours by this much when a post is looked for."""
+
+
+class Claims(Protocol):
+    """Which process sends for a channel; `bot.store.leases.Membership` knows."""
+
+    async def hold(self, name: str) -> bool:
+        """Whether this process alone may do it from now on."""
+        ...
+
+    async def held_by_others(self, prefix: str) -> Collection[str]:
+        """The names with this beginning that are not to be had now."""
+        ...
+
+    async def let_go(self, name: str) -> None:
+        """Leave the name to others."""
+        ...
+
+    def when_lost(self, let_go: Callable[[], None]) -> None:
+        """Call this when others may soon have what is held."""
+        ...
 
 
 class Outbox:
@@ -80,17 +106,17 @@ class Outbox:
         clock: Clock,
         *,
         essential: frozenset[str] = frozenset(),
-        hold: Callable[[str], Awaitable[bool]] | None = None,
+        claims: Claims | None = None,
         poll_seconds: float | None = None,
     ) -> None:
         """`essential` are channels whose posts wait for repair instead of being given up; staff read them.
 
-        With several processes on the database, `hold` says whether this one alone may send for a channel
-        (`outbox/<channel>`), and `poll_seconds` how often rows of the others are looked for.
+        With several processes on the database, `claims` say which of them sends for a channel, and `poll_seconds` how
+        often rows of the others are looked for.
         """
         self._stuck: dict[str, str] = {}
         self._essential = essential
-        self._hold = hold
+        self._claims = claims
         self._poll_seconds = poll_seconds
         self._database = database
         self._slack = slack
@@ -102,6 +128,13 @@ class Outbox:
         """Channel and lane of what is being sent."""
         self._tried: dict[str, asyncio.Event] = {}
         """By channel, whether the latest post outside of threads has been tried: they begin one after the other."""
+
+        self._held: set[str] = set()
+        """Channels that this process alone may send for;"""
+        self._sending: set[asyncio.Task[None]] = set()
+        """what it sends."""
+        if claims is not None:
+            claims.when_lost(self._break_off)
 
     @property
     def stuck(self) -> str | None:
@@ -122,7 +155,10 @@ class Outbox:
                 self._more.clear()
                 for row in await self._heads():
                     self._busy.add((row.channel, row.lane))
-                    senders.create_task(self._send_lane(row, *self._turn(row)), name=f"outbox {row.channel}")
+                    before, tried = self._turn(row)
+                    sending = senders.create_task(self._send_lane(row, before, tried), name=f"outbox {row.channel}")
+                    self._sending.add(sending)
+                    sending.add_done_callback(partial(self._end_lane, row, tried))
 
     async def deliver(self, outgoing: Outgoing) -> str:
         """Queue a post and wait until Slack has it; its ts. The same key twice is one post and the same ts.
@@ -155,21 +191,50 @@ class Outbox:
     async def _heads(self) -> list[OutboxRow]:
         """The first row of every thread that may be written to now."""
         try:
-            async with self._database.transaction() as tx:
-                limit = LANES - len(self._busy)
-                rows = (
-                    await outbox.heads(tx, besides=self._busy, channels=self._stuck, limit=limit) if limit > 0 else []
-                )
-            held = {channel: await self._may_send(channel) for channel in dict.fromkeys(row.channel for row in rows)}
+            limit = LANES - len(self._busy)
+            rows: list[OutboxRow] = []
+            if limit > 0:
+                left = [*self._stuck, *await self._channels_of_others()]
+                async with self._database.transaction() as tx:
+                    rows = await outbox.heads(tx, besides=self._busy, channels=left, limit=limit)
+            channels = dict.fromkeys(row.channel for row in rows)
+            await self._leave_channels(besides={*channels, *(channel for channel, _ in self._busy)})
+            held = {channel: await self._may_send(channel) for channel in channels}
         except StoreUnavailable:
             logger.warning("the database is away; the outbox waits")
             await self._clock.sleep(BACKOFF_SECONDS[1])
             self.wake()
             return []
+        except Exception:
+            logger.exception("the outbox cannot see what is to be sent")
+            await self._clock.sleep(BACKOFF_SECONDS[-1])
+            self.wake()
+            return []
         return [row for row in rows if held[row.channel]]
 
+    async def _channels_of_others(self) -> list[str]:
+        if self._claims is None:
+            return []
+        return [name.removeprefix(CLAIM) for name in await self._claims.held_by_others(CLAIM)]
+
+    async def _leave_channels(self, *, besides: Collection[str]) -> None:
+        """Leave the channels to whoever is the next to have something for them. Nobody else here claims any now."""
+        for channel in self._held.difference(besides):
+            if self._claims is not None:
+                await self._claims.let_go(f"{CLAIM}{channel}")
+            self._held.discard(channel)
+
     async def _may_send(self, channel: str) -> bool:
-        return self._hold is None or await self._hold(f"outbox/{channel}")
+        if self._claims is None:
+            return True
+        is_ours = await self._claims.hold(f"{CLAIM}{channel}")
+        (self._held.add if is_ours else self._held.discard)(channel)
+        return is_ours
+
+    def _break_off(self) -> None:
+        """Others will soon send what is left, and look first for what has arrived."""
+        for sending in self._sending:
+            sending.cancel()
 
     def _turn(self, row: OutboxRow) -> tuple[asyncio.Event | None, asyncio.Event]:
         """What a row waits for, and what it sets when it has been tried."""
@@ -186,43 +251,49 @@ class Outbox:
         try:
             if before is not None:
                 await before.wait()
-                if not await self._may_send(first.channel):
-                    return
             while row is not None:
                 row = await self._send(row, tried)
-                if row is not None and not await self._may_send(row.channel):
-                    return
+        except _NotOurs:
+            logger.info("another process sends this", extra={"channel": first.channel})
         except StoreUnavailable:
             logger.warning("the database is away; the outbox waits", extra={"channel": first.channel})
             await self._clock.sleep(BACKOFF_SECONDS[1])
         except Exception:
             logger.exception("the outbox failed", extra={"channel": first.channel})
             await self._clock.sleep(BACKOFF_SECONDS[-1])
-        finally:
-            tried.set()
-            if self._tried.get(first.channel) is tried:
-                del self._tried[first.channel]
-            self._busy.discard((first.channel, first.lane))
-            self.wake()
+
+    def _end_lane(self, first: OutboxRow, tried: asyncio.Event, sending: asyncio.Task[None]) -> None:
+        """Nothing is sent for the thread any more, or nothing was: what is broken off early has not begun."""
+        self._sending.discard(sending)
+        tried.set()
+        if self._tried.get(first.channel) is tried:
+            del self._tried[first.channel]
+        self._busy.discard((first.channel, first.lane))
+        self.wake()
 
     async def _send(self, row: OutboxRow, tried: asyncio.Event) -> OutboxRow | None:
         """Send one row, however long Slack is away; it ends sent, or refused for good. The thread's next row."""
         maybe_sent, payload = row.state == "sending", row.payload
-        is_stuck = False
+        is_stuck = called = False
+        attempts = row.attempts
+
+        async def ready() -> None:
+            nonlocal called, attempts
+            if not await self._may_send(row.channel):
+                raise _NotOurs
+            async with self._database.transaction() as tx:
+                if not await outbox.mark_sending(tx, row.id, attempts=attempts):
+                    raise _NotOurs
+            attempts, called = attempts + 1, True
+            reach("post_marked")
+
         try:
             for attempt in count(1):
-                if attempt > 1 and not await self._may_send(row.channel):
-                    return None
                 called = False
                 try:
                     ts = await self._find(row) if maybe_sent else None
                     if ts is None:
-                        async with self._database.transaction() as tx:
-                            if not await outbox.mark_sending(tx, row.id):
-                                return None  # somebody else has sent it
-                        called = True
-                        reach("post_marked")
-                        ts = await self._call(row, payload)
+                        ts = await self._call(row, payload, ready)
                         reach("post_sent")
                 except SlackRefused as error:
                     maybe_sent = False
@@ -288,7 +359,10 @@ class Outbox:
 
     async def _fail(self, row: OutboxRow, error: str) -> OutboxRow | None:
         """Park the row, tell staff, and go on with the thread's next."""
-        logger.error("a post was refused for good", extra={"key": row.key, "channel": row.channel, "slack": error})
+        about = f"{row.channel} {error}"
+        self._alerts.tell(
+            logger, "a post was refused for good", about=about, key=row.key, channel=row.channel, slack=error
+        )
         async with self._database.transaction() as tx:
             await outbox.mark_failed(tx, row, error, now=self._clock.now())
             for told in self._told(row, error):
@@ -312,21 +386,23 @@ class Outbox:
             Outgoing(f"{row.key[:140]}/undelivered", "post", channel, {"text": text}) for channel in self._essential
         ]
 
-    async def _call(self, row: OutboxRow, payload: Mapping[str, Any]) -> str | None:
+    async def _call(self, row: OutboxRow, payload: Mapping[str, Any], ready: Ready) -> str | None:
         """Make the row's call; the ts of a post, None for the rest."""
         parent = await self._parent_ts(row)
         match row.method:
             case "post":
                 metadata = {"event_type": EVENT_TYPE, "event_payload": {"o": row.key}}
                 thread_ts = parent or row.thread_ts
-                return await self._slack.post(row.channel, thread_ts=thread_ts, metadata=metadata, **payload)
+                return await self._slack.post(
+                    row.channel, thread_ts=thread_ts, metadata=metadata, ready=ready, **payload
+                )
             case "update":
                 words = {name: value for name, value in payload.items() if name != "ts"}
-                await self._slack.update(row.channel, _the(parent or payload.get("ts")), **words)
+                await self._slack.update(row.channel, _the(parent or payload.get("ts")), ready=ready, **words)
             case "delete":
-                await self._slack.delete(row.channel, _the(parent or payload.get("ts")))
+                await self._slack.delete(row.channel, _the(parent or payload.get("ts")), ready=ready)
             case "react":
-                await self._slack.react(row.channel, payload["ts"], payload["name"])
+                await self._slack.react(row.channel, payload["ts"], payload["name"], ready=ready)
         return None
 
     async def _parent_ts(self, row: OutboxRow) -> str | None:
@@ -353,6 +429,10 @@ class Outbox:
             logger.warning("a post cannot be looked for", extra={"key": row.key, "slack": error.error})
             return None
         return next((message["ts"] for message in messages if _mark(message) == row.key), None)
+
+
+class _NotOurs(FrontdeskError):
+    """Another process sends for the channel by now, or has sent the row."""
 
 
 def _without_blocks(payload: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,8 +4,9 @@ A message with blocks that Slack refuses is tried with plainer blocks and at las
 raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
 """
 
+import asyncio
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +22,8 @@ BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_argu
 """Refusals of a message with blocks after which plainer ones may pass."""
 TEXT_LIMIT = 3_000
 """Bytes of the text beside blocks; chat.update takes 4,000 characters."""
+TAKE_BACK_SECONDS = 10.0
+"""How long a message that ought not to be there is worth."""
 
 
 class Messenger(Protocol):
@@ -89,8 +92,12 @@ class Place:
     """Of the answer; its messages bear it, so that a later attempt knows them."""
     after: str = ""
     """The ts of the question: what stands above it belongs to other answers."""
+    fence: Callable[[], Awaitable[None]] | None = None
+    """Awaited before a message is made, changed or deleted, and raises when the answer is somebody else's by now.
+    What another has taken over no longer streams, so that Slack itself refuses to add to it."""
 
     async def start(self, chunks: Sequence[Chunk]) -> str:
+        await self._check()
         return await self.client.start_stream(
             self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks
         )
@@ -118,6 +125,7 @@ class Place:
 
     async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> str:
         metadata = self._mark(str(number))
+        await self._check()
         for beside, form in _forms(text, blocks):
             try:
                 return await self.client.post(
@@ -129,6 +137,7 @@ class Place:
         raise AssertionError("the last form has no blocks")
 
     async def update(self, ts: str, text: str, blocks: Sequence[Block] | None, *, at_once: bool = False) -> None:
+        await self._check()
         for beside, form in _forms(text, blocks):
             try:
                 await self.client.update(self.channel, ts, text=beside, blocks=form, at_once=at_once)
@@ -142,7 +151,17 @@ class Place:
                 return
 
     async def delete(self, ts: str) -> None:
+        await self._check()
         await self.client.delete(self.channel, ts)
+
+    async def take_back(self, ts: str) -> None:
+        """Delete a message that ought not to have been made, if that can be done soon; it may be streaming."""
+        try:
+            async with asyncio.timeout(TAKE_BACK_SECONDS):
+                await self.end(ts)
+                await self.client.delete(self.channel, ts)
+        except (SlackRefused, SlackUnanswered, TimeoutError) as error:
+            logger.warning("a left-over stays", extra={"channel": self.channel, "reason": str(error) or "timeout"})
 
     async def own_messages(self, *, since: float | None) -> list[dict[str, Any]]:
         """What the app wrote in the thread; nothing where it may not read, so that it then says it anew."""
@@ -167,6 +186,10 @@ class Place:
             return True
         is_below = self.after != "" and message["ts"] > self.after and message["ts"] not in others
         return is_below and "streaming_state" in message and not message.get("metadata")
+
+    async def _check(self) -> None:
+        if self.fence is not None:
+            await self.fence()
 
     def _mark(self, name: str) -> dict[str, Any]:
         return {"event_type": EVENT_TYPE, "event_payload": {"s": f"{self.key}/{name}"}}

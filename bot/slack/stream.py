@@ -27,7 +27,7 @@ from typing import Literal
 
 from bot.agent.guardrails import OutputGate
 from bot.clock import Clock, SystemClock
-from bot.errors import FrontdeskError
+from bot.errors import FrontdeskError, Superseded
 from bot.failpoints import reach
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size
@@ -154,6 +154,7 @@ async def open_stream(
     team: str,
     gate: OutputGate,
     on_open: Callable[[str], Awaitable[None]] | None = None,
+    fence: Callable[[], Awaitable[None]] | None = None,
     adopt: Sequence[str] | None = None,
     known: Callable[[], Awaitable[Collection[str]]] | None = None,
     key: str = "",
@@ -163,7 +164,10 @@ async def open_stream(
 ) -> AsyncIterator[StreamWriter]:
     """A writer for one answer to `user` of the workspace `team` (the author's own).
 
-    `on_open` is awaited with the ts of every message as soon as it exists, to be journaled.
+    `on_open` is awaited with the ts of every message as soon as it exists, to be journaled; when it raises Superseded
+    the message is taken back.
+    `fence` is awaited before a message is made, replaced or deleted; it raises Superseded when the answer is another's
+    by now, and nothing more is said.
     `adopt` is for a turn that is done again after a crash: the ts that `on_open` reported then, in order (there
     may be none). The writer also looks in the thread for what was opened but not reported, stops it all, and puts
     the whole new text in its place. None is a fresh turn.
@@ -173,7 +177,7 @@ async def open_stream(
 
     Leaving the block without `finish` or `abandon` stops an open stream and says nothing more.
     """
-    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after)
+    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence)
     talk = _Talk(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
     running = asyncio.create_task(talk.run(), name=f"stream {channel}/{thread_ts}")
     try:
@@ -272,6 +276,8 @@ class _Talk:
         """The streamed message that was completed last."""
         self._lost_start: tuple[int, list[_Card]] | None = None
         """How far a start that nobody answered went."""
+        self._unwanted: str | None = None
+        """A message that is to be deleted, whatever comes."""
         self._lost_post: tuple[str, Sequence[Block] | None] | None = None
         """What a post held that nobody answered."""
         self._inherited: list[str] = []
@@ -356,6 +362,8 @@ class _Talk:
         is_open = message is not None and message.open and not self.stopped
         try:
             async with asyncio.timeout(LEAVE_SECONDS):
+                if self._unwanted is not None:
+                    await self._place.take_back(self._unwanted)
                 if message is not None and is_open:
                     await self._place.end(message.ts)
                 if self._lost_start is not None:
@@ -479,7 +487,11 @@ class _Talk:
                 self._streams = False
                 return True
             raise
-        await self._opened(ts, to, cards)
+        try:
+            await self._opened(ts, to, cards)
+        except Superseded:
+            await self._take_back(ts)
+            raise
         return True
 
     async def _find_start(self) -> None:
@@ -511,6 +523,12 @@ class _Talk:
         if self._on_open is not None:
             await self._on_open(ts)
         reach("stream_noted")
+
+    async def _take_back(self, ts: str) -> None:
+        """Somebody else's answer stands there or will: a message that was just made does not belong to it."""
+        self._message, self._unwanted = None, ts
+        await self._place.take_back(ts)
+        self._unwanted = None
 
     async def _continue(self, message: _Message) -> bool:
         """Add to the message, or complete it when it is long or old; False when there is nothing to do now."""
@@ -783,8 +801,12 @@ class _Talk:
             self._lost_post = (text, blocks) if failure.sent else None
             raise
         self._lost_post = None
-        if self._on_open is not None:
-            await self._on_open(ts)
+        try:
+            if self._on_open is not None:
+                await self._on_open(ts)
+        except Superseded:
+            await self._take_back(ts)
+            raise
         return ts
 
     async def _found(self, number: int) -> str | None:

@@ -26,12 +26,12 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, event, text
 from sqlalchemy.engine.interfaces import ExceptionContext
-from sqlalchemy.exc import DBAPIError, DisconnectionError
+from sqlalchemy.exc import DataError, DBAPIError, DisconnectionError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
 
-from bot.errors import ConfigurationError, StoreUnavailable
+from bot.errors import ConfigurationError, StoreUnavailable, Unstorable
 from bot.failpoints import reach
 from bot.store import sqlite_file
 from bot.store.addresses import POSTGRES, SQLITE
@@ -54,6 +54,7 @@ IDLE_SECONDS = 8.0
 and what it has locked would hold up those who take its work over: they wait a little longer than this for a lock."""
 MIGRATION_SECONDS = 600.0
 """The same while the schema is changed, the wait for another process that changes it included."""
+NO_ADDRESS = "DATABASE_URL: this is no address of a Postgres database"
 
 
 class Database:
@@ -77,13 +78,20 @@ class Database:
         Raises:
             StoreUnavailable: the database is locked, full, read-only or gone. Nothing was written, unless the
                 connection broke during the commit itself: what is done again must find what is there already.
+            Unstorable: it is sound, and what it was given is not.
         """
         async with AsyncExitStack() as stack:
             try:
                 await stack.enter_async_context(self._turnstile.passing(urgent=urgent, seconds=WAIT_SECONDS))
             except TimeoutError:
                 raise StoreUnavailable("every connection was busy for too long") from None
-            yield await stack.enter_async_context(_transaction(self._engine))
+            try:
+                async with _transaction(self._engine) as connection:
+                    yield connection
+            except (StatementError, UnicodeError, OverflowError) as error:
+                if not _is_about_data(error):
+                    raise
+                raise Unstorable(type(error).__name__) from error
 
     async def scrub(self) -> None:
         """Have what was erased leave SQLite's write-ahead log too, which is emptied unless somebody else reads in it.
@@ -231,9 +239,14 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
                     )
                 except (OSError, TimeoutError) as error:
                     raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}") from None
+                except (driver.InterfaceError, driver.InternalClientError) as error:
+                    if isinstance(error, ValueError):
+                        raise ConfigurationError([NO_ADDRESS]) from None
+                    # The connection ended in the middle of the greeting, or what answers is not all there yet.
+                    raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}") from None
                 except ValueError:
                     # Its text shows what it could not read, which may be the password.
-                    raise ConfigurationError(["DATABASE_URL: this is no address of a Postgres database"]) from None
+                    raise ConfigurationError([NO_ADDRESS]) from None
 
             engine = create_async_engine(
                 "postgresql+asyncpg://",
@@ -307,6 +320,18 @@ def _is_unavailable(error: DBAPIError) -> bool:
     return str(getattr(error.orig, "sqlite_errorname", "")).startswith(_BUSY)
 
 
+def _is_about_data(error: Exception) -> bool:
+    """Whether it was the values: some fail on their way to the driver, some in it, some at the server."""
+    if not isinstance(error, DBAPIError):
+        return True
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return str(state).startswith(_DATA)
+    return isinstance(error, DataError) or "binding parameter" in str(error.orig)
+
+
+_DATA = "22"
+"""Data exceptions: what a type cannot hold."""
 _BUSY = (
     *("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_LOCKED"),
     *("SQLITE_CORRUPT", "SQLITE_NOTADB"),

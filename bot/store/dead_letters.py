@@ -8,6 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
+from bot.store.wishes import is_erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,21 @@ async def latest(tx: AsyncConnection, *, limit: int) -> Sequence[DeadLetter]:
     ]
 
 
-async def retry(tx: AsyncConnection, item_id: int) -> bool:
-    """Open the row again, with all its tries; False when it is no dead letter."""
+async def retry(tx: AsyncConnection, item_id: int) -> str:
+    """Open the row again, with all its tries; why that cannot be, in a sentence's words, or empty when it is done."""
     table = schema.inbox
+    found = select(table.c.body).where(table.c.id == item_id, table.c.state == "dead")
+    body = (await tx.execute(found)).scalar_one_or_none()
+    if body is None:
+        return f"there is no dead letter {item_id}"
+    if is_erased(body):
+        return f"the message of dead letter {item_id} was deleted since: nothing is left to work on"
+    if body.get("unstorable"):
+        return f"dead letter {item_id} could not be stored as it came, and no try brings back what is missing"
     statement = (
         update(table)
         .where(table.c.id == item_id, table.c.state == "dead")
         .values(state="new", reason="", attempts=0, finished_at=None)
-        .returning(table.c.id)
     )
-    return (await tx.execute(statement)).scalar_one_or_none() is not None
+    await tx.execute(statement)
+    return ""

@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.messages import CustomerMessage, Message, StaffMessage, from_json
+from bot.conversation import ThreadRef
 from bot.store import schema
 from bot.store.cases import Case
 from bot.store.inbox import words_of
@@ -64,6 +65,27 @@ async def conversation(tx: AsyncConnection, case: Case, *, agent_channel: str, l
     said += [(row.ts, _wrote(row.ts, row.author, row.body)) for row in wrote if row.id not in turns]
     said += [(row.ts, [StaffMessage(row.payload["text"])]) for row in relayed]
     return [message for _, messages in sorted(said, key=lambda one: one[0]) for message in messages]
+
+
+async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
+    """Whether something of the conversation may have been erased since the press with this inbox id.
+
+    A deletion counts that came or was carried out since, or is not carried out yet: whatever was read before, by this
+    attempt or an earlier one, may hold what it erases.
+    """
+    table, outbox = schema.inbox, schema.outbox
+    pressed = select(table.c.received_at).where(table.c.id == asked).scalar_subquery()
+    card = select(outbox.c.channel, outbox.c.ts).where(outbox.c.key == f"case/{case.id}/card", outbox.c.ts.is_not(None))
+    threads = [
+        case.thread.key,
+        *(ThreadRef(case.thread.team, row.channel, row.ts).key for row in await tx.execute(card)),
+    ]
+    deletions = select(table.c.id).where(
+        table.c.thread.in_(threads),
+        table.c.kind == "delete",
+        or_(table.c.id > asked, table.c.state == "new", table.c.finished_at > pressed),
+    )
+    return (await tx.execute(deletions.limit(1))).first() is not None
 
 
 def _wrote(ts: str, author: str, body: Mapping[str, Any]) -> list[Message]:

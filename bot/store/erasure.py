@@ -1,7 +1,9 @@
 """Erasing what a deleted message has left behind, all of it in one transaction of the caller's.
 
-tombstone        the message itself, and its edits: length and hash stay
+tombstone        the message itself, and its edits: the length stays
 said_besides     what else was written in the thread
+words_besides    the words of others, which stay what they are
+others_copies    what shows those to the other side
 answers_to       where it was answered, and by which messages
 forget_answers   what was said in those turns
 clean_threads    what other turns, notes and summaries of the threads say of it
@@ -12,23 +14,25 @@ clean_outbox     what is stored of that
 blank            what is stored of copies
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import delete, or_, select, update
+from sqlalchemy import and_, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
-from bot.store.inbox import InboxItem
+from bot.store.inbox import InboxItem, words_of
 from bot.store.outbox import OutboxRow, row_of
 
 NO_TITLE = "Deleted by the customer"
 """A case's title of which nothing is left."""
 
 GONE_COPY = "(deleted)"
+
+SPOKEN = ("message", "staff", "edit")
+"""The kinds of rows that hold what somebody said."""
 
 Clean = Callable[[Any], Any]
 """JSON without the words of the message; what does not hold them comes back equal."""
@@ -45,12 +49,11 @@ class Given:
 
 
 async def tombstone(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
-    """Keep of the rows' texts the length and the hash."""
+    """Keep of the rows' texts the length; a hash would let short ones be guessed."""
     await attempts.hold(tx)
     for item in items:
-        text = item.words
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-        body = {"text": "", "files": [], "deleted": {"length": len(text), "sha256": digest}}
+        length = len(item.words)
+        body = {"text": "", "files": [], "deleted": {"length": length}}
         kept = {name: item.body[name] for name in ("of", "is_staff", "edited") if name in item.body}
         await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item.id).values(body=body | kept))
 
@@ -75,6 +78,41 @@ async def said_besides(tx: AsyncConnection, thread: ThreadRef, *, besides: Colle
     return [Said(row.author, row.ts, str(row.body.get("text", ""))) for row in rows]
 
 
+async def words_besides(
+    tx: AsyncConnection, threads: Collection[str], cases: Collection[int], *, besides: Collection[int], by_staff: bool
+) -> list[str]:
+    """What customers wrote in the threads and about the cases, also before they edited it.
+
+    What was deleted `by_staff` may repeat as well what colleagues wrote there, and what was answered.
+    """
+    table, shown = schema.inbox, schema.outbox
+    mirrored = (
+        select(shown.c.id)
+        .where(shown.c.case_id.in_(cases), shown.c.source_channel == table.c.channel, shown.c.source_ts == table.c.ts)
+        .exists()
+    )
+    where = (or_(table.c.thread.in_(threads), mirrored), table.c.kind.in_(SPOKEN), table.c.id.not_in(besides))
+    rows = (await tx.execute(select(table.c.kind, table.c.body).where(*where))).all()
+    bodies = [row.body for row in rows if by_staff or not (row.kind == "staff" or row.body.get("is_staff"))]
+    said = [words for body in bodies for words in (words_of(body), str(body.get("before", "")))]
+    if by_staff:
+        answered = await tx.execute(select(schema.turn.c.messages).where(schema.turn.c.thread.in_(threads)))
+        said += [str(each.get("text", "")) for messages in answered.scalars() for each in messages]
+    return said
+
+
+async def others_copies(tx: AsyncConnection, cases: Collection[int], *, besides: tuple[str, str]) -> set[str]:
+    """The keys of the rows that mirror what somebody wrote about the cases, not at (channel, ts) but elsewhere."""
+    table, said = schema.outbox, schema.inbox
+    written = and_(said.c.channel == table.c.source_channel, said.c.ts == table.c.source_ts)
+    rows = await tx.execute(
+        select(table.c.key, table.c.source_channel, table.c.source_ts)
+        .join(said, written)
+        .where(table.c.case_id.in_(cases), said.c.kind.in_(("message", "staff")))
+    )
+    return {row.key for row in rows if (row.source_channel, row.source_ts) != besides}
+
+
 async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]:
     """The answers in these turns, private ones included."""
     table = schema.turn
@@ -91,16 +129,23 @@ async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
 
 
 async def clean_threads(tx: AsyncConnection, threads: Collection[str], *, since: str, clean: Clean) -> None:
-    """Clean the threads' turns and notes, and drop the summaries that cover the message; they are made again."""
+    """Clean the threads' turns and notes, and drop the summaries that cover the message; they are made again.
+
+    What customers said in other turns is theirs and stays.
+    """
     turn, thread, summary = schema.turn, schema.thread, schema.summary
     for row in (await tx.execute(select(turn).where(turn.c.thread.in_(threads)))).all():
-        cleaned = {"messages": clean(row.messages), "trace": clean(row.trace)}
+        cleaned = {"messages": _clean_said(row.messages, clean), "trace": _clean_said(row.trace, clean)}
         if cleaned != {"messages": row.messages, "trace": row.trace}:
             await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**cleaned))
     for row in (await tx.execute(select(thread.c.key, thread.c.note).where(thread.c.key.in_(threads)))).all():
         if (note := clean({"text": row.note})["text"]) != row.note:
             await tx.execute(update(thread).where(thread.c.key == row.key).values(note=note))
     await tx.execute(delete(summary).where(summary.c.thread.in_(threads), summary.c.through >= since))
+
+
+def _clean_said(messages: list[dict[str, Any]] | None, clean: Clean) -> list[dict[str, Any]] | None:
+    return messages and [each if each["type"] == "customer" else clean(each) for each in messages]
 
 
 async def cases_of(tx: AsyncConnection, threads: Collection[str], *, more: Collection[int]) -> list[int]:
@@ -147,15 +192,29 @@ async def blank(tx: AsyncConnection, keys: Collection[str]) -> None:
 
 
 async def clean_outbox(
-    tx: AsyncConnection, cases: Collection[int], threads: Sequence[ThreadRef], turns: Collection[int], *, clean: Clean
+    tx: AsyncConnection,
+    cases: Collection[int],
+    threads: Sequence[ThreadRef],
+    turns: Collection[int],
+    *,
+    clean: Clean,
+    spared: Collection[str],
+    within: str | None = None,
 ) -> None:
-    """Clean what is stored of the calls about the cases, in the threads, and for the turns."""
+    """Clean what is stored of the calls about the cases, in the threads, and for the turns.
+
+    Save the `spared` posts and what changed them; with `within` it is done in that channel alone.
+    """
     table = schema.outbox
     places = [(table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads]
     keys = [table.c.key.startswith(f"{kind}/{turn}/") for turn in turns for kind in ("turn", "relay")]
     keys += [table.c.key == f"relay/{turn}" for turn in turns]
     where = or_(table.c.case_id.in_(cases), *places, *keys)
-    for row in (await tx.execute(select(table.c.id, table.c.payload, table.c.afterwards).where(where))).all():
+    wanted = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent)
+    for row in (await tx.execute(wanted.add_columns(table.c.payload, table.c.afterwards).where(where))).all():
+        about = row.parent if row.method == "update" and row.parent else row.key
+        if about in spared or within not in (None, row.channel):
+            continue
         cleaned = {"payload": clean(row.payload), "afterwards": clean(row.afterwards)}
         if cleaned != {"payload": row.payload, "afterwards": row.afterwards}:
             await tx.execute(update(table).where(table.c.id == row.id).values(**cleaned))

@@ -142,6 +142,15 @@ async def suspects(tx: AsyncConnection) -> list[int]:
     return [row.id for row in rows]
 
 
+async def is_suspect(tx: AsyncConnection, item_id: int) -> bool:
+    """Whether the row is one of `suspects`."""
+    table = schema.inbox
+    statement = select(table.c.id).where(
+        table.c.id == item_id, table.c.state == "new", table.c.attempts >= SUSPECT_ATTEMPTS
+    )
+    return (await tx.execute(statement)).scalar_one_or_none() is not None
+
+
 async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
     """Count one more attempt and return the row; None when it is finished."""
     table = schema.inbox

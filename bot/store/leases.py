@@ -3,6 +3,7 @@
 beat, leave      a process's row in `member`, alive until its lease is over
 alive            whose lease is not over
 claim, release   a name that one member holds alone; void when that member's lease is over
+held_by_others   what is not to be had now
 prune            forget what ended long ago
 
 open_membership  the rows of this process: beating while the context lasts
@@ -94,6 +95,14 @@ async def release(tx: AsyncConnection, name: str, owner: str) -> None:
     await tx.execute(delete(table).where(table.c.name == name, table.c.owner == owner))
 
 
+async def held_by_others(tx: AsyncConnection, prefix: str, owner: str, *, now: float) -> set[str]:
+    """The names with this beginning that members other than `owner` hold, whose leases are not over."""
+    table, member = schema.claim, schema.member
+    lives = exists().where(member.c.id == table.c.owner, member.c.until > now)
+    statement = select(table.c.name).where(table.c.name.startswith(prefix, autoescape=True), table.c.owner != owner)
+    return set((await tx.execute(statement.where(lives))).scalars())
+
+
 async def prune(tx: AsyncConnection, *, now: float) -> None:
     """Forget processes that ended a day ago, and claims of processes that nobody knows."""
     table, member = schema.claim, schema.member
@@ -125,6 +134,13 @@ class Membership:
         async with self._database.transaction() as tx:
             return await claim(tx, name, self.id, now=self._clock.now())
 
+    async def held_by_others(self, prefix: str) -> set[str]:
+        """The names with this beginning that `hold` would refuse now."""
+        if self._is_alone:
+            return set()
+        async with self._database.transaction() as tx:
+            return await held_by_others(tx, prefix, self.id, now=self._clock.now())
+
     async def let_go(self, name: str) -> None:
         """Leave the name to others at once."""
         async with self._database.transaction() as tx:
@@ -133,7 +149,7 @@ class Membership:
     async def beat(self) -> None:
         """Renew the lease. The time counts from before the statement: that is what others read."""
         began = self._clock.monotonic()
-        async with asyncio.timeout(BEAT_TIMEOUT_SECONDS), self._database.transaction() as tx:
+        async with asyncio.timeout(BEAT_TIMEOUT_SECONDS), self._database.transaction(urgent=True) as tx:
             await beat(tx, self.id, self._role, now=self._clock.now())
         self._last = self._tried = began
 

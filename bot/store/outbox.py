@@ -53,6 +53,8 @@ class OutboxRow:
     parent: str | None
     payload: Mapping[str, Any]
     state: str
+    attempts: int
+    """How often it was marked as being sent."""
     ts: str | None
     created_at: float
     case_id: int | None
@@ -158,10 +160,13 @@ async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:
     return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
 
 
-async def mark_sending(tx: AsyncConnection, row_id: int) -> bool:
-    """Say that the call is about to leave: from here on it may have happened. False when the row is closed already."""
+async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bool:
+    """Say that the call is about to leave: from here on it may have happened.
+
+    False when the row is closed, or was marked more often than the caller knows of: somebody else may have sent it.
+    """
     table = schema.outbox
-    statement = update(table).where(table.c.id == row_id, table.c.state.in_(OPEN))
+    statement = update(table).where(table.c.id == row_id, table.c.state.in_(OPEN), table.c.attempts == attempts)
     marking = statement.values(state="sending", attempts=table.c.attempts + 1).returning(table.c.id)
     return (await tx.execute(marking)).scalar_one_or_none() is not None
 
@@ -204,6 +209,7 @@ def row_of(row: Row[Any]) -> OutboxRow:
         parent=row.parent,
         payload=row.payload,
         state=row.state,
+        attempts=row.attempts,
         ts=row.ts,
         created_at=row.created_at,
         case_id=row.case_id,

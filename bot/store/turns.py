@@ -103,10 +103,11 @@ async def forget(tx: AsyncConnection, turn: int) -> None:
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))
 
 
-async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str) -> None:
+async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str, now: float) -> None:
     """Drop the steps of a turn that begins again with other words, save where its answers stand and what it changed.
 
-    The latter go on under the name that they bear in their values, which begins with `prefix`.
+    The latter go on under the name that they bear in their values, which begins with `prefix`. What stays is of `now`:
+    a case that was opened over the old words was there before the answer to the new ones began.
     """
     await attempts.hold(tx)
     table = schema.journal
@@ -120,6 +121,7 @@ async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str) -> None:
                 continue
         if row.name != deed and row.name not in STANDING:
             await tx.execute(delete(table).where(*where))
+    await tx.execute(update(table).where(table.c.turn == turn).values(recorded_at=now))
 
 
 async def posts_in(tx: AsyncConnection, thread: ThreadRef) -> set[str]:

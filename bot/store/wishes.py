@@ -27,6 +27,9 @@ from bot.store.threads import find_thread
 LATE_SECONDS = 3600.0
 """How much later than its message an edit may come to stand for a message that has not come itself."""
 
+IDLE = "idle"
+"""In the body of a stop: there was nothing to be stopped."""
+
 _WORKED_ON = ("message", "staff", "edit")
 """The kinds that are what somebody said."""
 
@@ -123,10 +126,15 @@ async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any
 
 
 async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
-    """Whether the customer stopped an answer in the thread after this row was stored."""
+    """Whether its author stopped an answer in the thread after this row was stored."""
     table = schema.inbox
-    where = (table.c.thread == item.thread.key, table.c.kind == "stop", table.c.id > item.id)
-    return (await tx.execute(select(table.c.id).where(*where).limit(1))).first() is not None
+    where = (
+        table.c.thread == item.thread.key,
+        table.c.kind == "stop",
+        table.c.author == item.author,
+        table.c.id > item.id,
+    )
+    return any(not body.get(IDLE) for body in (await tx.execute(select(table.c.body).where(*where))).scalars())
 
 
 async def wished(tx: AsyncConnection, items: Collection[int]) -> dict[int, Wish]:
@@ -165,7 +173,8 @@ async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     author = None if arrival.thread.is_direct else arrival.author
     running = await _first_open(tx, table.c.thread == arrival.thread.key, author=author)
     if running is None or await _has_ended(tx, arrival):
-        return await _with_wish(tx, arrival, table.c.id == -1, "stop", now=now)
+        idle = replace(arrival, body={**arrival.body, IDLE: True})
+        return await _with_wish(tx, idle, table.c.id == -1, "stop", now=now)
     return await _with_wish(tx, arrival, table.c.id == running.id, "stop", now=now)
 
 
@@ -212,8 +221,13 @@ async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float
 
 
 async def _store_delete(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    """A deletion; of which Slack names no author, the row of the message says whose it was."""
     of = arrival.body["of"]
     row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
+    if row is None and not arrival.author:
+        return Stored(None)
+    if row is not None:
+        arrival = replace(arrival, author=row.author, author_team=row.author_team)
     if row is None and (arrival.addressed or await _began_before(tx, arrival.thread.key, of)):
         # When the message comes yet, it is here already, and nobody works on it.
         kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"

@@ -165,24 +165,22 @@ class Answers:
             if begun is None:
                 continue
             thread = item.thread if name == "stream" else await self._private_thread(item)
-            place = Place(
-                self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}"
-            )
-            found += [(thread.channel, ts) for ts in begun["opened"]]
-            for message in await place.own_messages(since=None):
-                if is_streaming(message):
-                    await place.end(message["ts"])
-                if place.is_ours(message):
-                    found.append((thread.channel, message["ts"]))
+            there = [*begun["opened"], *await self._stop_streams(item, name, thread)]
+            found += [(thread.channel, ts) for ts in there]
         return list(dict.fromkeys(found))
 
-    async def _stop_streams(self, item: InboxItem, name: str, thread: ThreadRef) -> None:
-        """Stop the app's own streams in the thread, told or not told of; they bear the answer's mark then."""
+    async def _stop_streams(self, item: InboxItem, name: str, thread: ThreadRef) -> list[str]:
+        """Stop the app's own streams in the thread, told or not told of; they bear the answer's mark then.
+
+        The ts of what is the answer's, these streams included.
+        """
         key = f"turn/{item.id}/{name}"
         place = Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=key)
-        for message in await place.own_messages(since=None):
+        there = await place.own_messages(since=None)
+        for message in there:
             if is_streaming(message):
                 await place.end(message["ts"])
+        return [message["ts"] for message in there if place.is_ours(message)]
 
     async def _private_thread(self, item: InboxItem, opening: str = "") -> ThreadRef:
         """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`."""
@@ -241,8 +239,11 @@ class Answers:
         await self._say_stopped(item, language, has_written=journal.has_written)
         did = [to_json(result) for result in journal.results]
         asked = to_json(CustomerMessage(item.words, speaker=item.author, ts=item.ts))
-        await self.close_leftover(item)
+        if journal.has_steps:
+            await self._halt(item, journal)
         async with self.database.transaction() as tx:
+            for use in costs_of(item, journal.rounds):
+                await spending.add(tx, use, now=self.clock.now())
             state = await threads.find_thread(tx, item.thread)
             record = TurnRecord(
                 id=item.id,
@@ -483,6 +484,9 @@ class Answers:
             opened.append(ts)
             await journal.record(name, {"opened": opened})
 
+        async def fence() -> None:
+            await journal.recall(name)
+
         async def known() -> set[str]:
             async with self.database.transaction() as tx:
                 return await turns.posts_in(tx, thread)
@@ -495,6 +499,7 @@ class Answers:
             team=question.item.author_team,
             gate=OutputGate(self.link_hosts),
             on_open=note,
+            fence=fence,
             adopt=None if begun is None else tuple(opened),
             known=known,
             key=f"turn/{question.item.id}/{name}",
@@ -509,7 +514,10 @@ def _whose(question: Question) -> str:
 
 
 def _is_of_no_use(asked: Asked) -> bool:
-    """Whether the message is another by now, or none. Who was called over the old words is told of the new ones."""
+    """Whether the message is another by now, or none.
+
+    Who was called over the old words is told of the new ones when the lane comes to the edit.
+    """
     wish = asked.question.interruption.wish
     return wish == "deleted" or (wish == "edited" and asked.verdict != "escalated")
 

@@ -123,7 +123,7 @@ class Agents:
             self.team, self._in_charge(question), inquiry.conversation, terms=terms
         )
         verdict: Verdict = judge(question.text, outcome, reply)
-        if question.interruption.is_set():
+        if question.interruption.is_set() and verdict != "escalated":
             verdict = "stopped"
         sources = evidence.sources(outcome.text)
         return Asked(
@@ -269,13 +269,16 @@ class Agents:
             gate,
             is_direct=question.item.thread.is_direct,
             titles=titles,
+            private=any(deed.private for deed in inquiry.journal.deeds),
             interruption=question.interruption,
         )
 
 
 def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
-    """What the outcome of asking this is worth."""
+    """What the outcome of asking this is worth. Who was called is called, whatever came in between."""
     reply.end(outcome.text)
+    if reply.has_person and outcome.ended != "answered":
+        return "escalated"
     if reply.writer.stopped or outcome.reason == "halted":
         return "stopped"
     if reply.wants_person:
@@ -327,7 +330,7 @@ _INSTEAD = {
 
 def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
     """What the whole is worth: the gravest of what cannot be left to the text, else that some of it stands."""
-    if stopped:
+    if stopped and "escalated" not in verdicts:
         return "stopped"
     grave: Sequence[Verdict] = ("escalated", "failed", "claimed", "shop_down", "pages_down", "stands", "too_fast")
     return next((verdict for verdict in grave if verdict in verdicts), "not_found")

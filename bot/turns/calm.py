@@ -22,7 +22,7 @@ LATE_SECONDS = 0.02
 """A loop that is later than this is busy."""
 STARTS = 4
 """Turns that may begin between two looks while it is on time,"""
-LONGEST_SECONDS = 0.1
+LONGEST_SECONDS = 0.25
 """and one begins after so long in any case: being late is no reason to stand still."""
 
 
@@ -33,11 +33,12 @@ class Calm:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._left = STARTS
         self._begun = 0.0
+        self._is_over = False
         self.late = 0.0
         """How many seconds the loop was late when it was looked at last."""
 
     async def run(self) -> None:
-        """Watch until cancelled; what waits then does not begin."""
+        """Watch until cancelled; what waits then does not begin, and what comes later is cancelled too."""
         now = asyncio.get_running_loop().time
         try:
             while True:
@@ -48,6 +49,7 @@ class Calm:
                 self._left = STARTS if self.late < LATE_SECONDS else int(overdue)
                 self._let_in()
         finally:
+            self._is_over = True
             for waiting in self._waiting:
                 waiting.cancel()
 
@@ -61,6 +63,9 @@ class Calm:
         return take_in_calm
 
     async def _wait(self) -> None:
+        if self._is_over:
+            # Nobody would ever let it in; to the engines it is a turn that was begun too late to be finished.
+            raise asyncio.CancelledError
         if self._left and not self._waiting:
             self._begin()
             return

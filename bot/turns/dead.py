@@ -1,7 +1,7 @@
 """Dead letters: rows that failed too often, and events that could not be stored as they came.
 
-Each is closed, so that it holds up nobody; its customer gets a person (`bot.turns.turn`), and the agent channel this
-line, with the number under which operators find it.
+Each is closed, so that it holds up nobody; who waits for an answer gets a person (`bot.turns.turn`), and the agent
+channel gets this line, with the number under which operators find it.
 """
 
 from bot.store.inbox import InboxItem
@@ -28,4 +28,10 @@ def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
         f"{what} {why} and is set aside as dead letter {item.id}. Nothing else waits for it. "
         f"To look at it: `frontdesk dead list`, `frontdesk turns show {item.id}`."
     )
-    return Outgoing(f"dead/{item.id}", "post", agent_channel, {"text": text})
+    if item.kind == "delete":
+        text += (
+            " *The deleted text is still stored.* "
+            f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."
+        )
+    # One that is tried again and fails again is told again.
+    return Outgoing(f"dead/{item.id}/{item.fence}", "post", agent_channel, {"text": text})

@@ -7,9 +7,9 @@ Taking       the loop around one row that both share: again and again until it i
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.clock import Clock
 from bot.errors import StoreUnavailable, Superseded
@@ -22,6 +22,10 @@ TakeTurn = Callable[[int], Awaitable[None]]
 """Works on one inbox row; may be called again with the same row after a crash."""
 RETRY_SECONDS = (0.5, 5.0, 20.0, 60.0)
 """Waits before a failed row is tried again; the last repeats. The turn itself gives a row up after three tries."""
+TIDY_SECONDS = 4.5
+"""How long an engine may take, once it has cancelled what runs: streams are ended, tries given back, rows too."""
+STORE_SECONDS = 5.0
+"""The longest wait for the database, which is all that keeps such a turn: the answer follows soon after it is back."""
 
 
 class TurnQueue(Protocol):
@@ -38,11 +42,24 @@ class TurnEngine(TurnQueue, Protocol):
         """Begin: take what is submitted, and what an earlier process left open; how much that is."""
 
     async def drain(self, seconds: float) -> None:
-        """Begin nothing more, wait up to `seconds` for what runs, cancel the rest; another process takes it up."""
+        """Begin nothing more, wait up to `seconds` for what runs, cancel the rest; another process takes it up.
+
+        What has been cancelled has a little time to end, TIDY_SECONDS with all else; then it is not waited for.
+        """
 
     @property
     def active(self) -> int:
         """Threads of which a row is at work or waits here."""
+
+
+async def cancel_all(turns: Collection[asyncio.Task[Any]], seconds: float) -> None:
+    """Cancel them and wait for so long at the most: what does not end by then is as if the process had died."""
+    for turn in turns:
+        turn.cancel()
+    if turns:
+        _, left = await asyncio.wait(turns, timeout=seconds)
+        if left:
+            logger.warning("turns are left as they are", extra={"turns": sorted(turn.get_name() for turn in left)})
 
 
 class Taking:
@@ -58,6 +75,7 @@ class Taking:
         """Whether the row is done, here or by somebody else; False when `close` came first. Each try takes a place."""
         failures = 0
         while not self.is_closing:
+            longest = RETRY_SECONDS[-1]
             try:
                 async with place:
                     if self._closing.is_set():
@@ -66,13 +84,16 @@ class Taking:
             except Superseded as error:
                 logger.info("a turn goes on elsewhere", extra={"turn": item_id, "reason": str(error)})
                 return True
-            except (StoreUnavailable, SlackUnanswered) as error:
+            except StoreUnavailable as error:
+                longest = STORE_SECONDS
+                logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
+            except SlackUnanswered as error:
                 logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
             except Exception:
                 logger.exception("the turn failed", extra={"turn": item_id})
             else:
                 return True
-            await self._rest(RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)])
+            await self._rest(min(longest, RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]))
             failures += 1
         return False
 

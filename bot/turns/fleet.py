@@ -28,11 +28,11 @@ from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, Enque
 from bot.clock import Clock
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.failpoints import reach
-from bot.store import handover, leases
+from bot.store import handover, inbox, leases
 from bot.store.database import Database
 from bot.store.handover import Waiting
 from bot.store.leases import Membership
-from bot.turns.engine import TakeTurn, Taking
+from bot.turns.engine import TIDY_SECONDS, TakeTurn, Taking, cancel_all
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +58,8 @@ LOST_SECONDS = 120.0
 LOST_LIMIT = 500
 CLOSE_SECONDS = 1.0
 """How long, at the end, entries may take to be closed whose turns are done."""
+END_SECONDS = 2.5
+"""How long the end of DBOS is waited for: a database that is away keeps it for longer than a process has."""
 KEEP_SECONDS = 7 * 86_400.0
 """How long ended entries are kept: longer than Slack delivers anything again."""
 DELETE_LIMIT = 1_000
@@ -124,6 +126,7 @@ class Fleet:
         self._taking = Taking(take_turn, clock)
         self._member = membership.id
         self._places = asyncio.Semaphore(concurrent)
+        self._alone = asyncio.Semaphore(1)
         self._concurrent = concurrent
         self._works = works
         self._loop = asyncio.get_running_loop()
@@ -174,10 +177,10 @@ class Fleet:
             event.set()
         if self._turns:
             await asyncio.wait(self._turns, timeout=seconds)
-        self.let_go()
-        await asyncio.gather(*self._turns, return_exceptions=True)
+        await cancel_all(tuple(self._turns), TIDY_SECONDS - END_SECONDS)
         ending, self._dbos = self._dbos, None
-        await asyncio.to_thread(_end, ending, self._member)
+        closing = asyncio.create_task(asyncio.to_thread(_end, ending, self._member), name="fleet end")
+        await asyncio.wait({closing}, timeout=END_SECONDS)
 
     def let_go(self) -> None:
         """Cancel what runs, since others may soon have it; what they do not take is found by the sweep."""
@@ -257,10 +260,20 @@ class Fleet:
             raise asyncio.CancelledError
 
     async def _take(self, item_id: int) -> bool:
-        turn = asyncio.create_task(self._taking.take(item_id, self._places), name=f"turn {item_id}")
+        turn = asyncio.create_task(self._take_in_place(item_id), name=f"turn {item_id}")
         self._turns.add(turn)
         turn.add_done_callback(self._turns.discard)
         return await turn
+
+    async def _take_in_place(self, item_id: int) -> bool:
+        """What was at work at two crashes is taken one by one: it must not use up the tries of all others."""
+        try:
+            async with self._database.transaction() as tx:
+                is_suspect = await inbox.is_suspect(tx, item_id)
+        except StoreUnavailable:
+            # Its turn waits for the same database, and a row that ends processes is looked at again after the next end.
+            is_suspect = False
+        return await self._taking.take(item_id, self._alone if is_suspect else self._places)
 
     async def _sweep(self) -> None:
         while True:

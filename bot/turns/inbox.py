@@ -16,7 +16,7 @@ from dataclasses import replace
 from bot.agent.surrogates import sound
 from bot.clock import Clock
 from bot.conversation import ThreadRef
-from bot.errors import StoreUnavailable
+from bot.errors import StoreUnavailable, Unstorable
 from bot.failpoints import reach
 from bot.store import wishes
 from bot.store.database import Database
@@ -97,8 +97,8 @@ class Inbox:
                 for one in group:
                     await self._write([one], alone=True)
                 return
-            if not isinstance(error, StoreUnavailable) and UNSTORABLE not in group[0][0].body:
-                # What is left of it may be stored; when that cannot be either, it is not the event's fault.
+            if isinstance(error, Unstorable) and UNSTORABLE not in group[0][0].body:
+                # What is left of it can be stored. Of any other failure nobody knows whose fault it is: it comes again.
                 logger.exception("an event cannot be stored as it came", extra={"event": group[0][0].event_id})
                 await self._write([(_bare(group[0][0]), group[0][1])], alone=True)
                 return

@@ -4,17 +4,21 @@ The wish is in the inbox (`bot.store.wishes`) and stays there whatever happens t
 way: told at once when it was stored in this process, and found by looking every half second when another stored it.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import get_args
 
 from bot.agent.halt import Halt
+from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.store import wishes
 from bot.store.database import Database
 from bot.store.inbox import Wish
+
+logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.5
 """Between two looks at what is wished of the rows that are worked on here."""
@@ -42,6 +46,7 @@ class Interruptions:
 
     def __init__(self) -> None:
         self._running: dict[int, set[Interruption]] = defaultdict(set)
+        self._alerts = Alerts()
 
     @contextmanager
     def running(self, item: int) -> Iterator[Interruption]:
@@ -70,6 +75,9 @@ class Interruptions:
                 async with database.transaction() as tx:
                     found = await wishes.wished(tx, list(self._running))
             except StoreUnavailable:
+                continue
+            except Exception as error:  # noqa: BLE001 - whoever stopped hearing would hear nothing for as long as it runs
+                self._alerts.tell(logger, "wishes were not looked for", about=type(error).__name__)
                 continue
             for item, wish in found.items():
                 self.tell(item, wish)

@@ -12,7 +12,7 @@ from bot.clock import Clock
 from bot.failpoints import reach
 from bot.store import inbox
 from bot.store.database import Database
-from bot.turns.engine import TakeTurn, Taking
+from bot.turns.engine import TIDY_SECONDS, TakeTurn, Taking, cancel_all
 
 
 class Lanes:
@@ -60,9 +60,7 @@ class Lanes:
             lane.clear()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancel_all(tuple(self._tasks), TIDY_SECONDS)
 
     @property
     def active(self) -> int:

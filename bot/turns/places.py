@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter, deque
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 
 class Places:
@@ -53,14 +53,18 @@ class Places:
             place = places.popleft()
             if places:
                 self._waiting[group] = places
-            self._give(group)
-            place.set_result(None)
+            if not place.done():
+                # Else who waited has given up in this very moment, and has not come to say so.
+                self._give(group)
+                place.set_result(None)
 
     def _give(self, group: str) -> None:
         self._free -= 1
         self._held[group] += 1
 
     def _forget(self, group: str, place: asyncio.Future[None]) -> None:
-        self._waiting[group].remove(place)
-        if not self._waiting[group]:
-            del self._waiting[group]
+        places = self._waiting.get(group, deque())
+        with suppress(ValueError):
+            places.remove(place)
+        if not places:
+            self._waiting.pop(group, None)

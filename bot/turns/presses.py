@@ -83,7 +83,7 @@ class Presses:
                 case _:
                     await self._claim_and_send(item, value)
         except MovedOn as error:
-            if item.attempts == 1 or not _was_done(action, error.case, user):
+            if item.fence == 1 or not _was_done(action, error.case, user):
                 await self.cases.tell_moved_on(error.case, user, action)
                 return "moved_on"
         return "pressed"
@@ -133,7 +133,7 @@ class Presses:
                 case _:
                     await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
         except MovedOn as error:
-            if item.attempts == 1 or not _was_done(action, error.case, customer.user):
+            if item.fence == 1 or not _was_done(action, error.case, customer.user):
                 await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
                 return "moved_on"
         return "pressed"

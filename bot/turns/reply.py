@@ -53,6 +53,8 @@ class Reply:
     """True as soon as what follows is for the customer's eyes only."""
     wants_person: bool = False
     """True when the agent called a person and the call itself failed."""
+    has_person: bool = False
+    """True when the agent called a person, and one was called."""
     shown: bool = False
     """True when some text of the answer has been written to the stream."""
     said: str = ""
@@ -131,6 +133,7 @@ class Reply:
             self._refused.add(event.name)
         elif event.name == ESCALATE:
             self.wants_person = self.wants_person or event.broke
+            self.has_person = self.has_person or event.ok
         elif event.name == SEARCH:
             self.evidence.searched = self.evidence.searched or event.ok
         elif event.broke:

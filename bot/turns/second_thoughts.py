@@ -53,14 +53,17 @@ class SecondThoughts:
         async with self.database.transaction() as tx:
             edit = await wishes.latest_edit(tx, item, of=item.said_at)
             body = dict(item.body)
-            if edit is not None and (item.kind != "edit" or item.body.get("answers")):
+            # A copy that has gone out is changed by the edit's own row, for which the words must be the old ones.
+            is_open = not await outbox.mirrors(tx, item.thread.channel, item.said_at)
+            if edit is not None and is_open and (item.kind != "edit" or item.body.get("answers")):
                 body |= _words(edit)
+                await wishes.replace_body(tx, edit.id, {**edit.body, "before": item.words})
                 if item.kind == "edit":
                     await self._reword(tx, item, edit)
                 for use in costs_of(item, journal.rounds):
                     before = replace(use, key=f"{use.key}/before/{edit.ts}")
                     await spending.add(tx, before, now=self.clock.now())
-                await turns.keep_deeds(tx, item.id, prefix=WRITE)
+                await turns.keep_deeds(tx, item.id, prefix=WRITE, now=self.clock.now())
             await wishes.replace_body(tx, item.id, body, anew=True)
         return replace(item, body=body, wish="", attempts=1)
 
@@ -76,6 +79,8 @@ class SecondThoughts:
                 # The later one stands for both.
                 return None
             before = row.words
+            noted = {**edit.body, "before": before}
+            await wishes.replace_body(tx, edit.id, noted)
             await wishes.replace_body(tx, row.id, {**row.body, **_words(edit)})
             await turns.reword(tx, row.id, edit.words)
             mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
@@ -93,9 +98,9 @@ class SecondThoughts:
                 and not await wishes.stopped_since(tx, edit)
             )
             if answers:
-                await wishes.replace_body(tx, edit.id, {**edit.body, "answers": True})
+                await wishes.replace_body(tx, edit.id, {**noted, "answers": True})
         self.outbox.wake()
-        return edit if answers else None
+        return replace(edit, body=noted) if answers else None
 
     async def deleted(self, deed: InboxItem) -> None:
         """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done."""
@@ -147,14 +152,7 @@ class SecondThoughts:
     async def _erase(self, tx: AsyncConnection, row: InboxItem, edits: list[InboxItem]) -> None:
         """Erase the words wherever they are kept, and have staff's messages that quote them changed."""
         ids = [row.id, *(edit.id for edit in edits)]
-        others = [said.text for said in await erasure.said_besides(tx, row.thread, besides=ids)]
-        blotters = [Blotter(text, others) for text in {each.words for each in (row, *edits)}]
-
-        def clean(value: object) -> object:
-            for blotter in blotters:
-                value = blotter.clean_fields(value)
-            return value
-
+        by_staff = row.kind == "staff"
         given = await erasure.answers_to(tx, ids)
         places = list(dict.fromkeys([row.thread, *(each.thread for each in given)]))
         keys = [place.key for place in places]
@@ -162,6 +160,18 @@ class SecondThoughts:
         concerned = await erasure.cases_of(
             tx, keys, more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
         )
+        threads_of_cases = [case.thread.key for each in concerned if (case := await cases.find(tx, each))]
+        others = await erasure.words_besides(
+            tx, [row.thread.key, *threads_of_cases], concerned, besides=ids, by_staff=by_staff
+        )
+        said = {words for each in (row, *edits) for words in (each.words, str(each.body.get("before", "")))}
+        blotters = [Blotter(words, others) for words in said]
+
+        def clean(value: object) -> object:
+            for blotter in blotters:
+                value = blotter.clean_fields(value)
+            return value
+
         for each in (row, *edits):
             journal = await turns.recall(tx, each.id)
             for use in costs_of(each, {name: value for name, value in journal.items() if "round-" in name}):
@@ -169,13 +179,17 @@ class SecondThoughts:
         await erasure.forget_answers(tx, ids)
         await erasure.clean_threads(tx, keys, since=row.ts, clean=clean)
         await erasure.clean_cases(tx, concerned, clean=clean)
-        copies = {mirror.key for mirror in mirrors}
+        spared = await erasure.others_copies(tx, concerned, besides=(row.thread.channel, row.said_at))
+        copies = {mirror.key for mirror in mirrors} | {f"relay/{edit.id}/before" for edit in edits}
+        reworded = {f"{mirror.key}/edited/{edit.ts}" for mirror in mirrors for edit in edits}
         for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean):
-            if key not in copies and shown.channel == self.relay.agent_channel:
+            if key not in copies | spared and shown.channel == self.relay.agent_channel:
                 change = Outgoing(f"erased/{row.id}/{shown.id}", "update", shown.channel, payload, parent=key)
                 await self._queue(tx, [change])
-        await erasure.clean_outbox(tx, concerned, places, ids, clean=clean)
-        await erasure.blank(tx, list(copies))
+        # What is said to customers is not made of what staff wrote, save the copies of it.
+        within = self.relay.agent_channel if by_staff else None
+        await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
+        await erasure.blank(tx, list(copies | reworded))
         await erasure.tombstone(tx, [row, *edits])
 
     async def _queue(self, tx: AsyncConnection, rows: Iterable[Outgoing]) -> None:

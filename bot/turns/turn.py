@@ -315,6 +315,11 @@ class Turns:
 
         That can fail too, each time; past three more tries the row is closed with nothing but its dead letter.
         """
+        if item.wish == "deleted" and item.attempts <= 2 * ATTEMPTS:
+            # Nobody waits for an answer any more.
+            async with asyncio.timeout(SETTLE_SECONDS):
+                await self.second_thoughts.deleted(item)
+            return "dropped", "deleted"
         reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
         logger.error("a row is set aside as a dead letter", extra={"turn": item.id, "kind": item.kind, "why": reason})
         if item.attempts > 2 * ATTEMPTS:

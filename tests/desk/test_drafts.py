@@ -417,6 +417,36 @@ async def test_drafts_that_come_after_the_case_moved_on_are_not_shown(room: Room
         assert (await tx.execute(select(schema.spending.c.purpose))).scalars().all() == ["draft"]
 
 
+@pytest.mark.parametrize("is_erased_yet", [True, False])
+async def test_drafts_are_not_kept_when_a_message_was_deleted_while_they_were_written(
+    room: Room, is_erased_yet: bool
+) -> None:
+    database, thread, times = room.database, room.case.thread, iter(("8.1", "8.2", "8.3"))
+
+    class Late(ScriptedModel):
+        async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+            async with database.transaction() as tx:
+                gone = replace(
+                    arrival(next(times), kind="delete", thread_ts=thread.ts), body={"text": "", "of": thread.ts}
+                )
+                deed = await inbox.insert(tx, gone, now=2.0)
+                assert deed is not None
+                if is_erased_yet:
+                    await inbox.finish(tx, deed, "done", reason="deleted", now=2.0)
+            async for event in super().stream(request):
+                yield event
+
+    drafting = replace(room.drafting, models=Models((Endpoint("scripted", Late(says("One."))),)))
+    _, ended = await replace(room, drafting=drafting).presses()
+    assert ended == "outdated"
+    assert not await room.rows("drafts/")
+    async with room.database.transaction() as tx:
+        assert (await tx.execute(select(schema.draft))).all() == []
+        assert (await tx.execute(select(schema.spending.c.purpose))).scalars().all() == ["draft"]
+    assert "deleted" in room.whispers[-1]
+    assert (await room.presses())[1] == ("drafted" if is_erased_yet else "outdated")
+
+
 @pytest.mark.parametrize(("number", "ref"), [(4, "FD-1001"), (0, "FD-1001"), (1, "FD-1002")])
 async def test_a_draft_that_is_not_there_is_not_sent(room: Room, number: int, ref: str) -> None:
     asked, _ = await room.presses()
@@ -565,9 +595,8 @@ async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_bei
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
 
 
-async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Room) -> None:
-    asked = await begins(room)
-    presses = Presses(
+def presses_in(room: Room) -> Presses:
+    return Presses(
         room.database,
         room.slack.client,
         ManualClock(),
@@ -578,6 +607,26 @@ async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Ro
         room.drafting.drafts,
         room.drafting,
     )
+
+
+async def test_whoever_got_a_case_is_not_told_that_it_moved_on_though_the_try_that_got_it_was_taken_back(
+    room: Room,
+) -> None:
+    row = await room.stores("press")
+    body = {"action": "case.claim", "value": room.case.ref, "response_url": ""}
+    for ending in ("moved_on", "pressed"):
+        async with room.database.transaction() as tx:
+            item = await inbox.start(tx, row)
+            assert item is not None
+            # As after a commit of which nobody knows whether it was one.
+            await inbox.uncount(tx, row)
+        assert item.attempts == 1
+        assert await presses_in(room).carry_out(replace(item, author=OWNER, body=body)) == ending
+
+
+async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Room) -> None:
+    asked = await begins(room)
+    presses = presses_in(room)
     async with room.database.transaction() as tx:
         item = await inbox.start(tx, asked)
     assert item is not None

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from bot.agent.endpoints import Price
 from bot.desk import library_words as words
-from bot.desk.library import Bases, Library, Wish
+from bot.desk.library import Bases, Library, Refresh
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
 from bot.store.turns import TurnRecord
@@ -141,7 +141,7 @@ def library(
 async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far_it_is(listed: Path) -> None:
     heard, watch = Heard(), words.Watch()
     base = FakeBase(progress=Progress("embed", 30, 120))
-    report = await library(base, source=listed).refresh(Wish("help", force=True), begins=heard, watch=watch)
+    report = await library(base, source=listed).refresh(Refresh("help", force=True), begins=heard, watch=watch)
 
     assert heard.texts == [words.BEGINS]
     assert "embedding, 30 of 120" in watch.text()
@@ -152,7 +152,7 @@ async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far
 
 async def test_a_request_during_a_refresh_is_told_that_it_shares_the_next(listed: Path) -> None:
     heard = Heard()
-    await library(FakeBase(is_building=True), source=listed).refresh(Wish(), begins=heard, watch=words.Watch())
+    await library(FakeBase(is_building=True), source=listed).refresh(Refresh(), begins=heard, watch=words.Watch())
     assert heard.texts == [words.JOINS]
 
 
@@ -160,9 +160,9 @@ async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None
     write(listed, SOURCES + INTERNAL)
     public, internal = FakeBase(), FakeBase()
     both = library(public, internal, source=listed)
-    told = await both.refresh(Wish(), begins=Heard(), watch=words.Watch())
+    told = await both.refresh(Refresh(), begins=Heard(), watch=words.Watch())
     assert told.count("refreshed*") == 2
-    assert "Internal" in await both.refresh(Wish("notes"), begins=Heard(), watch=words.Watch())
+    assert "Internal" in await both.refresh(Refresh("notes"), begins=Heard(), watch=words.Watch())
     assert (public.asked, internal.asked) == ([("", False)], [("", False), ("notes", False)])
 
 
@@ -178,20 +178,20 @@ async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None
 async def test_what_cannot_be_refreshed_is_told_at_once(listed: Path, text: str, only: str, told: str) -> None:
     write(listed, text)
     heard = Heard()
-    assert told in await library(FakeBase(), source=listed).refresh(Wish(only), begins=heard, watch=words.Watch())
+    assert told in await library(FakeBase(), source=listed).refresh(Refresh(only), begins=heard, watch=words.Watch())
     assert heard.texts == []
 
 
 async def test_without_kb_path_there_is_nothing_to_refresh() -> None:
     alone = library(FakeBase())
-    assert "KB_PATH is not set" in await alone.refresh(Wish(), begins=Heard(), watch=words.Watch())
+    assert "KB_PATH is not set" in await alone.refresh(Refresh(), begins=Heard(), watch=words.Watch())
     assert "KB_PATH is not set" in await alone.refresh_all()
 
 
 async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(listed: Path) -> None:
     public = library(FakeBase(), source=listed)
     write(listed, SOURCES + INTERNAL)
-    told = await public.refresh(Wish(), begins=Heard(), watch=words.Watch())
+    told = await public.refresh(Refresh(), begins=Heard(), watch=words.Watch())
     assert "3 added" in told
     assert "restart Frontdesk" in told
     assert "restart Frontdesk" in await public.status()
@@ -206,7 +206,7 @@ async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(lis
 async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, error: KnowledgeError) -> None:
     base = FakeBase(outcome=error)
     told = library(base, source=listed)
-    assert "goes on serving" in await told.refresh(Wish(), begins=Heard(), watch=words.Watch())
+    assert "goes on serving" in await told.refresh(Refresh(), begins=Heard(), watch=words.Watch())
     assert "The last refresh failed." in await told.status()
     assert "<died>" not in await told.status()
     base.outcome = REPORT
@@ -216,7 +216,7 @@ async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, er
 
 async def test_who_refreshed_and_rolled_back_is_written_down(listed: Path, database: Database) -> None:
     desk = library(FakeBase(), source=listed, database=database)
-    await desk.refresh(Wish(force=True), begins=Heard(), watch=words.Watch(), by="U0AGENTA")
+    await desk.refresh(Refresh(force=True), begins=Heard(), watch=words.Watch(), by="U0AGENTA")
     await desk.roll_back(by="U0AGENTB")
     async with database.transaction() as tx:
         rows = (await tx.execute(select(schema.audit))).all()

@@ -94,6 +94,20 @@ def test_the_tombstone_of_a_thread_is_a_deletion() -> None:
     assert (gone.kind, gone.body["of"], gone.author) == ("delete", "1.1", "U0CUSTOMERA")
 
 
+@pytest.mark.parametrize("channel", ["D0CUSTOMERA", "C0SUPPORT", "C0AGENTS"])
+def test_a_deletion_without_an_author_is_left_to_the_row_that_is_known(channel: str) -> None:
+    stone = {"type": "message", "subtype": "tombstone", "user": "USLACKBOT", "ts": "1.1", "thread_ts": "1.1"}
+    for gone in (
+        read(subtype="message_deleted", deleted_ts="1.1", channel=channel),
+        read(subtype="message_deleted", deleted_ts="1.1", channel=channel, previous_message={"type": "message"}),
+        read(subtype="message_changed", message=stone, channel=channel),
+    ):
+        assert gone is not None
+        assert (gone.kind, gone.author, gone.addressed, gone.body["of"]) == ("delete", "", False, "1.1")
+    bots = {"type": "message", "bot_id": "B0FRONTDESK", "ts": "1.1"}
+    assert read(subtype="message_deleted", deleted_ts="1.1", channel=channel, previous_message=bots) is None
+
+
 def test_staff_edit_and_delete_what_is_under_a_card() -> None:
     reply = {**WROTE, "user": "U0AGENTA", "thread_ts": "1.0"}
     edit = changed({**reply, "text": "On Tuesday", "edited": EDITED}, reply, channel="C0AGENTS")

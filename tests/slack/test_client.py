@@ -16,7 +16,7 @@ from bot.slack.client import (
     Unsupported,
     open_slack_client,
 )
-from bot.slack.governor import MINUTE_SECONDS, PACES, POST_PACE, SEATS
+from bot.slack.governor import MINUTE_SECONDS, PACES, POST_PACE, SEATS, Governor, MemoryBudget
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, limited, no, ok, open_api
 
@@ -126,6 +126,25 @@ async def test_a_stop_that_slack_limits_is_still_paid_for(api: Api, slack: Slack
     assert caught.value.retry_after == pytest.approx(30.0)
     clock.advance(30.0)
     await slack.stop_stream("C1", "1.0")
+
+
+async def test_a_stream_that_a_dead_process_left_is_stopped_though_no_seat_is_free(
+    api: Api, clock: ManualClock
+) -> None:
+    budget = MemoryBudget(clock)
+    for _ in range(SEATS):
+        await Governor(budget, clock).open_seat("", patience=0.0)
+    began = clock.monotonic()
+    async with open_slack_client(
+        token=TOKEN, base_url=api.url, clock=clock, governor=Governor(budget, clock)
+    ) as successor:
+        api.will("chat.stopStream", limited("30"), ok())
+        with pytest.raises(SlackUnanswered):
+            await successor.stop_stream("C1", "1.0")
+        clock.advance(30.0)
+        await successor.stop_stream("C1", "1.0")
+    assert len(api.asked_for("chat.stopStream")) == 2
+    assert clock.monotonic() == began + 30.0
 
 
 async def test_words_for_a_stream_wait_for_nothing(api: Api, slack: SlackClient, clock: ManualClock) -> None:

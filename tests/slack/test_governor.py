@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.clock import SystemClock
 from bot.errors import StoreUnavailable
 from bot.slack.governor import (
+    AWAY_SECONDS,
     HOLD_LIMIT_SECONDS,
     MINUTE_SECONDS,
     PACES,
@@ -21,6 +23,7 @@ from bot.slack.governor import (
     Budget,
     Governor,
     MemoryBudget,
+    Seat,
     SharedBudget,
     TooLong,
 )
@@ -297,3 +300,59 @@ async def test_without_the_database_each_process_keeps_to_the_limits_by_itself(c
         await governor.close_seat(await governor.open_seat("T1", patience=0.0))
     with pytest.raises(TooLong):
         await governor.open_seat("T1", patience=0.0)
+
+
+class Hanging:
+    """A database that has not answered until somebody gives up; counts who asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def transaction(self) -> "Hanging":
+        return self
+
+    async def __aenter__(self) -> None:
+        self.asked += 1
+        raise StoreUnavailable("every connection was busy for too long")
+
+    async def __aexit__(self, *error: object) -> None: ...
+
+
+async def test_a_database_that_did_not_answer_is_left_alone_for_a_while(clock: ManualClock) -> None:
+    database = Hanging()
+    governor = Governor(SharedBudget(database, clock), clock)  # type: ignore[arg-type]
+    for _ in range(5):
+        await governor.enter("T1", "chat.update", patience=0.0)
+        await governor.open_seat("T1", patience=0.0)
+    assert database.asked == 1
+    clock.advance(AWAY_SECONDS)
+    await governor.open_seat("T1", patience=0.0)
+    assert database.asked == 2
+
+
+async def test_nobody_stands_longer_behind_a_payment_than_he_said() -> None:
+    class Stuck(MemoryBudget):
+        async def pay(self, *arguments: object, **named: object) -> float:
+            return await asyncio.Event().wait()
+
+        async def sit(self, *arguments: object, **named: object) -> Seat | float:
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+    clock = SystemClock()
+    governor = Governor(Stuck(clock), clock)
+    first = [
+        asyncio.create_task(governor.enter("T1", "chat.update", patience=600.0)),
+        asyncio.create_task(governor.open_seat("T1", patience=600.0)),
+    ]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(30):
+        with pytest.raises(TooLong) as late:
+            await governor.enter("T1", "chat.update", patience=0.0)
+        with pytest.raises(TooLong):
+            await governor.open_seat("T1", patience=0.0)
+    assert late.value.seconds > 0
+    assert not any(one.done() for one in first)
+    for one in first:
+        one.cancel()
+    await asyncio.gather(*first, return_exceptions=True)

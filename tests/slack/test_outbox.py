@@ -1,15 +1,16 @@
 """What Slack must be told exactly once."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.governor import Governor, MemoryBudget
-from bot.slack.outbox import Outbox
+from bot.slack.outbox import LANES, Outbox
 from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -68,6 +69,31 @@ def post(key: str, text: str, channel: str = SUPPORT, **more: object) -> Outgoin
     return Outgoing(key, "post", channel, {"text": text}, **more)  # type: ignore[arg-type]
 
 
+class Unwell(Database):
+    """A database that fails once, for a reason nobody has thought of."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.has_failed = False
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        if not self.has_failed:
+            self.has_failed = True
+            raise RuntimeError("never thought of")
+        async with self._database.transaction(urgent=urgent) as tx:
+            yield tx
+
+
+async def test_a_failure_that_nobody_has_thought_of_ends_no_outbox(database: Database, slack: LocalSlack) -> None:
+    await queue(database, post("p1", "post 1"))
+    async with sending(Unwell(database), slack) as outbox, asyncio.timeout(20):
+        while await state_of(database, "p1") != "sent":
+            outbox.wake()
+            await asyncio.sleep(0.01)
+    assert slack.texts(SUPPORT) == ["post 1"]
+
+
 async def test_posts_of_a_channel_leave_in_order(database: Database, slack: LocalSlack) -> None:
     await send_all(database, slack, *(post(f"p{number}", f"post {number}") for number in range(5)))
     assert slack.texts(SUPPORT) == [f"post {number}" for number in range(5)]
@@ -104,7 +130,7 @@ async def test_what_a_dead_process_may_have_sent_is_looked_up_first(
 ) -> None:
     await queue(database, post("p", "once"))
     async with database.transaction() as tx:
-        await rows.mark_sending(tx, 1)
+        await rows.mark_sending(tx, 1, attempts=0)
     if arrived:
         mark = {"event_type": EVENT_TYPE, "event_payload": {"o": "p"}}
         await slack.client.post(SUPPORT, text="once", metadata=mark)
@@ -308,31 +334,147 @@ async def test_what_staff_do_not_get_themselves_is_told_nowhere(database: Databa
     assert slack.texts(AGENTS) == []
 
 
+class Owners:
+    """Who may send for a channel, as several processes see it."""
+
+    def __init__(self, me: str, names: dict[str, str]) -> None:
+        self.names = names
+        """By name the process that holds it."""
+        self.refused = asyncio.Event()
+        """Set when somebody asked for what another holds, or saw that he need not ask."""
+        self.is_left = asyncio.Event()
+        """Set when something was let go."""
+        self.lost: list[Callable[[], None]] = []
+        self._me = me
+
+    async def hold(self, name: str) -> bool:
+        is_ours = self.names.setdefault(name, self._me) == self._me
+        if not is_ours:
+            self.refused.set()
+        return is_ours
+
+    async def held_by_others(self, prefix: str) -> set[str]:
+        others = {name for name, who in self.names.items() if name.startswith(prefix) and who != self._me}
+        if others:
+            self.refused.set()
+        return others
+
+    async def let_go(self, name: str) -> None:
+        if self.names.get(name) == self._me:
+            del self.names[name]
+            self.is_left.set()
+
+    def when_lost(self, let_go: Callable[[], None]) -> None:
+        self.lost.append(let_go)
+
+
+@asynccontextmanager
+async def sending_as(database: Database, slack: SlackClient, owners: Owners) -> AsyncIterator[Outbox]:
+    """An outbox among several processes."""
+    outbox = Outbox(database, slack, Clock(now=0.0), claims=owners, poll_seconds=0.01)
+    sender = asyncio.create_task(outbox.run())
+    try:
+        async with asyncio.timeout(30):
+            yield outbox
+    finally:
+        sender.cancel()
+        await asyncio.gather(sender, return_exceptions=True)
+
+
+class Late(SlackClient):
+    """A post's turn comes when it is told so."""
+
+    def __init__(self, slack: SlackClient) -> None:
+        clock = Clock(now=0.0)
+        super().__init__(slack.web, clock=clock, governor=Governor(MemoryBudget(clock), clock))
+        self.waits, self.turn = asyncio.Event(), asyncio.Event()
+
+    async def post(self, *arguments: Any, **named: Any) -> str:
+        self.waits.set()
+        await self.turn.wait()
+        return await super().post(*arguments, **named)
+
+
 async def test_a_channel_that_another_process_sends_for_is_left_to_it_until_it_is_gone(
     database: Database, slack: LocalSlack
 ) -> None:
-    asked = 0
-    is_ours, asked_again = False, asyncio.Event()
-
-    async def hold(name: str) -> bool:
-        nonlocal asked
-        asked += name == f"outbox/{SUPPORT}"
-        if asked > 3:
-            asked_again.set()
-        return is_ours or name != f"outbox/{SUPPORT}"
-
-    outbox = Outbox(database, slack.client, Clock(now=0.0), hold=hold, poll_seconds=0.01)
-    sender = asyncio.create_task(outbox.run())
-    async with asyncio.timeout(20):
-        await queue(database, post("theirs", "theirs"), post("ours", "ours", AGENTS))
+    owners = Owners("me", {f"outbox/{SUPPORT}": "another"})
+    await queue(database, post("theirs", "theirs"), post("ours", "ours", AGENTS))
+    async with sending_as(database, slack.client, owners) as outbox:
         await outbox.deliver(post("ours", "ours", AGENTS))
-        await asked_again.wait()
+        await owners.refused.wait()
         assert await state_of(database, "theirs") == "pending"
-        is_ours = True
+        owners.names.clear()
         await outbox.deliver(post("theirs", "theirs"))
-    sender.cancel()
-    await asyncio.gather(sender, return_exceptions=True)
     assert slack.texts(SUPPORT) == ["theirs"]
+
+
+async def test_what_is_for_another_process_hides_nothing_of_ones_own(database: Database, slack: LocalSlack) -> None:
+    owners = Owners("me", {f"outbox/{AGENTS}": "another"})
+    await queue(database, *(post(f"card/{number}", "waits for repair", AGENTS) for number in range(LANES)))
+    await queue(database, post("ours", "for a customer"))
+    async with sending_as(database, slack.client, owners) as outbox:
+        await outbox.deliver(post("ours", "for a customer"))
+    assert slack.texts(SUPPORT) == ["for a customer"]
+
+
+async def test_a_channel_that_needs_nothing_more_is_left_to_whoever_is_next(
+    database: Database, slack: LocalSlack
+) -> None:
+    owners = Owners("me", {})
+    async with sending_as(database, slack.client, owners) as outbox:
+        await outbox.deliver(post("p", "a post"))
+        await owners.is_left.wait()
+    assert slack.texts(SUPPORT) == ["a post"]
+
+
+async def test_a_call_whose_turn_comes_when_another_process_has_the_channel_is_not_made(
+    database: Database, slack: LocalSlack
+) -> None:
+    names: dict[str, str] = {}
+    late = Late(slack.client)
+    await queue(database, post("p", "once"))
+    async with sending_as(database, late, Owners("one", names)) as one:
+        await late.waits.wait()
+        names[f"outbox/{SUPPORT}"] = "two"
+        async with sending_as(database, slack.client, Owners("two", names)) as two:
+            await two.deliver(post("p", "once"))
+        late.turn.set()
+        names.clear()
+        await one.deliver(post("q", "the next"))
+    assert slack.texts(SUPPORT) == ["once", "the next"]
+
+
+async def test_a_call_whose_turn_comes_after_another_process_has_tried_and_died_is_not_made_blindly(
+    database: Database, slack: LocalSlack
+) -> None:
+    late = Late(slack.client)
+    await queue(database, post("p", "once"))
+    async with sending_as(database, late, Owners("one", {})) as one:
+        await late.waits.wait()
+        async with database.transaction() as tx:
+            await rows.mark_sending(tx, 1, attempts=0)
+        mark = {"event_type": EVENT_TYPE, "event_payload": {"o": "p"}}
+        ts = await slack.client.post(SUPPORT, text="once", metadata=mark)
+        late.turn.set()
+        assert await one.deliver(post("p", "once")) == ts
+    assert slack.texts(SUPPORT) == ["once"]
+
+
+async def test_a_process_that_others_may_soon_take_for_dead_breaks_its_calls_off(
+    database: Database, slack: LocalSlack
+) -> None:
+    owners, late = Owners("me", {}), Late(slack.client)
+    await queue(database, post("p", "once"))
+    async with sending_as(database, late, owners) as outbox:
+        await late.waits.wait()
+        late.waits.clear()
+        for let_go in owners.lost:
+            let_go()
+        await late.waits.wait()  # the lane is free to be taken up anew
+        late.turn.set()
+        await outbox.deliver(post("p", "once"))
+    assert slack.texts(SUPPORT) == ["once"]
 
 
 async def test_a_mark_that_is_refused_holds_up_no_words(database: Database, slack: LocalSlack) -> None:

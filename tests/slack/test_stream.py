@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent.guardrails import OutputGate
+from bot.errors import Superseded
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.slack.stream import StreamLimits, open_stream
 from tests.doubles.clock import ManualClock
@@ -519,8 +520,66 @@ async def test_a_journal_that_cannot_be_written_is_told_to_the_turn() -> None:
     assert not thread.open
 
 
+@pytest.mark.parametrize("words", ["It has said this much", "It has said this much."])
+async def test_who_wakes_when_another_has_answered_writes_nothing_more(words: str) -> None:
+    is_superseded = False
+
+    async def fence() -> None:
+        if is_superseded:
+            raise Superseded("attempt 1 at row 7: 2 has begun")
+
+    thread = Thread()
+    async with opened(thread, fence=fence) as writer:
+        writer.text(words)
+        await breathe()
+        (ts,) = thread.messages
+        is_superseded = True
+        thread.messages[ts].streaming = False
+        thread.messages[ts].text = "The other's whole answer."
+        writer.text(" And then it woke up.")
+        await breathe()
+        with pytest.raises(Superseded):
+            await writer.finish(blocks=BUTTONS)
+    exactly(thread, "The other's whole answer.")
+    assert not any(footers(thread))
+
+
+@pytest.mark.parametrize("cannot", ["", "unknown_method"])
+async def test_a_message_that_was_opened_when_another_had_begun_is_taken_back(cannot: str) -> None:
+    async def note(ts: str) -> None:
+        raise Superseded("attempt 1 at row 7: 2 has begun")
+
+    thread = Thread(always={"start": cannot})
+    async with opened(thread, on_open=note) as writer:
+        writer.text("An answer. ")
+        await breathe()
+        with pytest.raises(Superseded):
+            await writer.finish()
+    assert not thread.messages
+
+
+async def test_a_message_is_taken_back_though_the_turn_ends_in_the_same_moment() -> None:
+    is_noted = asyncio.Event()
+
+    async def note(ts: str) -> None:
+        is_noted.set()
+        raise Superseded("attempt 1 at row 7: 2 has begun")
+
+    thread = Thread()
+    async with opened(thread, on_open=note) as writer:
+        writer.text("An answer. ")
+        await is_noted.wait()
+    assert thread.calls == ["start", "stop", "stop", "delete"]
+    assert not thread.messages
+
+
 def opened(
-    thread: Thread, *, limits: StreamLimits = AT_ONCE, clock: ManualClock | None = None, on_open: Any = None
+    thread: Thread,
+    *,
+    limits: StreamLimits = AT_ONCE,
+    clock: ManualClock | None = None,
+    on_open: Any = None,
+    fence: Any = None,
 ) -> Any:
     return open_stream(
         thread,
@@ -530,6 +589,7 @@ def opened(
         team="T1",
         gate=OutputGate(frozenset()),
         on_open=on_open,
+        fence=fence,
         limits=limits,
         clock=clock or ManualClock(),
     )

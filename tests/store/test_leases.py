@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import cast
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.errors import StoreUnavailable
 from bot.store import leases
-from bot.store.database import Database
+from bot.store.database import Database, open_database
 from bot.store.leases import LEASE_SECONDS, OVERDUE_SECONDS, Membership, open_membership
 from tests.doubles.clock import ManualClock
 
@@ -33,6 +34,17 @@ async def test_a_name_is_held_by_one_until_it_is_let_go(database: Database) -> N
         assert not await leases.claim(tx, "outbox/C1", "b", now=101.0)
         await leases.release(tx, "outbox/C1", "a")
         assert await leases.claim(tx, "outbox/C1", "b", now=101.0)
+
+
+async def test_what_others_hold_is_told_as_long_as_they_live(database: Database) -> None:
+    async with database.transaction() as tx:
+        for member, name in (("dead", "outbox/C1"), ("alive", "outbox/C2"), ("me", "outbox/C3"), ("alive", "x/C4")):
+            await leases.beat(tx, member, "work", now=100.0)
+            assert await leases.claim(tx, name, member, now=100.0)
+        assert await leases.held_by_others(tx, "outbox/", "me", now=100.0) == {"outbox/C1", "outbox/C2"}
+        over = 100.0 + LEASE_SECONDS
+        await leases.beat(tx, "alive", "work", now=over)
+        assert await leases.held_by_others(tx, "outbox/", "me", now=over) == {"outbox/C2"}
 
 
 async def test_what_a_dead_process_held_is_free_when_its_lease_is_over(database: Database) -> None:
@@ -115,10 +127,10 @@ class Away:
         self.is_away = False
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[AsyncConnection]:
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
         if self.is_away:
             raise StoreUnavailable("Postgres does not answer")
-        async with self._database.transaction() as tx:
+        async with self._database.transaction(urgent=urgent) as tx:
             yield tx
 
 
@@ -135,6 +147,30 @@ async def test_a_process_lets_its_work_go_while_the_database_is_away_and_lives_o
         while not await membership.hold("outbox/C1"):
             await clock.sleep(1.0)
     assert ended == []
+
+
+async def test_a_beat_passes_everything_that_waits_for_a_connection(tmp_path: Path) -> None:
+    begun: list[str] = []
+
+    async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'frontdesk.db'}") as database:
+        await database.migrate()
+        member = Membership(database, ManualClock(), role="work", is_alone=False)
+
+        async def work() -> None:
+            async with database.transaction():
+                begun.append("work")
+
+        async def beat() -> None:
+            await member.beat()
+            begun.append("beat")
+
+        async with database.transaction():
+            waiting = [asyncio.create_task(work()) for _ in range(5)]
+            await asyncio.sleep(0)
+            waiting.append(asyncio.create_task(beat()))
+            await asyncio.sleep(0)
+        await asyncio.gather(*waiting)
+    assert begun[0] == "beat"
 
 
 async def test_one_process_alone_holds_everything_without_asking(database: Database) -> None:

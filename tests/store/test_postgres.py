@@ -121,6 +121,22 @@ async def test_too_many_connections_is_unavailable(own_postgres: Postgres) -> No
             await note(database)
 
 
+async def test_a_server_that_does_not_speak_as_it_should_is_unavailable() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(8)
+        # To the question for TLS, whoever this is answers neither yes nor no.
+        writer.write(b"R\0\0\0\x08\0\0\0\x63" * 2)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with server:
+        address = f"postgresql://guest:pw@127.0.0.1:{server.sockets[0].getsockname()[1]}/desk?sslmode=disable"
+        async with open_database(address) as database:
+            with pytest.raises(StoreUnavailable):
+                await note(database)
+
+
 async def test_no_statement_and_no_lock_is_waited_for_without_end(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

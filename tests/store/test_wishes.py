@@ -227,3 +227,46 @@ async def test_plain_arrivals_and_deeds_of_one_burst_are_stored_in_their_order(d
     )
     assert [each.item is not None for each in stored] == [True] * 5
     assert [row[3] for row in await rows(database)] == ["edited", "", "deleted", "", ""]
+
+
+@pytest.mark.parametrize(("presser", "counts"), [("U0CUSTOMERA", True), ("U0CUSTOMERB", False)])
+async def test_only_a_stop_by_its_author_speaks_against_answering_an_edit(
+    database: Database, presser: str, counts: bool
+) -> None:
+    _, changed = await store(
+        database, arrival("1.1", channel=SHARED), edit("1.1", "2.0", "Is it lost?", channel=SHARED)
+    )
+    await store(database, stop("1.1", "3.0", channel=SHARED, author=presser))
+    assert await _stopped_since(database, changed) is counts
+
+
+async def test_a_stop_that_stopped_nothing_speaks_against_no_edit(database: Database) -> None:
+    asked, changed = await store(database, arrival("1.1"), edit("1.1", "2.0", "Is it lost?"))
+    assert asked.item is not None
+    assert changed.item is not None
+    await finish(database, asked.item, changed.item)
+    await store(database, stop("1.1", "3.0"))
+    assert not await _stopped_since(database, changed)
+
+
+async def _stopped_since(database: Database, stored: Stored) -> bool:
+    async with database.transaction() as tx:
+        row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == stored.item))).one()
+        return await wishes.stopped_since(tx, inbox.item_of(row))
+
+
+@pytest.mark.parametrize("channel", [SHARED, "D0CUSTOMERA"])
+async def test_a_deletion_of_which_slack_names_no_author_is_of_the_row_that_stands_there(
+    database: Database, channel: str
+) -> None:
+    unnamed = replace(deletion("1.2", "5.0", channel=channel), author="", author_team="", addressed=False)
+    assert await store(database, unnamed) == [Stored(None)]
+    assert await rows(database) == []
+    _, message = await store(
+        database, arrival("1.1", channel=channel), arrival("1.2", thread_ts="1.1", channel=channel)
+    )
+    (gone,) = await store(database, unnamed)
+    assert (gone.told, gone.wish) == ((message.item,), "deleted")
+    async with database.transaction() as tx:
+        row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == gone.item))).one()
+    assert (row.author, row.thread) == ("U0CUSTOMERA", f"{TEAM}/{channel}/1.1")

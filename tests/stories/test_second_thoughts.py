@@ -158,7 +158,7 @@ async def test_of_two_edits_the_later_counts(world: World) -> None:
 
 async def test_an_edit_after_the_answer_is_answered_when_it_says_something_else(world: World) -> None:
     await world.model_says()
-    asked = await world.customer.says("How many days do I have to retrun an item?")
+    asked = await world.customer.says("how many days do I have to return an an item")
     answer = await world.customer.reads(asked)
     await edits(world, asked, RETURNS)
     await settles(world)

@@ -1,6 +1,7 @@
 """Which pattern a message gets, and what of it the customer reads."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
@@ -11,7 +12,7 @@ from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message
-from bot.agent.model import ModelFailure, Usage
+from bot.agent.model import ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.conversation import Customer
 from bot.desk.answers import answer_tools
 from bot.desk.claim_patterns import load_wordings
@@ -19,13 +20,14 @@ from bot.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
 from bot.turns.asking import Agents, Asked
+from bot.turns.interruptions import Interruption
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
 from knowledge.knowledge_base import Findings
 from knowledge.passages import Hit
 from tests.agent.desk import Counter, desk_tools
 from tests.doubles.clock import ManualClock
-from tests.doubles.routed_model import RoutedModel
+from tests.doubles.routed_model import RoutedModel, words_of
 from tests.doubles.scripted_model import Step, call, calls, says
 from tests.turns.arrivals import arrival
 
@@ -89,6 +91,7 @@ class Room:
     limits: Limits = field(default_factory=lambda: Limits(retries=0, retry_seconds=0.001))
     writer: FakeWriter = field(default_factory=FakeWriter)
     counter: Counter = field(default_factory=Counter)
+    interruption: Interruption = field(default_factory=Interruption)
 
     def __post_init__(self) -> None:
         self.model = RoutedModel(self.routes)
@@ -121,7 +124,7 @@ class Room:
             item = await inbox.start(tx, 1)
         assert item is not None
         customer = Customer("T0FRONTDESK", "U0CUSTOMERA", "Customer A", "en-US", "member")
-        question = Question(item, customer, "en", text, agent, 0, history)
+        question = Question(item, customer, "en", text, agent, 0, history, interruption=self.interruption)
         journal = await open_journal(self.database, ManualClock(), turn=item.id, attempt=item.attempts)
         return await self.agents.ask(question, cast(Any, self.writer), journal, limits=self.limits)
 
@@ -333,6 +336,25 @@ async def test_a_question_that_calls_a_person_leaves_the_others_their_answers(ro
     assert asked.outcome.ended == "escalated"
 
 
+class EditedMeanwhile(FakeWriter):
+    """As soon as something is read, the customer edits the message."""
+
+    def __init__(self, interruption: Interruption) -> None:
+        super().__init__()
+        self._interruption = interruption
+
+    def text(self, delta: str) -> None:
+        super().text(delta)
+        self._interruption.tell("edited")
+
+
+async def test_a_person_who_was_called_stays_called_when_the_message_is_edited(room_for: OpenRoom) -> None:
+    room = room_for(several([PERSON]))
+    room.writer = EditedMeanwhile(room.interruption)
+    assert (await room.ask(f"{RETURNS} {WHERE}", agent="orders")).verdict == "escalated"
+    assert room.interruption.wish == "edited"
+
+
 CLAIMED = "I have refunded 500 dollars to your card."
 
 
@@ -375,9 +397,29 @@ async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answ
     )
 
 
+class SlowerFirst(RoutedModel):
+    """Says nothing to the first of two questions before it has failed at the second."""
+
+    def __init__(self, routes: Routes) -> None:
+        super().__init__(routes)
+        self._failed = asyncio.Event()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        if only(WHERE) in words_of(request):
+            await self._failed.wait()
+        try:
+            async for event in super().stream(request):
+                yield event
+        except ModelFailure:
+            self._failed.set()
+            raise
+
+
 async def test_a_failure_that_waited_for_its_turn_shows_nothing_of_its_text(room_for: OpenRoom) -> None:
     cut: list[Step] = [*says("Return them with")[:-1], ModelFailure("filtered")]
     room = room_for(several([cut]))
+    room.model = SlowerFirst(several([cut]))
     await room.ask(f"{WHERE} {RETURNS}", agent="orders")
     assert room.writer.words.startswith("Shipped.\n\nOn “How do returns of boots work?” I can't answer")
 

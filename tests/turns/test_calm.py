@@ -15,8 +15,15 @@ PATIENCE = 20.0
 @pytest.fixture
 async def calm() -> AsyncIterator[Calm]:
     watch = Calm()
-    running = asyncio.create_task(watch.run())
-    yield watch
+    async with watching(watch):
+        yield watch
+
+
+@contextlib.asynccontextmanager
+async def watching(calm: Calm) -> AsyncIterator[None]:
+    """It looks at the loop meanwhile."""
+    running = asyncio.create_task(calm.run())
+    yield
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
@@ -43,29 +50,30 @@ async def test_one_turn_begins_at_once(calm: Calm) -> None:
     assert turns.begun == [1]
 
 
-async def test_of_many_a_few_begin_and_the_rest_follow_in_order(calm: Calm) -> None:
-    turns = Turns()
+async def test_of_many_a_few_begin_and_the_rest_follow_in_order() -> None:
+    calm, turns = Calm(), Turns()
     take = calm.after(turns.take)
     waiting = [asyncio.create_task(take(number)) for number in range(3 * STARTS)]
     await settle()
     assert turns.begun == [*range(STARTS)]
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(PATIENCE), watching(calm):
         await asyncio.gather(*waiting)
     assert turns.begun == [*range(3 * STARTS)]
 
 
-async def test_while_the_loop_is_late_no_turn_begins_and_later_all_do(calm: Calm) -> None:
-    turns = Turns()
+async def test_while_the_loop_is_late_no_turn_begins_and_later_all_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.turns.calm.LONGEST_SECONDS", PATIENCE)
+    calm, turns = Calm(), Turns()
     take = calm.after(turns.take)
-    first = [asyncio.create_task(take(number)) for number in range(STARTS)]
+    waiting = [asyncio.create_task(take(number)) for number in range(STARTS + 1)]
     await settle()
-    late = asyncio.create_task(take(STARTS))
-    while calm.late < LATE_SECONDS:
-        time.sleep(4 * LATE_SECONDS)  # what a busy loop does  # noqa: ASYNC251
+    async with asyncio.timeout(PATIENCE), watching(calm):
         await asyncio.sleep(0)
-    begun_while_late = STARTS in turns.begun
-    async with asyncio.timeout(PATIENCE):
-        await asyncio.gather(late, *first)
+        while calm.late < LATE_SECONDS:
+            time.sleep(4 * LATE_SECONDS)  # what a busy loop does  # noqa: ASYNC251
+            await asyncio.sleep(0)
+        begun_while_late = STARTS in turns.begun
+        await asyncio.gather(*waiting)
     assert not begun_while_late
     assert turns.begun[-1] == STARTS
 
@@ -90,6 +98,8 @@ async def test_what_waits_when_the_watch_ends_does_not_begin() -> None:
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running
-    ended = await asyncio.gather(*waiting, return_exceptions=True)
+    late = asyncio.create_task(take(99))
+    async with asyncio.timeout(PATIENCE):
+        ended = await asyncio.gather(*waiting, late, return_exceptions=True)
     assert turns.begun == [*range(STARTS)]
-    assert sum(isinstance(each, asyncio.CancelledError) for each in ended) == 3
+    assert sum(isinstance(each, asyncio.CancelledError) for each in ended) == 4

@@ -4,6 +4,7 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import text
 
 from bot.clock import SystemClock
 from bot.conversation import ThreadRef
+from bot.store import inbox
 from bot.store.database import Database, open_database
 from bot.store.handover import Waiting
 from bot.store.leases import FROZEN_STATUS, open_membership
@@ -116,6 +118,27 @@ async def test_a_turn_that_got_lost_in_its_own_process_is_begun_again(room: Room
         room.work.held.clear()
         await room.work.until(lambda: room.work.done == [item_id])
     assert room.work.begun == [item_id, item_id]
+
+
+async def test_what_was_at_work_at_two_crashes_is_taken_one_by_one(room: Room) -> None:
+    suspects, other = [(await room.store(f"{number}.1"))[0] for number in (1, 2, 3)], (await room.store("4.1"))[0]
+    room.work.held = {*suspects, other}
+    async with room.database.transaction() as tx:
+        for item_id in (*suspects, *suspects, other):
+            await inbox.start(tx, item_id)
+    async with room.engine():
+        await room.work.until(lambda: other in room.work.begun and len(room.work.begun) == 2)
+        for number in range(3):
+            await room.work.let_go(next(each for each in room.work.begun if each in room.work.held and each != other))
+            await room.work.until(partial(_ended, room, number + 1))
+            assert len(set(room.work.begun) & set(suspects)) <= number + 2
+        await room.work.let_go(other)
+        await room.work.until(lambda: len(room.work.done) == 4)
+
+
+def _ended(room: Room, count: int) -> bool:
+    """Whether so many have ended, and the next has begun as far as there is one."""
+    return len(room.work.done) == count and len(room.work.begun) == min(count + 2, 4)
 
 
 async def test_a_row_that_the_queue_takes_for_done_is_handed_over_again(room: Room) -> None:

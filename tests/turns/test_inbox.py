@@ -147,6 +147,35 @@ async def test_what_fails_for_every_event_is_not_the_events_fault_and_nothing_is
     assert engine.submitted == []
 
 
+class Unwell(Database):
+    """A database that fails for a while, for reasons of its own."""
+
+    def __init__(self, database: Database, failures: int) -> None:
+        self._database = database
+        self.failures = failures
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        if self.failures:
+            self.failures -= 1
+            raise RuntimeError("a thread could not be started")
+        async with self._database.transaction(urgent=urgent) as tx:
+            yield tx
+
+
+async def test_what_fails_for_another_reason_than_what_it_says_is_refused_and_stored_whole_when_it_comes_again(
+    database: Database,
+) -> None:
+    engine, unwell = Engine(), Unwell(database, failures=2)
+    async with running(unwell, engine) as inbox:
+        with pytest.raises(StoreUnavailable):
+            await inbox.accept(arrival("1.1", text="Where is my order?"))
+        await inbox.accept(arrival("1.1", text="Where is my order?"))
+    async with database.transaction() as tx:
+        bodies = (await tx.execute(select(schema.inbox.c.body))).scalars().all()
+    assert [(body["text"], bool(body.get(UNSTORABLE))) for body in bodies] == [("Where is my order?", False)]
+
+
 async def test_an_attempt_is_counted_before_the_work_begins(database: Database) -> None:
     async with running(database, Engine()) as inbox:
         await inbox.accept(arrival("1.1"))

@@ -1,7 +1,11 @@
 """Turns hear of wishes at once from their own process, and soon from others."""
 
 import asyncio
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import inbox, wishes
 from bot.store.database import Database
@@ -48,8 +52,26 @@ async def test_a_bounded_wait_ends_when_a_wish_comes() -> None:
     assert interruption.wish == "stop"
 
 
-async def test_what_another_process_stored_is_found(database: Database) -> None:
+class Unwell(Database):
+    """A database that fails once, for a reason nobody has thought of."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.has_failed = False
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        if not self.has_failed:
+            self.has_failed = True
+            raise RuntimeError("never thought of")
+        async with self._database.transaction(urgent=urgent) as tx:
+            yield tx
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+async def test_what_another_process_stored_is_found(database: Database, *, is_well: bool) -> None:
     interruptions, clock = Interruptions(), ManualClock()
+    read = database if is_well else Unwell(database)
     async with database.transaction() as tx:
         first = await inbox.add(tx, arrival("1.1"), now=1.0)
         then = await inbox.add(tx, arrival("1.2"), now=1.0)
@@ -57,7 +79,7 @@ async def test_what_another_process_stored_is_found(database: Database) -> None:
         assert then is not None
         await wishes.store_all(tx, [stop("1.1", "2.0"), deletion("1.2", "2.0")], now=1.0)
     with interruptions.running(first) as one, interruptions.running(then) as other:
-        watching = asyncio.create_task(interruptions.watch(database, clock))
+        watching = asyncio.create_task(interruptions.watch(read, clock))
         async with asyncio.timeout(20):
             while not (one.is_set() and other.is_set()):
                 clock.advance(1.0)

@@ -1,10 +1,14 @@
 """One turn a thread, many threads at once."""
 
 import asyncio
+from contextlib import suppress
+
+import pytest
 
 from bot.errors import StoreUnavailable
 from bot.store import inbox as rows
 from bot.store.database import Database
+from bot.turns import lanes as lanes_module
 from bot.turns.lanes import Lanes
 from tests.doubles.clock import ManualClock
 from tests.turns.arrivals import arrival
@@ -85,6 +89,37 @@ async def test_a_row_that_fails_is_tried_again_before_the_next() -> None:
     assert calls == [1, 1, 1, 2]
 
 
+class NotingClock(ManualClock):
+    """Notes how long was slept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await super().sleep(seconds)
+
+
+@pytest.mark.parametrize(("error", "longest"), [(StoreUnavailable("away"), 5.0), (RuntimeError("a bug"), 60.0)])
+async def test_what_waits_for_the_database_goes_on_soon_after_it_is_back(error: Exception, longest: float) -> None:
+    calls: list[int] = []
+    clock = NotingClock()
+
+    async def take(item_id: int) -> None:
+        calls.append(item_id)
+        if len(calls) < 7:
+            raise error
+
+    lanes = Lanes(take, clock, concurrent=1)
+    lanes.submit(1, "thread")
+    async with asyncio.timeout(20):
+        while lanes.active:
+            await settle()
+    assert len(calls) == 7
+    assert max(clock.slept) == longest
+
+
 async def test_draining_finishes_what_runs_and_begins_nothing_new() -> None:
     work = Work()
     lanes = Lanes(work.take, ManualClock(), concurrent=10)
@@ -106,6 +141,29 @@ async def test_draining_gives_up_on_what_hangs() -> None:
     await settle()
     await lanes.drain(0.01)
     assert work.ended == []
+
+
+async def test_draining_leaves_what_does_not_end_though_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes_module, "TIDY_SECONDS", 0.01)
+    let_go = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def take(item_id: int) -> None:
+        changing = asyncio.create_task(let_go.wait())
+        begun.set()
+        while not changing.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.shield(changing)
+
+    lanes = Lanes(take, ManualClock(), concurrent=1)
+    lanes.submit(1, "thread")
+    await begun.wait()
+    async with asyncio.timeout(20):
+        await lanes.drain(0.01)
+        assert lanes.active
+        let_go.set()
+        while lanes.active:
+            await settle()
 
 
 async def test_what_an_earlier_process_left_open_is_queued_in_order(database: Database) -> None:

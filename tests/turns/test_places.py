@@ -44,6 +44,22 @@ async def test_nobody_holds_a_place_who_no_longer_waits_for_it() -> None:
         await places.acquire("d")
 
 
+async def test_who_gives_up_in_the_moment_in_which_a_place_is_freed_takes_it_from_nobody() -> None:
+    places = Places(1)
+    await places.acquire("a")
+    given_up, waiting = (asyncio.create_task(places.acquire(group)) for group in ("b", "c"))
+    await settle()
+    given_up.cancel()
+    places.release("a")
+    ended = await asyncio.gather(given_up, return_exceptions=True)
+    assert isinstance(ended[0], asyncio.CancelledError)
+    async with asyncio.timeout(20):
+        await waiting
+    places.release("c")
+    async with asyncio.timeout(20):
+        await places.acquire("d")
+
+
 async def test_with_one_place_those_who_wait_take_turns() -> None:
     places, begun = Places(1), list[str]()
 

@@ -2,21 +2,26 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.cases.cases import Cases
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.conversation import ThreadRef
+from bot.errors import StoreUnavailable
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import drafts, inbox, outbox, schema, summaries, turns, wishes
+from bot.store.cases import Case
 from bot.store.database import Database
+from bot.store.erasure import NO_TITLE
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.summaries import Summary
@@ -123,6 +128,16 @@ class Desk:
             rows = await tx.execute(select(table.c.method, table.c.key).order_by(table.c.id))
             return [(row.method, row.key) for row in rows]
 
+    async def opened(self, thread: ThreadRef, *, summary: str, owner: str = "") -> Case:
+        """A case of Customer A, with its owner when it has one."""
+        case = await self.cases.open(thread, CUSTOMER, reason="billing", priority="high", summary=summary)
+        return await self.cases.claim(case.ref, owner) if owner else case
+
+
+def staff(ts: str, text: str, *, author: str = "U0AGENTA") -> Arrival:
+    """What somebody of the team writes under a card."""
+    return arrival(ts, text=text, thread_ts="0.9", channel="C0AGENTS", kind="staff", author=author)
+
 
 @pytest.fixture
 def desk(database: Database, slack: LocalSlack) -> Desk:
@@ -164,7 +179,7 @@ async def test_an_edit_is_kept_once_and_answered_once_however_often_it_is_worked
     # As after a crash between this and the answer.
     assert await desk.thoughts.edited(inbox.item_of(stored)) is not None
     await desk.answered(changed, "Yes.")
-    (slip,) = await desk.receives(edit("1.1", "3.0", "Can I retrun ORD-7?"))
+    (slip,) = await desk.receives(edit("1.1", "3.0", "can I return ORD-7"))
     assert await desk.thoughts.edited(slip) is None
     (late,) = await desk.receives(edit("1.1", "700.0", "Something else?"))
     assert await desk.thoughts.edited(late) is None
@@ -188,6 +203,36 @@ async def test_a_stop_that_a_crash_came_between_is_said_and_kept(desk: Desk) -> 
         said = (await tx.execute(select(schema.outbox.c.payload))).scalars().all()
         assert await turns.ended(tx, item.id, item.thread) == "stopped"
     assert said == [{"text": load_sentences().say("de", "stopped_part_done")}]
+
+
+class Dying(Database):
+    """A database that dies after so many transactions, with whoever uses it."""
+
+    def __init__(self, database: Database, lives: int) -> None:
+        self._database = database
+        self.lives = lives
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        if not self.lives:
+            raise StoreUnavailable("SQLITE_IOERR")
+        self.lives -= 1
+        async with self._database.transaction(urgent=urgent) as tx:
+            yield tx
+
+
+async def test_wherever_a_stop_is_cut_off_it_is_known_where_the_half_answer_stands(desk: Desk) -> None:
+    (item,) = await desk.receives(arrival("1.1"))
+    await desk.notes(item, stream={"opened": ["5.5"]}, round_1=REPLY)
+    for lives in range(20):
+        dying = replace(desk.answers, database=Dying(desk.database, lives))
+        with suppress(StoreUnavailable):
+            await dying.stop_leftover(item, "en")
+        async with desk.database.transaction() as tx:
+            (posts,) = (await tx.execute(select(schema.turn.c.posts))).scalars().all() or [None]
+            noted = (await turns.recall(tx, item.id)).get("stream")
+        assert posts == ["5.5"] if noted is None else noted == {"opened": ["5.5"]}
+    assert posts == ["5.5"]
 
 
 async def test_a_deleted_message_is_in_no_table_any_more(desk: Desk) -> None:
@@ -230,14 +275,151 @@ async def test_a_deleted_message_is_in_no_table_any_more(desk: Desk) -> None:
     assert await desk.queued() == queued
 
 
-async def test_what_remains_of_a_deleted_message_is_its_length_and_its_hash(desk: Desk) -> None:
+async def test_what_remains_of_a_deleted_message_is_its_length(desk: Desk) -> None:
     (item,) = await desk.receives(arrival("1.1", text="Hello"))
     (gone,) = await desk.receives(deletion("1.1", "5.0"))
     await desk.thoughts.deleted(gone)
     async with desk.database.transaction() as tx:
         body = (await tx.execute(select(schema.inbox.c.body).where(schema.inbox.c.id == item.id))).scalar_one()
-    digest = "185f8db32271fe25f561a6fc938b2e264306ec304eda518007d1764826381969"
-    assert body == {"text": "", "files": [], "deleted": {"length": 5, "sha256": digest}}
+    assert body == {"text": "", "files": [], "deleted": {"length": 5}}
+
+
+async def test_who_deletes_the_words_of_somebody_else_deletes_their_own_copy_alone(desk: Desk) -> None:
+    text = f"Where is the {CANARY} lamp I ordered?"
+    (asked,) = await desk.receives(arrival("1.1", channel="C0SUPPORT", text=text))
+    await desk.answered(asked, f"The {CANARY} lamp I looked up is on its way.")
+    copied, *_ = await desk.receives(
+        arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB", text=text)
+    )
+    await desk.answered(copied, "It is yours?", posts=("1.25",))
+    await desk.opened(asked.thread, summary=text)
+    before = await desk.everything()
+    (gone,) = await desk.receives(deletion("1.2", "5.0", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB"))
+    await desk.thoughts.deleted(gone)
+    left = await desk.everything()
+    # The row in the inbox, and what was said and what was traced in the turn that answered it.
+    assert before.count(text) - left.count(text) == 3
+    assert NO_TITLE not in left
+    assert f"The {CANARY} lamp I looked up" in left
+
+
+async def test_of_a_message_that_was_sent_twice_the_other_stays(desk: Desk) -> None:
+    (first,) = await desk.receives(arrival("1.1", text=CANARY))
+    await desk.answered(first, f"What of {CANARY}?")
+    (again,) = await desk.receives(arrival("1.2", thread_ts="1.1", text=CANARY))
+    await desk.answered(again, "Once more?")
+    (gone,) = await desk.receives(deletion("1.2", "5.0", thread_ts="1.1"))
+    before = await desk.everything()
+    await desk.thoughts.deleted(gone)
+    assert before.count(CANARY) - (await desk.everything()).count(CANARY) == 3
+
+
+async def test_what_somebody_else_wrote_is_theirs_even_in_words_that_nobody_keeps(desk: Desk) -> None:
+    (other,) = await desk.receives(arrival("1.1", channel="C0SUPPORT", text=f"It is {CANARY}"))
+    await desk.answered(other, "I see.")
+    async with desk.database.transaction() as tx:
+        await wishes.replace_body(tx, other.id, {**other.body, "text": ""})
+    (item,) = await desk.receives(
+        arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB", text=f"Not {CANARY}!")
+    )
+    (gone,) = await desk.receives(deletion("1.2", "5.0", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB"))
+    await desk.thoughts.deleted(gone)
+    assert item.words not in (left := await desk.everything())
+    assert f"It is {CANARY}" in left
+
+
+async def test_what_staff_delete_leaves_the_words_of_customers_and_colleagues(desk: Desk) -> None:
+    said = f"My {CANARY} lamp does not light up"
+    (asked,) = await desk.receives(arrival("1.1", text=said))
+    await desk.answered(asked, f"Your {CANARY} lamp does not light up?")
+    case = await desk.opened(asked.thread, summary=said, owner="U0AGENTA")
+    await desk.relay.from_customer(case, asked, CUSTOMER)
+    mine, colleagues = await desk.receives(
+        staff("2.1", f"So your {CANARY} lamp does not light up, we send another one."),
+        staff("2.2", "// Which one, we send another one?", author="U0AGENTB"),
+    )
+    for each in (mine, colleagues):
+        async with desk.database.transaction() as tx:
+            await outbox.add(tx, desk.relay.to_customer(case, each.words, key=f"relay/{each.ts}", ts=each.ts), now=1.0)
+            pending = Outgoing(f"turn/{each.id + 90}/x", "post", THREAD.channel, {"text": each.words}, case_id=case.id)
+            await outbox.add(tx, pending, now=1.0)
+    before = await desk.everything()
+    (gone,) = await desk.receives(deletion("2.1", "5.0", thread_ts="0.9", channel="C0AGENTS", author="U0AGENTA"))
+    await desk.thoughts.deleted(gone)
+    left = await desk.everything()
+    assert left.count(said) == before.count(said)
+    assert left.count(colleagues.words) == before.count(colleagues.words)
+    # The row of the message and the copy of it are gone, what waits for the customer stays.
+    assert before.count(mine.words) - left.count(mine.words) == 2
+    assert ("delete", "relay/2.1/deleted/2.1") in await desk.queued()
+
+
+@pytest.mark.parametrize("was_answered", [True, False])
+async def test_what_a_deleted_message_said_before_an_edit_is_in_no_table_either(desk: Desk, was_answered: bool) -> None:
+    (item,) = await desk.receives(arrival("1.1", text=f"My code is {CANARY}"))
+    await desk.opened(THREAD, summary=f"They have {CANARY}.")
+    if was_answered:
+        await desk.answered(item, "I see.")
+        (changed,) = await desk.receives(edit("1.1", "2.0", "Where is my parcel?"))
+    else:
+        (changed,) = await desk.receives(edit("1.1", "2.0", "Where is my parcel?"))
+        item = await desk.thoughts.begin_anew(replace(item, wish="edited"))
+        await desk.answered(item, "On its way.")
+    await desk.thoughts.edited(changed)
+    later, *_ = await desk.receives(arrival("1.2", thread_ts="1.1", text="And now?"))
+    await desk.answered(later, f"You had {CANARY}.")
+    (gone,) = await desk.receives(deletion("1.1", "5.0"))
+    await desk.thoughts.deleted(gone)
+    left = await desk.everything()
+    assert CANARY not in left
+    assert "My code is" not in left
+
+
+async def test_a_message_whose_copy_went_out_already_is_changed_by_the_edit_itself(desk: Desk) -> None:
+    case = await desk.opened(THREAD, summary="A lamp.", owner="U0AGENTA")
+    (said,) = await desk.receives(staff("2.1", "He is a fraud"))
+    async with desk.database.transaction() as tx:
+        await outbox.add(tx, desk.relay.to_customer(case, said.words, key="relay/C0AGENTS/2.1", ts="2.1"), now=1.0)
+    change = edit("2.1", "2.5", "// He is a fraud", thread_ts="0.9", channel="C0AGENTS", author="U0AGENTA")
+    (changed,) = await desk.receives(change)
+    # As after a crash between the copy and the end of the row.
+    again = await desk.thoughts.begin_anew(replace(said, wish="edited"))
+    assert (again.words, again.wish) == ("He is a fraud", "")
+    await desk.thoughts.edited(changed)
+    assert ("delete", "relay/C0AGENTS/2.1/deleted/2.5") in await desk.queued()
+
+
+@pytest.mark.parametrize("text", ["", "// He is a fraud"])
+async def test_a_held_message_that_was_taken_back_is_not_sent(desk: Desk, text: str) -> None:
+    case = await desk.opened(THREAD, summary="A lamp.", owner="U0AGENTA")
+    (said,) = await desk.receives(staff("2.1", "He is a fraud"))
+    place = {"thread_ts": "0.9", "channel": "C0AGENTS", "author": "U0AGENTA"}
+    if text:
+        (changed,) = await desk.receives(edit("2.1", "2.5", text, **place))
+        await desk.thoughts.edited(changed)
+    else:
+        (gone,) = await desk.receives(deletion("2.1", "2.5", **place))
+        await desk.thoughts.deleted(gone)
+    assert not await desk.relay.send(case.ref, "U0AGENTA", said.ts)
+    assert ("post", f"relay/C0AGENTS/{said.ts}") not in await desk.queued()
+
+
+async def test_what_slack_does_not_take_back_is_told_in_the_cards_thread(desk: Desk) -> None:
+    case = await desk.opened(THREAD, summary="A lamp.", owner="U0AGENTA")
+    (said,) = await desk.receives(staff("2.1", "He is a fraud"))
+    async with desk.database.transaction() as tx:
+        await outbox.add(tx, desk.relay.to_customer(case, said.words, key="relay/C0AGENTS/2.1", ts="2.1"), now=1.0)
+    (gone,) = await desk.receives(deletion("2.1", "5.0", thread_ts="0.9", channel="C0AGENTS", author="U0AGENTA"))
+    await desk.thoughts.deleted(gone)
+    async with desk.database.transaction() as tx:
+        taken_back = await outbox.by_key(tx, "relay/C0AGENTS/2.1/deleted/2.1")
+        assert taken_back is not None
+        await outbox.mark_failed(tx, taken_back, "cant_delete_message", now=2.0)
+        told = await outbox.by_key(tx, "relay/C0AGENTS/2.1/undeleted/2.1")
+    assert told is not None
+    assert (told.channel, told.parent) == ("C0AGENTS", f"case/{case.id}/card")
+    assert "still reads it" in told.payload["text"]
+    assert "fraud" not in told.payload["text"]
 
 
 async def test_where_others_have_gone_on_below_it_an_answer_gives_way_to_a_sentence(desk: Desk) -> None:

@@ -13,18 +13,22 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
 from bot.agent.messages import SystemNote
 from bot.agent.tools import Context, tool
+from bot.cases.cases import Cases
+from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.conversation import Customer
 from bot.desk.claim_patterns import load_wordings
+from bot.desk.escalate import ESCALATE
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import schema, wishes
+from bot.store import inbox, schema, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.asking import Agents
 from bot.turns.interruptions import Interruptions
+from bot.turns.journal import open_journal
 from bot.turns.places import Places
 from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
@@ -40,6 +44,7 @@ from tests.turns.test_taking_up import CUSTOMER, Me
 PATIENCE = 20.0
 BOOTS = "Please refund the boots of order 1"
 REFUND = calls(call("refund", {"order": "1"}, id="c1"))
+PERSON = calls(call(ESCALATE, {"reason": "upset"}, id="c1"))
 
 
 class KnownCustomer:
@@ -72,9 +77,11 @@ class NoPlaces(Places):
 
 
 class Desk:
-    """A desk whose agent refunds, slowly."""
+    """A desk whose agent refunds, and calls people, slowly."""
 
-    def __init__(self, database: Database, slack: LocalSlack, *model: Any, places: Places | None = None) -> None:
+    def __init__(
+        self, database: Database, slack: LocalSlack, *model: Any, places: Places | None = None, private: bool = False
+    ) -> None:
         self.database = database
         self.slack = slack
         self.model = ScriptedModel(*model)
@@ -82,11 +89,14 @@ class Desk:
         self.may_end = asyncio.Event()
         self.refunded: list[str] = []
         self.interruptions = Interruptions()
-        clock, sentences, metrics, nothing = ManualClock(), load_sentences(), Metrics(), cast(Any, None)
-        outbox = Outbox(database, slack.client, clock)
+        sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
+        self.clock = clock = ManualClock()
+        self.outbox = outbox = Outbox(database, slack.client, clock)
+        messages = CaseMessages(sentences, "C0AGENTS")
+        self.cases = cases = Cases(database, outbox, slack.client, clock, messages, metrics)
         relay = Relay(database, outbox, slack.client, clock, sentences, "C0AGENTS")
 
-        @tool(title="Refunding", writes=True, timeout=PATIENCE)
+        @tool(title="Refunding", writes=True, private=private, timeout=PATIENCE)
         async def refund(context: Context, order: str) -> dict[str, Any]:
             """Give the money back."""
             self.begun.set()
@@ -94,12 +104,20 @@ class Desk:
             self.refunded.append(order)
             return {"refunded": order}
 
+        @tool(title="Calling a person", terminal=True, writes=True, timeout=PATIENCE)
+        async def escalate_to_human(context: Context, reason: str) -> str:
+            """Call a person."""
+            self.begun.set()
+            await self.may_end.wait()
+            case = await cases.open(context.thread, context.customer, reason=reason, priority="medium")
+            return f"Case {case.ref} is open."
+
         models = Models((Endpoint("model-1", self.model),))
         agents = Agents(
             knowledge=cast(Any, FewPages("boots")),
             sentences=sentences,
             clock=clock,
-            team=Team((Agent("answers", "You help.", (refund,)),), entry="answers"),
+            team=Team((Agent("answers", "You help.", (refund, escalate_to_human)),), entry="answers"),
             models=models,
             wordings=load_wordings(),
             link_hosts=frozenset(),
@@ -115,7 +133,7 @@ class Desk:
             agents=agents,
             limits=Limits(retries=0),
             link_hosts=frozenset(),
-            cases=nothing,
+            cases=cases,
             places=places or Places(1),
             metrics=metrics,
         )
@@ -127,7 +145,7 @@ class Desk:
             identities=cast(Any, KnownCustomer()),
             answers=answers,
             budgets=cast(Any, Purse()),
-            cases=nothing,
+            cases=cases,
             relay=relay,
             presses=nothing,
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
@@ -153,7 +171,8 @@ class Desk:
     async def said(self) -> list[str]:
         """What waits in the outbox."""
         async with self.database.transaction() as tx:
-            return [payload["text"] for payload in (await tx.execute(select(schema.outbox.c.payload))).scalars()]
+            payloads = (await tx.execute(select(schema.outbox.c.payload))).scalars()
+            return [payload["text"] for payload in payloads if "text" in payload]
 
 
 @pytest_asyncio.fixture
@@ -206,6 +225,64 @@ async def test_an_edit_lets_a_refund_be_finished_and_does_not_make_it_again(
     assert (turn.ended, turn.messages[0]["text"]) == ("answered", words)
     notes = [message.text for message in desk.model.requests[1].messages if isinstance(message, SystemNote)]
     assert any('refund: {"refunded":"1"}' in note for note in notes)
+
+
+async def test_what_a_channel_must_not_read_is_not_told_there_after_an_edit_either(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack, REFUND, says("All about boots: 12 dollars went to your card."), private=True)
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        sending = asyncio.create_task(desk.outbox.run())
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        await desk.receives(edit(ts, "1900000000.000100", "What of the boots of order 1?", channel="C0SUPPORT"))
+        desk.may_end.set()
+        await running
+        sending.cancel()
+        await asyncio.wait({sending})
+    posts = slack.workspace.messages
+    assert "12 dollars" not in str(posts["C0SUPPORT"])
+    assert any("12 dollars" in str(posts[channel]) for channel in posts if channel.startswith("D"))
+
+
+async def test_an_edit_while_a_person_is_called_reaches_that_person(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, PERSON, says("never asked for"))
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        deed = await desk.receives(edit(ts, "1900000000.000100", "It is order 2", channel="C0SUPPORT"))
+        desk.may_end.set()
+        await running
+        await desk.turns.take(deed)
+    assert len(desk.model.requests) == 1
+    assert [turn.ended for turn in await desk.kept()] == ["escalated"]
+    assert any("It now says" in text and "It is order 2" in text for text in await desk.said())
+
+
+async def test_an_edit_after_a_person_was_called_reaches_that_person_though_the_process_died_between(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack, says("never asked for"))
+    ts = await asked(slack)
+    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    async with database.transaction() as tx:
+        item = await inbox.start(tx, row)
+    assert item is not None
+    journal = await open_journal(database, desk.clock, turn=row, attempt=item.fence)
+    await journal.record("stream", {"opened": []})
+    desk.clock.advance(1.0)
+    await desk.cases.open(item.thread, CUSTOMER, reason="upset", priority="medium")
+    desk.clock.advance(1.0)
+    deed = await desk.receives(edit(ts, "1900000000.000100", "It is order 2", channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        await desk.turns.take(row)
+        await desk.turns.take(deed)
+    assert desk.model.requests == []
+    assert any("It is order 2" in text for text in await desk.said())
 
 
 async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: LocalSlack) -> None:
