@@ -27,12 +27,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.store import limits
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 
 logger = logging.getLogger(__name__)
 
@@ -440,7 +438,7 @@ class SharedBudget:
             logger.warning("a seat was not given back; it is free by itself later", extra={"seat": seat.name})
 
     @asynccontextmanager
-    async def _asking(self, *, is_urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+    async def _asking(self, *, is_urgent: bool = False) -> AsyncIterator[Transaction]:
         """A transaction, unless one has failed a moment ago. What is urgent is asked all the same.
 
         Raises:

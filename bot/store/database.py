@@ -57,6 +57,10 @@ MIGRATION_SECONDS = 600.0
 NO_ADDRESS = "DATABASE_URL: this is no address of a Postgres database"
 
 
+Transaction = AsyncConnection
+"""What a repository's functions take, for those who have no other business with SQL."""
+
+
 class Database:
     """One engine; `transaction()` is the only way in."""
 
