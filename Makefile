@@ -8,7 +8,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser test-bench check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -33,10 +33,13 @@ demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop a
 	@exec $(BIN)/python -m demo
 
 test: $(VENV)/.dev  ## every test that needs only Python, three files at a time: most of them wait
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(BIN)/python -m pytest -m browser
+
+test-bench: $(VENV)/.dev  ## the benches in their smallest form: that they still measure
+	$(BIN)/python -m pytest -m bench
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .
@@ -100,7 +103,7 @@ bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain
 	@$(BIN)/python -m bench.kb --sizes --refresh 0 --peers $(KB_PEERS)/bin/python
 
 chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (an hour); a line of JSON each
-	$(BIN)/python -m pytest -m chaos tests/chaos/test_controls.py
+	$(BIN)/python -m pytest -m chaos tests/chaos/test_controls.py tests/turns/test_fleet.py
 	@$(BIN)/python -m tests.chaos.run
 
 chaos-kb: $(VENV)/.dev  ## kill the builder and the serving process 50 times; every start serves a whole base

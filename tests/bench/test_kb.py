@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.kb_tree import change_tree, make_tree
 from tests.knowledge.pages import write_library
 
@@ -35,6 +37,7 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.bench
 def test_the_bench_ends_with_its_figures_as_json(tmp_path: Path) -> None:
     options = ("--files", "6", "--characters", "20000", "--sizes", "1000", "--searches", "5", "--refresh", "100")
     command = [sys.executable, "-m", "bench.kb", "--data", str(pages(tmp_path).parent), *options]

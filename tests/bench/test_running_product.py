@@ -5,6 +5,10 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
+pytestmark = pytest.mark.bench
+
 
 def run(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", *arguments]

@@ -92,6 +92,7 @@ async def test_two_workers_share_the_rows_and_take_none_twice(room: Room) -> Non
     assert sorted(done) == sorted(rows)
 
 
+@pytest.mark.chaos  # it takes a minute; tests/chaos freezes the whole product
 async def test_a_process_that_was_frozen_ends_when_it_wakes_and_does_nothing_again(room: Room) -> None:
     item_id, _ = await room.store("1.1", text="wait")
     async with process_of(room) as frozen:
