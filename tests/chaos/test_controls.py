@@ -9,6 +9,7 @@ from tests.chaos.campaign import open_campaign
 pytestmark = pytest.mark.timeout(900)
 
 
+@pytest.mark.chaos
 async def test_without_looking_for_what_may_have_been_sent_something_is_said_twice(tmp_path: Path) -> None:
     async with open_campaign("sqlite", tmp_path, seed=5, without="reconciliation") as campaign:
         await campaign.sweep([("post_sent", 1), ("stream_opened", 1)])
@@ -17,6 +18,7 @@ async def test_without_looking_for_what_may_have_been_sent_something_is_said_twi
     assert any("empty message" in violation or "open stream" in violation for violation in found.violations)
 
 
+@pytest.mark.chaos
 async def test_without_the_journaled_rounds_something_is_written_twice(tmp_path: Path) -> None:
     async with open_campaign("sqlite", tmp_path, seed=5, without="journaled-rounds") as campaign:
         await campaign.sweep([("stream_ending", 1)])

@@ -187,6 +187,7 @@ async def test_a_database_that_crashes_for_a_while_costs_no_row_and_doubles_none
     assert sorted(room.work.done) == sorted(item_id for item_id, _ in rows)
 
 
+@pytest.mark.chaos
 async def test_a_turn_is_let_go_in_a_long_outage_and_begun_again_in_the_same_process_when_it_is_over() -> None:
     with open_postgres() as server:
         url = await server.create()
