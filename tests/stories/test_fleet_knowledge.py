@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.doubles.postgres import Postgres
 from tests.stories.world import PATIENCE, ROOT, World, open_worker, open_world
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.chaos]
 
 MOON = "How long do parcels to the moon take?"
 
