@@ -8,7 +8,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-bench check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -38,8 +38,8 @@ test: $(VENV)/.dev  ## every test that needs only Python, three files at a time:
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(BIN)/python -m pytest -m browser
 
-test-bench: $(VENV)/.dev  ## the benches in their smallest form: that they still measure
-	$(BIN)/python -m pytest -m bench
+test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest form, damage, a Chroma server, a fleet
+	$(BIN)/python -m pytest -m long --numprocesses 2 --dist loadfile
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .

@@ -36,7 +36,7 @@ PLACES: Mapping[str, str] = {
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",
 }
-"""Place -> what is done there and what is not. tests/chaos/test_kills.py passes them all."""
+"""Place -> what is done there and what is not. `make chaos` kills at them all, tests/chaos/test_kills.py at some."""
 
 _armed: dict[str, tuple[int, signal.Signals]] = {}
 """Place -> at which passing, and what happens then; empty in every process but the harness's."""

@@ -37,7 +37,7 @@ def pages(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.bench
+@pytest.mark.long
 def test_the_bench_ends_with_its_figures_as_json(tmp_path: Path) -> None:
     options = ("--files", "6", "--characters", "20000", "--sizes", "1000", "--searches", "5", "--refresh", "100")
     command = [sys.executable, "-m", "bench.kb", "--data", str(pages(tmp_path).parent), *options]

@@ -14,7 +14,7 @@ from bench.plot import picture
 SMALL = ("--pairs", "1", "--turns", "1", "--few", "2", "--many", "3", "--pieces", "12", "--clients", "typed")
 
 
-@pytest.mark.bench
+@pytest.mark.long
 def test_the_bench_checks_every_answer_keeps_its_figures_and_ends_with_them_as_json(tmp_path: Path) -> None:
     kept, plot = tmp_path / "figures.json", tmp_path / "loop.svg"
     command = [sys.executable, "-m", "bench.loop", *SMALL, "--figures", str(kept), "--plot", str(plot)]

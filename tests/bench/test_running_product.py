@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.bench
+pytestmark = pytest.mark.long
 
 
 def run(*arguments: str) -> dict[str, Any]:

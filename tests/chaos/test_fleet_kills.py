@@ -7,7 +7,7 @@ import pytest
 from tests.chaos.campaign import open_campaign
 from tests.chaos.test_kills import check
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
 
 
 async def test_kills_and_an_outage_of_postgres_are_noticed_by_nobody(tmp_path: Path) -> None:
@@ -22,7 +22,6 @@ async def test_kills_and_an_outage_of_postgres_are_noticed_by_nobody(tmp_path: P
     check(found)
 
 
-@pytest.mark.chaos
 async def test_a_worker_that_was_frozen_repeats_nothing(tmp_path: Path) -> None:
     async with open_campaign("postgres", tmp_path, seed=6) as campaign:
         assert await campaign.freeze(["round_kept"]) == 1

@@ -387,6 +387,7 @@ async def open_two(folder: Path, database_url: str) -> AsyncIterator[tuple[Machi
         yield a, b, server, pages
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
 @pytest.mark.timeout(300)
@@ -435,6 +436,7 @@ async def test_two_machines_on_one_chroma_server_serve_the_same_and_write_apart(
         await b.finds("How long is the warranty?")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(300)
 async def test_a_build_by_the_command_line_reaches_the_other_machine(
     database: Database, database_url: str, tmp_path: Path

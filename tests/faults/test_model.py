@@ -72,7 +72,7 @@ async def quiet(world: World) -> AsyncIterator[None]:
 async def test_a_model_that_is_busy_for_a_moment_is_waited_for(world: World) -> None:
     told = await talk(world, world.customer, "kettle", BUSY)
     assert PERIOD in told.text
-    assert 'frontdesk_model_retries_total{reason="rate_limited"}' in await world.metrics()
+    await world.counts('frontdesk_model_retries_total{reason="rate_limited"}')
 
 
 async def test_a_model_that_stays_busy_is_asked_three_times_and_then_a_person_is_called(world: World) -> None:
@@ -302,7 +302,7 @@ async def an_empty_account_is_met_once_and_told_once(world: World) -> None:
         stands_for_a_person(told)
         assert told.seconds < 5.0 + 15.0, "the product's own limit, and what a slow machine adds"
     assert (len(first.requests), len(second.requests)) == (1, 0), "the breaker is open"
-    assert 'frontdesk_model_left_alone{model="frontdesk-offline"} 1.0' in await world.metrics()
+    await world.counts('frontdesk_model_left_alone{model="frontdesk-offline"} 1.0')
     about = [line for line in errors(world, "the agent gave no answer") if line["reason"] == "insufficient_quota"]
     assert len(about) == 1, "one alert, not one a turn"
 
@@ -320,10 +320,9 @@ async def after_its_rest_a_server_is_probed_and_answers(world: World) -> None:
     first = await world.customer.says(question("ski"))
     assert "FD-" in (await world.customer.reads(first)).text
     second = await world.customer.says("Hello!")
-    while 'left_alone{model="frontdesk-offline"} 1.0' not in await world.metrics():
-        await world.next_change()
+    await world.counts('left_alone{model="frontdesk-offline"} 1.0')
     assert "technical" not in (await world.customer.reads(second)).text
-    assert 'left_alone{model="frontdesk-offline"} 0.0' in await world.metrics()
+    await world.counts('left_alone{model="frontdesk-offline"} 0.0')
 
 
 async def nobody_is_reached(world: World) -> None:
@@ -331,7 +330,7 @@ async def nobody_is_reached(world: World) -> None:
     stands_for_a_person(told)
     assert told.seconds < 10.0 + 15.0, "the product's own limits, and what a slow machine adds"
     await has_card(world, told.asked)
-    assert 'frontdesk_model_retries_total{reason="model_unreachable"} 2.0' in await world.metrics()
+    await world.counts('frontdesk_model_retries_total{reason="model_unreachable"} 2.0')
 
 
 def broken_off(ending: str) -> Json:

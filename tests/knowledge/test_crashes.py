@@ -16,6 +16,7 @@ def change(library: Path) -> None:
         page.write_text(page.read_text() + "\n## Anything else\n\nAsk our people, they are glad to help you with it.\n")
 
 
+@pytest.mark.long
 def test_a_builder_killed_in_any_phase_leaves_the_served_generation_whole(
     kb: Path, library: Path, embedder: TableEmbedder
 ) -> None:

@@ -153,6 +153,7 @@ async def test_a_delivery_queues_what_follows_once(database: Database, slack: Lo
     assert [reaction["name"] for reaction in reactions] == ["outbox_tray"]
 
 
+@pytest.mark.long
 async def test_a_slack_that_is_away_for_long_loses_nothing(database: Database, slack: LocalSlack) -> None:
     await slack.breaks(method="chat.postMessage", do="503", count=20)
     await send_all(database, slack, post("p", "once"))

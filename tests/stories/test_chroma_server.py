@@ -13,7 +13,7 @@ import pytest_asyncio
 from tests.doubles.chroma_server import ChromaServer, open_chroma_server
 from tests.stories.world import PATIENCE, ROOT, World, open_world
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.long]
 
 RETURNS = "How many days do I have to return an item?"
 

@@ -125,6 +125,7 @@ async def test_a_vector_index_that_breaks_is_made_anew_while_the_words_answer(
     assert "30 days" in await answered(world)
 
 
+@pytest.mark.long
 async def test_a_vector_index_that_is_missing_at_the_start_is_made_anew(world: World) -> None:
     shutil.rmtree(served(world) / "chroma")
     await restart(world)
@@ -132,6 +133,7 @@ async def test_a_vector_index_that_is_missing_at_the_start_is_made_anew(world: W
     await status(world, lambda told: ":warning:" not in told)
 
 
+@pytest.mark.long
 async def test_a_vector_index_that_breaks_again_and_again_leaves_the_words_and_a_warning(world: World) -> None:
     async with asyncio.timeout(PATIENCE):
         while True:
@@ -172,6 +174,7 @@ async def test_texts_that_break_send_the_customer_to_a_person_until_they_are_bui
     assert (await health(world)) == (200, {"ready": True, "missing": None, "degraded": None})
 
 
+@pytest.mark.long
 async def test_an_index_that_cannot_be_opened_at_the_start_is_not_served_as_an_empty_one(world: World) -> None:
     move_pages(world, "help", "elsewhere")
     for generation in (world.data / "kb").glob("gen-*"):
@@ -190,6 +193,7 @@ async def test_an_index_that_cannot_be_opened_at_the_start_is_not_served_as_an_e
     assert "30 days" in await answered(world)
 
 
+@pytest.mark.long
 async def test_when_the_newest_texts_break_the_generation_before_serves(world: World) -> None:
     page = world.data.parent / "help" / "returns.md"
     page.write_text(page.read_text().replace("30 days", "31 days"))
@@ -205,6 +209,7 @@ async def test_when_the_newest_texts_break_the_generation_before_serves(world: W
     assert "1 changed" in await refresh(world)
 
 
+@pytest.mark.long
 async def test_an_index_that_was_removed_altogether_is_built_again(world: World) -> None:
     shutil.rmtree(world.data / "kb")
     assert "serves now" in await refresh(world)

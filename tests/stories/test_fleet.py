@@ -68,6 +68,7 @@ async def fleet(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) ->
         yield Fleet(world, {worker.process.pid: worker for worker in workers}, database)
 
 
+@pytest.mark.long
 async def test_what_customers_think_better_of_reaches_whoever_is_writing_the_answer(fleet: Fleet) -> None:
     world = fleet.world
     slow = {"text": "You have 30 days of delivery to return an item. ", "stall": 14, "when": "days do I"}
@@ -103,6 +104,7 @@ async def test_what_customers_think_better_of_reaches_whoever_is_writing_the_ans
     assert await fleet.database.fetchval("select count(*) from turn where messages::text like '%PayPal%'") == 0
 
 
+@pytest.mark.long
 async def test_a_worker_that_is_stopped_hands_its_answer_over_at_once(fleet: Fleet) -> None:
     world = fleet.world
     hello = "Good morning"

@@ -62,7 +62,7 @@ async def test_the_second_question_past_the_cap_gets_a_sentence_and_a_person_and
     assert "Enough for today; Fernwick's people go on." in told.text
     await world.card(having="a limit on spending was reached")
     assert len(await world.model_requests()) == requests
-    assert 'frontdesk_budget_used_up_total{cap="customer"} 1.0' in await world.metrics()
+    await world.counts('frontdesk_budget_used_up_total{cap="customer"} 1.0')
 
 
 async def test_nobody_is_called_for_a_thank_you_past_the_cap(world: World) -> None:
@@ -119,7 +119,7 @@ async def test_an_answer_that_gets_too_dear_is_given_with_what_is_known(world: W
     await world.stranger.reads(await world.stranger.says("Do gift cards expire on a Sunday?"))
     line = await turn_ended(world, 3)
     assert (line["forced"], line["reason"], line["rounds"]) == (True, "cost", 2)
-    assert 'frontdesk_forced_answers_total{reason="cost"}' in await world.metrics()
+    await world.counts('frontdesk_forced_answers_total{reason="cost"}')
 
 
 async def test_an_answer_that_was_not_sent_can_be_read_all_the_same(world: World) -> None:

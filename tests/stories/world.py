@@ -282,6 +282,12 @@ class World:
         async with self.http.get(f"{self.ready['bot']['url']}/metrics") as response:
             return await response.text()
 
+    async def counts(self, line: str) -> None:
+        """Return when the product's counters have the line; a turn is counted a moment after it can be read."""
+        async with asyncio.timeout(PATIENCE):
+            while line not in await self.metrics():  # noqa: ASYNC110 - another process's counters
+                await asyncio.sleep(0.05)
+
     def bot_log(self) -> str:
         """The product's log so far."""
         return "\n".join(path.read_text("utf-8") for path in sorted(self.data.rglob("*.log")))
