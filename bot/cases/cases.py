@@ -15,8 +15,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from bot.agent.guardrails import mask
 from bot.cases import case as steps
 from bot.cases.case import MovedOn, Priority
@@ -30,7 +28,7 @@ from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases, outbox, records, threads, transcripts
 from bot.store.cases import Case
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
 from bot.store.transcripts import Line
@@ -234,11 +232,11 @@ class Cases:
         self.outbox.wake()
         return after
 
-    async def _queue(self, tx: AsyncConnection, rows: Sequence[Outgoing]) -> None:
+    async def _queue(self, tx: Transaction, rows: Sequence[Outgoing]) -> None:
         for row in rows:
             await outbox.add(tx, row, now=self.clock.now())
 
-    async def _note(self, tx: AsyncConnection, actor: str, action: str, case: Case, **detail: str) -> None:
+    async def _note(self, tx: Transaction, actor: str, action: str, case: Case, **detail: str) -> None:
         await records.note(
             tx, actor=actor, action=f"case.{action}", subject=case.ref, detail=detail, now=self.clock.now()
         )
@@ -262,7 +260,7 @@ def _lock_of(thread: ThreadRef) -> str:
     return f"case/{thread.key}"
 
 
-async def the_case(tx: AsyncConnection, ref: str) -> Case:
+async def the_case(tx: Transaction, ref: str) -> Case:
     """The case with this reference. Raises UnknownCase."""
     case_id = cases.id_of(ref)
     case = None if case_id is None else await cases.find(tx, case_id)
@@ -271,7 +269,7 @@ async def the_case(tx: AsyncConnection, ref: str) -> Case:
     return case
 
 
-async def _joinable(tx: AsyncConnection, thread: ThreadRef, customer: Customer, reason: str) -> Case | None:
+async def _joinable(tx: Transaction, thread: ThreadRef, customer: Customer, reason: str) -> Case | None:
     """The customer's open case of the reason, unless others would read what is answered to a direct message."""
     found = await cases.find_open_of(tx, thread.team, customer.user, reason=reason)
     return next((case for case in found if case.thread.is_direct or not thread.is_direct), None)

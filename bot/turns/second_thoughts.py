@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncConnection
-
 from bot.agent.journal import WRITE
 from bot.cases.relay import Relay
 from bot.clock import Clock
@@ -21,7 +19,7 @@ from bot.desk.second_thoughts import Blotter, changes_meaning
 from bot.sentences import LANGUAGES, Language, Sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases, erasure, outbox, spending, threads, turns, wishes
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.turns.answer import Answers
@@ -118,7 +116,7 @@ class SecondThoughts:
         self.outbox.wake()
         await self.database.scrub()
 
-    async def _reword(self, tx: AsyncConnection, item: InboxItem, edit: InboxItem) -> None:
+    async def _reword(self, tx: Transaction, item: InboxItem, edit: InboxItem) -> None:
         """Keep the words of a later edit for the message that an earlier one is being answered for."""
         row = await wishes.written(tx, item.thread.team, item.thread.channel, item.said_at)
         if row is not None:
@@ -126,7 +124,7 @@ class SecondThoughts:
             await turns.reword(tx, row.id, edit.words)
 
     async def _withdraw(
-        self, tx: AsyncConnection, row: InboxItem, edits: list[InboxItem], standing: list[tuple[str, str]]
+        self, tx: Transaction, row: InboxItem, edits: list[InboxItem], standing: list[tuple[str, str]]
     ) -> None:
         """Delete the answers, or put a sentence in their place where others have gone on below them."""
         ids = [row.id, *(edit.id for edit in edits)]
@@ -149,7 +147,7 @@ class SecondThoughts:
             rows += self.relay.deleted_by_customer(row.ts, mirrors)
         await self._queue(tx, rows)
 
-    async def _erase(self, tx: AsyncConnection, row: InboxItem, edits: list[InboxItem]) -> None:
+    async def _erase(self, tx: Transaction, row: InboxItem, edits: list[InboxItem]) -> None:
         """Erase the words wherever they are kept, and have staff's messages that quote them changed."""
         ids = [row.id, *(edit.id for edit in edits)]
         by_staff = row.kind == "staff"
@@ -192,17 +190,17 @@ class SecondThoughts:
         await erasure.blank(tx, list(copies | reworded))
         await erasure.tombstone(tx, [row, *edits])
 
-    async def _queue(self, tx: AsyncConnection, rows: Iterable[Outgoing]) -> None:
+    async def _queue(self, tx: Transaction, rows: Iterable[Outgoing]) -> None:
         for row in rows:
             await outbox.add(tx, row, now=self.clock.now())
 
-    async def _mark(self, tx: AsyncConnection, mirrors: list[OutboxRow]) -> str:
+    async def _mark(self, tx: Transaction, mirrors: list[OutboxRow]) -> str:
         """What tells the customer that a copy was edited, in the language of its case."""
         case_id = next((mirror.case_id for mirror in mirrors if mirror.case_id is not None), None)
         case = None if case_id is None else await cases.find(tx, case_id)
         return self.sentences.say(_one_of_ours(case.language if case else ""), "edited_mark")
 
-    async def _language(self, tx: AsyncConnection, row: InboxItem) -> Language:
+    async def _language(self, tx: Transaction, row: InboxItem) -> Language:
         state = await threads.find_thread(tx, row.thread)
         return _one_of_ours(state.language if state else "")
 

@@ -110,14 +110,14 @@ def test_chromadb_has_one_door() -> None:
     assert [source.name for source in sources() if loads(source)] == ["knowledge/vectors.py"]
 
 
-def test_outside_the_store_sqlalchemy_lends_a_type_and_nothing_else() -> None:
-    lent = {
-        (source.name, name)
+def test_nobody_but_the_store_imports_what_runs_sql() -> None:
+    lent = [
+        source.at(node)
         for source in sources()
-        for _, name in imports(source)
+        for node, name in imports(source)
         if _root(name) in ("sqlalchemy", "alembic") and not source.name.startswith("bot/store/")
-    }
-    assert {name for _, name in lent} <= {"sqlalchemy.ext.asyncio.AsyncConnection"}
+    ]
+    assert lent == []
 
 
 def test_every_part_of_the_product_has_its_place_in_the_layers() -> None:
