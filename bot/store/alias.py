@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 from sqlalchemy import delete, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
+from bot.store.statements import insert_into
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,8 @@ async def point(tx: AsyncConnection, name: str, target: str, *, by: str, now: fl
     """Let a name stand for something from now on, whatever it stood for."""
     table = schema.alias
     fresh = Alias(name, target, by, now)
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     values = {"target": fresh.target, "set_by": fresh.set_by, "set_at": fresh.set_at}
-    statement = insert(table).values(name=name, **values)
+    statement = insert_into(tx, table).values(name=name, **values)
     await tx.execute(statement.on_conflict_do_update(index_elements=[table.c.name], set_=values))
     return fresh
 

@@ -23,13 +23,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from sqlalchemy import delete, exists, literal, literal_column, select
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.clock import Clock
 from bot.errors import StoreUnavailable
 from bot.store import schema
 from bot.store.database import Database
+from bot.store.statements import insert_into
 
 logger = logging.getLogger(__name__)
 
@@ -52,8 +52,7 @@ FROZEN_STATUS = 70
 async def beat(tx: AsyncConnection, member: str, role: str, *, now: float, lease: float = LEASE_SECONDS) -> None:
     """Say that the process is alive for `lease` seconds more; the first time it comes into being by it."""
     table = schema.member
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).values(id=member, role=role, started_at=now, until=now + lease)
+    statement = insert_into(tx, table).values(id=member, role=role, started_at=now, until=now + lease)
     await tx.execute(
         statement.on_conflict_do_update(index_elements=[table.c.id], set_={"until": statement.excluded.until})
     )
@@ -76,11 +75,12 @@ async def claim(tx: AsyncConnection, name: str, owner: str, *, now: float) -> bo
     A member whose own lease is over gets nothing.
     """
     table, member = schema.claim, schema.member
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     lives = exists().where(member.c.id == owner, member.c.until > now)
     # A column in words: what is correlated here by itself would be any claim, not the one that is in the way.
     held_by_another = exists().where(member.c.id == literal_column("claim.owner"), member.c.until > now)
-    statement = insert(table).from_select(["name", "owner"], select(literal(name), literal(owner)).where(lives))
+    statement = insert_into(tx, table).from_select(
+        ["name", "owner"], select(literal(name), literal(owner)).where(lives)
+    )
     statement = statement.on_conflict_do_update(
         index_elements=[table.c.name],
         set_={"owner": statement.excluded.owner},

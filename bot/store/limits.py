@@ -12,17 +12,16 @@ sit       one of so many seats, each free again at a time of its own; `rise` giv
 from dataclasses import dataclass
 
 from sqlalchemy import case, func, literal, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
+from bot.store.statements import insert_all_new, insert_into
 
 
 async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now: float) -> bool:
     """Whether it may be done once more, with `times` in `seconds` as the bound; when it may, it counts as done."""
     table = schema.pace
     step = seconds / times
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     start = case(
         # Further ahead than anybody gets: the clock was put back. What was used up then is still used up, but for one.
         (table.c.until > now + seconds + step, literal(now + seconds - step)),
@@ -30,7 +29,7 @@ async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now
         else_=literal(now),
     )
     statement = (
-        insert(table)
+        insert_into(tx, table)
         .values(key=key[:128], until=now + step)
         .on_conflict_do_update(
             index_elements=[table.c.key],
@@ -52,11 +51,10 @@ async def reserve(
     room to spare. More than `patience`, and nothing was taken.
     """
     table = schema.pace
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     start = case((table.c.until > now, table.c.until), else_=literal(now))
     lead = (burst - 1) * step
     statement = (
-        insert(table)
+        insert_into(tx, table)
         .values(key=key[:128], until=now + times * step)
         .on_conflict_do_update(
             index_elements=[table.c.key],
@@ -76,9 +74,8 @@ async def reserve(
 async def pause(tx: AsyncConnection, key: str, *, until: float) -> None:
     """Move the moment until which the pace is used up, if it is earlier."""
     table = schema.pace
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     await tx.execute(
-        insert(table)
+        insert_into(tx, table)
         .values(key=key[:128], until=until)
         .on_conflict_do_update(index_elements=[table.c.key], set_={"until": until}, where=table.c.until < until)
     )
@@ -100,7 +97,6 @@ async def sit(tx: AsyncConnection, key: str, *, seats: int, until: float, live: 
     """Take one of `seats` seats until then, if one is free; `live` is the time after which taken ones are counted."""
     table = schema.pace
     names = [f"{key[:120]}/{number}" for number in range(seats)]
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
     free = (
         select(table.c.key)
         .where(table.c.key.in_(names), table.c.until <= now)
@@ -117,7 +113,7 @@ async def sit(tx: AsyncConnection, key: str, *, seats: int, until: float, live: 
     if seat is None and known < seats:
         # The first time; or there are more seats than there were.
         rows = [{"key": name, "until": 0.0} for name in names]
-        await tx.execute(insert(table).values(rows).on_conflict_do_nothing())
+        await insert_all_new(tx, table, rows, "key")
         return await sit(tx, key, seats=seats, until=until, live=live, now=now)
     return Seating(seat, float(free_at), living)
 

@@ -1,4 +1,4 @@
-"""What databases spell differently: inserting unless it is already there, and a lock for one transaction."""
+"""What databases spell differently: inserting what may be there already, and a lock for one transaction."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,6 +8,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 
+def insert_into(tx: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
+    """An insert that may say what is done when the row is there already."""
+    return sqlite.insert(table) if tx.dialect.name == "sqlite" else postgresql.insert(table)
+
+
 async def insert_new(tx: AsyncConnection, table: Table, values: Mapping[str, Any]) -> Any | None:
     """Insert one row; its first primary-key value, or None when a unique column says it is there already.
 
@@ -15,8 +20,7 @@ async def insert_new(tx: AsyncConnection, table: Table, values: Mapping[str, Any
     committed, and the next statement of this transaction sees its row.
     """
     key = next(iter(table.primary_key.columns))
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).values(**values).on_conflict_do_nothing().returning(key)
+    statement = insert_into(tx, table).values(**values).on_conflict_do_nothing().returning(key)
     return (await tx.execute(statement)).scalar_one_or_none()
 
 
@@ -29,8 +33,7 @@ async def insert_all_new(
     """
     if not rows:
         return []
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).on_conflict_do_nothing().returning(*(table.c[name] for name in columns))
+    statement = insert_into(tx, table).on_conflict_do_nothing().returning(*(table.c[name] for name in columns))
     return [*await tx.execute(statement, list(rows))]
 
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import delete, func, literal, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.surrogates import sound
 from bot.conversation import ThreadRef
 from bot.errors import Superseded
 from bot.store import attempts, schema
-from bot.store.statements import insert_new
+from bot.store.statements import insert_into, insert_new
 
 STANDING = frozenset({"stream", "private-stream"})
 """The steps that say where an answer stands."""
@@ -197,8 +196,7 @@ async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attem
     # One statement, and whoever begins a later attempt waits for it (Postgres; SQLite knows one writer anyway).
     step = (literal(_storable(name)), literal(attempt), literal(value, table.c.value.type), literal(now))
     owned = select(inbox.c.id, *step).where(inbox.c.id == turn, inbox.c.fence == attempt).with_for_update(read=True)
-    insert = sqlite.insert if tx.dialect.name == "sqlite" else postgresql.insert
-    statement = insert(table).from_select(["turn", "name", "attempt", "value", "recorded_at"], owned)
+    statement = insert_into(tx, table).from_select(["turn", "name", "attempt", "value", "recorded_at"], owned)
     statement = statement.on_conflict_do_update(
         index_elements=[table.c.turn, table.c.name],
         set_={"attempt": statement.excluded.attempt, "value": statement.excluded.value},
