@@ -7,16 +7,15 @@ from sqlalchemy import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
-from bot.store.statements import insert_new
+from bot.store.statements import insert_into
 
 
 async def rate(tx: AsyncConnection, subject: str, person: str, value: str, *, now: float) -> None:
     """Keep a person's verdict on `turn/7` or `case/FD-1012`; a later press replaces it."""
     table = schema.feedback
-    values = {"subject": subject, "person": person, "value": value, "given_at": now}
-    if await insert_new(tx, table, values) is None:
-        statement = table.update().where(table.c.subject == subject, table.c.person == person)
-        await tx.execute(statement.values(value=value, given_at=now))
+    values = {"value": value, "given_at": now}
+    statement = insert_into(tx, table).values(subject=subject, person=person, **values)
+    await tx.execute(statement.on_conflict_do_update(index_elements=table.primary_key, set_=values))
 
 
 async def note(
