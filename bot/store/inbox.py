@@ -137,18 +137,15 @@ async def unfinished(tx: AsyncConnection) -> list[tuple[int, str]]:
 
 async def suspects(tx: AsyncConnection) -> list[int]:
     """Open rows that failed twice, or were at work at two crashes."""
-    table = schema.inbox
-    rows = await tx.execute(select(table.c.id).where(table.c.state == "new", table.c.attempts >= SUSPECT_ATTEMPTS))
-    return [row.id for row in rows]
+    return list((await tx.execute(_SUSPECTS)).scalars())
 
 
 async def is_suspect(tx: AsyncConnection, item_id: int) -> bool:
     """Whether the row is one of `suspects`."""
-    table = schema.inbox
-    statement = select(table.c.id).where(
-        table.c.id == item_id, table.c.state == "new", table.c.attempts >= SUSPECT_ATTEMPTS
-    )
-    return (await tx.execute(statement)).scalar_one_or_none() is not None
+    return (await tx.execute(_SUSPECTS.where(schema.inbox.c.id == item_id))).first() is not None
+
+
+_SUSPECTS = select(schema.inbox.c.id).where(schema.inbox.c.state == "new", schema.inbox.c.attempts >= SUSPECT_ATTEMPTS)
 
 
 async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
