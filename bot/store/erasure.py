@@ -23,16 +23,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
-from bot.store.inbox import InboxItem, words_of
+from bot.store.inbox import SPOKEN, InboxItem, words_of
 from bot.store.outbox import OutboxRow, row_of
 
 NO_TITLE = "Deleted by the customer"
 """A case's title of which nothing is left."""
 
 GONE_COPY = "(deleted)"
-
-SPOKEN = ("message", "staff", "edit")
-"""The kinds of rows that hold what somebody said."""
 
 Clean = Callable[[Any], Any]
 """JSON without the words of the message; what does not hold them comes back equal."""

@@ -15,6 +15,8 @@ from bot.store.threads import add_threads, known_among
 Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
 """A customer's message, a message in a thread of the agent channel, a press of a button; and what people do to what
 they wrote (bot/store/wishes.py)."""
+SPOKEN = ("message", "staff", "edit")
+"""The kinds of rows that hold what somebody said."""
 Wish = Literal["", "edited", "stop", "deleted"]
 """What is wanted of an open row since it was stored."""
 SUSPECT_ATTEMPTS = 2

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import attempts, inbox, schema
 from bot.store.cases import find_open
-from bot.store.inbox import Arrival, InboxItem, Wish
+from bot.store.inbox import SPOKEN, Arrival, InboxItem, Wish
 from bot.store.threads import find_thread
 
 LATE_SECONDS = 3600.0
@@ -29,9 +29,6 @@ LATE_SECONDS = 3600.0
 
 IDLE = "idle"
 """In the body of a stop: there was nothing to be stopped."""
-
-_WORKED_ON = ("message", "staff", "edit")
-"""The kinds that are what somebody said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +268,6 @@ async def _with_wish(
         return Stored(None)
     table, wishes = schema.inbox, get_args(Wish)
     lighter = wishes[: wishes.index(wish)]
-    where = (rows, table.c.state == "new", table.c.kind.in_(_WORKED_ON), table.c.id != item, table.c.wish.in_(lighter))
+    where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.wish.in_(lighter))
     told = await tx.execute(update(table).where(*where).values(wish=wish).returning(table.c.id))
     return Stored(item, arrival.thread.key, tuple(told.scalars()), wish)
