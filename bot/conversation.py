@@ -1,7 +1,7 @@
 """Who talks where: a thread, the verified person who wrote, and what the shop knows them as."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,11 @@ class ThreadRef:
     def key(self) -> str:
         """The thread as one string; the unit of order and of one-at-a-time."""
         return f"{self.team}/{self.channel}/{self.ts}"
+
+    @classmethod
+    def of(cls, key: str) -> Self:
+        """The thread of this key."""
+        return cls(*key.split("/"))
 
     @property
     def is_direct(self) -> bool:

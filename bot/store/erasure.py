@@ -114,7 +114,7 @@ async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]
     """The answers in these turns, private ones included."""
     table = schema.turn
     rows = await tx.execute(select(table.c.id, table.c.thread, table.c.posts).where(table.c.id.in_(turns)))
-    return [Given(row.id, ThreadRef(*row.thread.split("/")), tuple(row.posts or ())) for row in rows]
+    return [Given(row.id, ThreadRef.of(row.thread), tuple(row.posts or ())) for row in rows]
 
 
 async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:

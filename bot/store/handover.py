@@ -88,4 +88,4 @@ def _waiting() -> Select[Any]:
 
 
 async def _read(tx: AsyncConnection, statement: Select[Any]) -> list[Waiting]:
-    return [Waiting(row.id, row.kind, ThreadRef(*row.thread.split("/")), row.ts) for row in await tx.execute(statement)]
+    return [Waiting(row.id, row.kind, ThreadRef.of(row.thread), row.ts) for row in await tx.execute(statement)]

@@ -165,11 +165,10 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
 
 def item_of(row: Row[Any]) -> InboxItem:
     """A whole row as an item."""
-    team, channel, ts = row.thread.split("/")
     return InboxItem(
         id=row.id,
         kind=row.kind,
-        thread=ThreadRef(team, channel, ts),
+        thread=ThreadRef.of(row.thread),
         ts=row.ts,
         author=row.author,
         author_team=row.author_team,

@@ -217,7 +217,7 @@ async def _cost(tx: AsyncConnection, *conditions: ColumnElement[bool]) -> float:
 
 def _spending(row: Any) -> Spending:
     models = tuple(row.models.split(", "))
-    return Spending(row.key, row.purpose, ThreadRef(*row.thread.split("/")), row.customer, models, _usage(row))
+    return Spending(row.key, row.purpose, ThreadRef.of(row.thread), row.customer, models, _usage(row))
 
 
 def _usage(row: Any) -> Usage:
