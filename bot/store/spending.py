@@ -122,11 +122,6 @@ async def cost_of_workspace(tx: AsyncConnection, team: str, *, since: float) -> 
     return await _cost(tx, table.c.at >= since, table.c.team == team)
 
 
-async def cost_of_thread(tx: AsyncConnection, thread: ThreadRef) -> float:
-    """US dollars spent on one conversation."""
-    return await _cost(tx, schema.spending.c.thread == thread.key)
-
-
 async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *, since: float) -> float:
     """US dollars that a person's latest answers have cost each, without `customer` everybody's; 0.0 without any."""
     table = schema.spending

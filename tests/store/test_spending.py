@@ -54,8 +54,9 @@ async def test_sums_know_their_customer_workspace_and_thread(database: Database)
     async with database.transaction() as tx:
         assert await spending.cost_of_customer(tx, TEAM, "U0CUSTOMERA", since=0) == 1.0
         assert await spending.cost_of_workspace(tx, TEAM, since=0) == 3.0
-        assert await spending.cost_of_thread(tx, other) == 2.0
-        assert await spending.cost_of_thread(tx, ThreadRef(TEAM, "D0CUSTOMERA", "9.9")) == 0.0
+        by_thread = await spending.totals(tx, since=0, by="thread")
+    costs = {total.group: total.usage.cost for total in by_thread}
+    assert costs == {THREAD.key: 1.0, other.key: 2.0, elsewhere.key: 4.0}
 
 
 async def test_what_is_older_does_not_count(database: Database) -> None:

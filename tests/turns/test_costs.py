@@ -91,7 +91,8 @@ async def test_a_turn_that_is_kept_again_after_a_restart_has_cost_the_same(datab
             for use in costs_of(item, known, whole):
                 await spending.add(tx, use, now=1.0)
     async with database.transaction() as tx:
-        assert await spending.cost_of_thread(tx, item.thread) == 1.25
+        (total,) = await spending.totals(tx, since=0, by="thread")
+        assert (total.group, total.usage.cost) == (item.thread.key, 1.25)
         assert len((await spending.of_turns(tx, [1]))[1]) == 2
 
 
@@ -133,4 +134,5 @@ async def test_what_a_turn_that_is_given_up_had_cost_is_kept(database: Database)
     )
     await answers.close_leftover(item)
     async with database.transaction() as tx:
-        assert await spending.cost_of_thread(tx, item.thread) == 0.25
+        (total,) = await spending.totals(tx, since=0, by="thread")
+    assert (total.group, total.usage.cost) == (item.thread.key, 0.25)
