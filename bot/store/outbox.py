@@ -182,7 +182,7 @@ async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now:
 async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: float) -> None:
     """Say that Slack refused for good, and queue what follows."""
     statement = update(schema.outbox).where(schema.outbox.c.id == row.id)
-    await tx.execute(statement.values(state="failed", error=error[:160]))
+    await tx.execute(statement.values(state="failed", error=error))
     for following in row.when_failed:
         await add(tx, following, now=now)
 
