@@ -9,32 +9,8 @@ from hypothesis import strategies as st
 
 from bot.cases import case as steps
 from bot.cases.case import MovedOn
-from bot.conversation import ThreadRef
 from bot.store.cases import OPEN_STATES, Case, id_of
-
-
-def waiting() -> Case:
-    return Case(
-        id=42,
-        thread=ThreadRef("T0FRONTDESK", "D0CUSTOMERA", "1.1"),
-        customer="U0CUSTOMERA",
-        customer_name="Customer A",
-        standing="member",
-        link="",
-        language="en",
-        state="waiting",
-        version=1,
-        reason="asked_for_person",
-        priority="medium",
-        title="A title",
-        summary="A summary",
-        owner=None,
-        owner_name=None,
-        opened_at=100.0,
-        claimed_at=None,
-        ended_at=None,
-    )
-
+from tests.store.rows import a_case
 
 STEPS: dict[str, Callable[[Case], Case]] = {
     "claim by a": lambda case: steps.claim(case, "A", "Agent A", now=1.0),
@@ -48,7 +24,7 @@ STEPS: dict[str, Callable[[Case], Case]] = {
 
 
 def test_a_case_is_claimed_resolved_and_reopened_for_anybody() -> None:
-    claimed = STEPS["claim by a"](waiting())
+    claimed = STEPS["claim by a"](a_case())
     assert (claimed.state, claimed.owner) == ("human", "A")
     resolved = STEPS["resolve"](claimed)
     assert (resolved.state, resolved.ended_at) == ("resolved", 3.0)
@@ -58,23 +34,23 @@ def test_a_case_is_claimed_resolved_and_reopened_for_anybody() -> None:
 
 def test_a_claimed_case_is_not_claimed_again() -> None:
     with pytest.raises(MovedOn) as told:
-        STEPS["claim by b"](STEPS["claim by a"](waiting()))
+        STEPS["claim by b"](STEPS["claim by a"](a_case()))
     assert told.value.case.owner == "A"
 
 
 def test_the_owner_does_not_take_over_from_themselves() -> None:
     with pytest.raises(MovedOn):
-        STEPS["take over by b"](STEPS["claim by b"](waiting()))
+        STEPS["take over by b"](STEPS["claim by b"](a_case()))
 
 
 def test_a_customer_cannot_cancel_once_somebody_has_claimed() -> None:
     with pytest.raises(MovedOn):
-        STEPS["cancel"](STEPS["claim by a"](waiting()))
+        STEPS["cancel"](STEPS["claim by a"](a_case()))
 
 
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=12))
 def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed: list[str]) -> None:
-    case = waiting()
+    case = a_case()
     for name in pressed:
         with contextlib.suppress(MovedOn):
             case = STEPS[name](case)

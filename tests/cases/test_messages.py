@@ -3,13 +3,13 @@
 from bot.cases.messages import CaseMessages
 from bot.sentences import load_sentences
 from bot.store.transcripts import Line
-from tests.cases.test_case import waiting
+from tests.store.rows import a_case
 
 MESSAGES = CaseMessages(load_sentences(), "C0AGENTS")
 
 
 def transcript(*lines: Line) -> str:
-    rows = MESSAGES.opened(waiting(), lines)
+    rows = MESSAGES.opened(a_case(summary="A summary"), lines)
     return next(str(row.payload["text"]) for row in rows if row.key.endswith("/transcript"))
 
 
@@ -39,7 +39,7 @@ def test_a_long_transcript_loses_its_oldest_lines() -> None:
 
 
 def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
-    case = waiting()
+    case = a_case(summary="A summary")
     steps = [
         MESSAGES.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")]),
         MESSAGES.claimed(case),

@@ -45,6 +45,7 @@ from knowledge.passages import Hit
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
+from tests.store.rows import a_turn
 from tests.turns.arrivals import TEAM, arrival
 
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -172,21 +173,8 @@ async def room(database: Database) -> AsyncIterator[Room]:
 
 def turn_of(thread: ThreadRef, row: int, said: Sequence[Message]) -> TurnRecord:
     """The thread's first turn, which ended with a person being called."""
-    return TurnRecord(
-        id=row,
-        thread=thread,
-        episode=0,
-        ts=thread.ts,
-        customer=CUSTOMER.user,
-        agent="frontdesk",
-        ended="escalated",
-        reason="",
-        messages=[to_json(message) for message in said],
-        sources=[],
-        confidence=1.0,
-        input_tokens=0,
-        output_tokens=0,
-    )
+    messages = [to_json(message) for message in said]
+    return a_turn(id=row, thread=thread, ts=thread.ts, customer=CUSTOMER.user, ended="escalated", messages=messages)
 
 
 def scripted(room: Room, *replies: Sequence[Step]) -> Room:

@@ -14,7 +14,6 @@ from bot.desk import library_words as words
 from bot.desk.library import Bases, Library, Refresh
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
-from bot.store.turns import TurnRecord
 from knowledge.errors import BuildFailed, BuildRefused, EmbedderFailed, KnowledgeError
 from knowledge.generations import Source
 from knowledge.knowledge_base import Findings, Status
@@ -22,6 +21,7 @@ from knowledge.passages import Hit
 from knowledge.report import Progress, Report
 from knowledge.sources.files import Quarantined
 from tests.doubles.clock import ManualClock
+from tests.store.rows import a_turn
 from tests.turns.arrivals import arrival
 
 SOURCES = "sources:\n  - {name: help, folder: help}\n"
@@ -312,8 +312,8 @@ async def ask(database: Database, question: str, number: int, *, days_ago: int =
         item = await inbox.start(tx, number)
         assert item is not None
         message = {"type": "customer", "text": question, "speaker": ""}
-        record = TurnRecord(
-            item.id, item.thread, 0, item.ts, f"U{number}", "answers", ended, "", [message], [], 0.1, 1, 1
+        record = a_turn(
+            id=item.id, thread=item.thread, ts=item.ts, customer=f"U{number}", ended=ended, messages=[message]
         )
         await turns.save(tx, record, now=ManualClock().now() - days_ago * 86_400)
 

@@ -12,12 +12,13 @@ from sqlalchemy import insert, select, text
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
+from bot.store import cases, inbox, records, schema, spending, turns
 from bot.store import database as database_module
-from bot.store import inbox, records, schema, spending, turns
 from bot.store.database import Database, open_database
 from bot.store.spending import Spending
 from bot.store.statements import lock
 from tests.doubles.postgres import Postgres, open_postgres
+from tests.store.rows import a_case
 from tests.turns.arrivals import TEAM, arrival
 
 DEADLINE = 30.0
@@ -318,7 +319,7 @@ async def test_timestamps_are_sorted_by_their_characters_whatever_the_language(p
 async def test_whatever_somebody_wrote_is_stored(database: Database, words: str) -> None:
     async with database.transaction() as tx:
         values = {"case_id": 1, "asked": 1, "number": 1, "text": words, "made_at": 1.0}
-        await _open_case(tx, words)
+        await cases.add(tx, a_case(customer_name=words, title=words * 40, summary=words))
         await tx.execute(insert(schema.draft).values(**values))
         await records.note(tx, actor="U1", action="x", subject="y", detail={"said": words}, now=1.0)
         kept = (await tx.execute(select(schema.draft.c.text))).scalar_one()
@@ -386,23 +387,3 @@ async def test_the_tests_server_ends_with_the_tests_even_when_they_are_killed() 
         # Whoever is connected hears of the end.
         assert await reader.read() == b""
     writer.close()
-
-
-async def _open_case(tx: object, words: str) -> None:
-    values = {
-        "team": TEAM,
-        "thread": "t",
-        "channel": "D1",
-        "thread_ts": "1.1",
-        "customer": "U1",
-        "customer_name": words,
-        "standing": "member",
-        "language": "en",
-        "state": "waiting",
-        "reason": "x",
-        "priority": "low",
-        "title": words * 40,
-        "summary": words,
-        "opened_at": 1.0,
-    }
-    await tx.execute(insert(schema.kase).values(**values))  # type: ignore[attr-defined]

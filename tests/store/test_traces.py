@@ -6,23 +6,15 @@ from bot.conversation import ThreadRef
 from bot.store import inbox, traces, turns
 from bot.store.database import Database
 from bot.store.turns import TurnRecord
+from tests.store.rows import a_turn
 from tests.turns.arrivals import TEAM, arrival
 
 THREAD = ThreadRef(TEAM, "C0SUPPORT", "1.1")
-RECORD = TurnRecord(
-    id=1,
+RECORD = a_turn(
     thread=THREAD,
-    episode=0,
-    ts="1.1",
-    customer="U0CUSTOMERA",
     agent="orders",
-    ended="answered",
-    reason="",
     messages=[{"type": "customer", "text": "hi", "speaker": "", "ts": ""}],
-    sources=[],
     confidence=0.5,
-    input_tokens=0,
-    output_tokens=0,
 )
 
 

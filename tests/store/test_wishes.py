@@ -10,8 +10,8 @@ from bot.conversation import ThreadRef
 from bot.store import inbox, schema, turns, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.store.turns import TurnRecord
 from bot.store.wishes import Stored
+from tests.store.rows import a_turn
 from tests.turns.arrivals import TEAM, arrival
 
 SHARED = "C0SUPPORT"
@@ -194,22 +194,7 @@ async def test_in_a_channel_only_who_asked_may_press_stop(database: Database, pr
 async def test_a_stop_ends_the_answer_it_was_pressed_on_and_not_the_next(database: Database) -> None:
     first, then = await store(database, arrival("1.1"), arrival("1.2", thread_ts="1.1"))
     assert first.item is not None
-    record = TurnRecord(
-        id=first.item,
-        thread=ThreadRef(TEAM, "D0CUSTOMERA", "1.1"),
-        episode=0,
-        ts="1.1",
-        customer="U0CUSTOMERA",
-        agent="",
-        ended="stopped",
-        reason="",
-        messages=[],
-        sources=[],
-        confidence=0.0,
-        input_tokens=0,
-        output_tokens=0,
-        posts=["1.15"],
-    )
+    record = a_turn(id=first.item, ended="stopped", posts=["1.15"])
     async with database.transaction() as tx:
         await turns.save(tx, record, now=2.0)
     await finish(database, first.item)

@@ -9,14 +9,13 @@ import pytest
 from bot.conversation import ThreadRef
 from bot.errors import Superseded
 from bot.store import attempts, cases, inbox, outbox, turns
-from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.store.turns import TurnRecord
 from bot.turns.engine import Taking
 from bot.turns.journal import TurnJournal, open_journal
 from tests.doubles.clock import ManualClock
+from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival
 
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
@@ -74,36 +73,13 @@ async def queue_a_post(database: Database, item: InboxItem) -> None:
 
 
 async def open_a_case(database: Database, item: InboxItem) -> None:
-    case = Case(
-        id=0,
-        thread=item.thread,
-        customer=item.author,
-        customer_name="Customer A",
-        standing="member",
-        link="",
-        language="en",
-        state="waiting",
-        version=1,
-        reason="technical",
-        priority="medium",
-        title="x",
-        summary="x",
-        owner=None,
-        owner_name=None,
-        opened_at=1.0,
-        claimed_at=None,
-        ended_at=None,
-    )
     async with database.transaction() as tx:
-        await cases.add(tx, case)
+        await cases.add(tx, a_case(thread=item.thread, customer=item.author))
 
 
 async def keep_the_turn(database: Database, item: InboxItem) -> None:
-    record = TurnRecord(
-        item.id, item.thread, 0, item.ts, item.author, "orders", "answered", "", [{"old": True}], [], 0.0, 0, 0
-    )
     async with database.transaction() as tx:
-        await turns.save(tx, record, now=1.0)
+        await turns.save(tx, a_turn(id=item.id, thread=item.thread, ts=item.ts), now=1.0)
 
 
 async def close_the_row(database: Database, item: InboxItem) -> None:

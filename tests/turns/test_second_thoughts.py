@@ -25,13 +25,13 @@ from bot.store.erasure import NO_TITLE
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.summaries import Summary
-from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.journal import open_journal
 from bot.turns.second_thoughts import SecondThoughts
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.store.rows import a_turn
 from tests.store.test_wishes import deletion, edit
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_taking_up import CUSTOMER, Me
@@ -94,20 +94,13 @@ class Desk:
             {"type": "customer", "text": item.words, "speaker": item.author, "ts": item.ts},
             {"type": "agent", "text": text, "calls": [], "agent": "desk", "model": "m", "extra": {"thought": text}},
         ]
-        record = TurnRecord(
+        record = a_turn(
             id=item.id,
             thread=item.thread,
-            episode=0,
             ts=item.ts,
             customer=item.author,
             agent="desk",
-            ended="answered",
-            reason="",
             messages=said,
-            sources=[],
-            confidence=1.0,
-            input_tokens=0,
-            output_tokens=0,
             trace=said,
             posts=posts,
         )

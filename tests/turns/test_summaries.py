@@ -22,6 +22,7 @@ from bot.telemetry import Metrics
 from bot.turns.summaries import Episode, Summaries
 from tests.doubles.clock import ManualClock
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
+from tests.store.rows import a_turn
 from tests.turns.arrivals import TEAM, arrival
 
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.000000")
@@ -91,21 +92,8 @@ class Bench:
 
 
 def record(row: int, ts: str, episode: int, said: Sequence[Message]) -> TurnRecord:
-    return TurnRecord(
-        id=row,
-        thread=THREAD,
-        episode=episode,
-        ts=ts,
-        customer="U0CUSTOMERA",
-        agent="answers",
-        ended="answered",
-        reason="",
-        messages=[to_json(message) for message in said],
-        sources=[],
-        confidence=1.0,
-        input_tokens=0,
-        output_tokens=0,
-    )
+    messages = [to_json(message) for message in said]
+    return a_turn(id=row, thread=THREAD, episode=episode, ts=ts, messages=messages)
 
 
 def texts(messages: Sequence[Message]) -> list[str]:

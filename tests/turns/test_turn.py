@@ -4,15 +4,14 @@ from typing import Any, cast
 
 from sqlalchemy import select
 
-from bot.conversation import ThreadRef
 from bot.store import inbox, schema, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
-from tests.turns.arrivals import TEAM, arrival
+from tests.store.rows import a_turn
+from tests.turns.arrivals import arrival
 
 
 class Untouched:
@@ -52,25 +51,9 @@ def untouched_turns(database: Database, summaries: Owed | None = None) -> Turns:
 
 
 async def test_a_row_whose_answer_was_given_before_a_crash_is_only_closed(database: Database) -> None:
-    thread = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
-    record = TurnRecord(
-        id=1,
-        thread=thread,
-        episode=0,
-        ts="1.1",
-        customer="U0CUSTOMERA",
-        agent="frontdesk",
-        ended="answered",
-        reason="",
-        messages=[],
-        sources=[],
-        confidence=1.0,
-        input_tokens=0,
-        output_tokens=0,
-    )
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1"), now=1.0)
-        await turns.save(tx, record, now=2.0)
+        await turns.save(tx, a_turn(), now=2.0)
     summaries = Owed()
     await untouched_turns(database, summaries).take(1)
     async with database.transaction() as tx:
