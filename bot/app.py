@@ -93,6 +93,8 @@ END_SECONDS = 20.0
 """From SIGTERM to the end, all in all."""
 DRAIN_SECONDS = 15.0
 """How long running turns may finish after SIGTERM; the rest is taken up by the next process."""
+FLUSH_SECONDS = 3.0
+"""How long the outbox may empty itself after that."""
 REQUEST_SECONDS = 3.0
 """How long requests that are being answered may take when the process ends: Slack waits no longer."""
 ALONE = (
@@ -103,9 +105,6 @@ NO_MEMORY = (
     "there was no database: Frontdesk begins without any memory. If it ran here before, its data is lost: "
     "DATA_DIR must be a disk that stays"
 )
-FLUSH_SECONDS = 3.0
-"""How long the outbox may empty itself after that."""
-
 
 Role = Literal["serve", "ingress", "work"]
 """What a process does: everything; take what comes from Slack and store it; work on what is stored."""
