@@ -32,6 +32,7 @@ from bot.shops.port import ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
 from bot.slack.governor import Budget, Governor, MemoryBudget, SharedBudget
+from bot.store.addresses import SQLITE
 from bot.store.database import Database, open_database
 from knowledge.config import Config, read_config
 from knowledge.embedding.embedder import Embedder
@@ -309,7 +310,7 @@ def only_one(settings: Settings) -> Iterator[None]:
     if settings.is_shared:
         yield
         return
-    path = Path(settings.database.removeprefix("sqlite+aiosqlite:///") + ".lock")
+    path = Path(settings.database.removeprefix(SQLITE) + ".lock")
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -166,7 +166,7 @@ class Settings(BaseModel):
     """How much is logged. Customer text is logged at DEBUG only."""
 
     @model_validator(mode="after")
-    def _check_pairs(self) -> Self:
+    def _check_database(self) -> Self:
         if self.database_url is not None and not self.database_url.startswith((SQLITE, *POSTGRES)):
             raise ValueError(f"DATABASE_URL must start with {SQLITE} or postgresql://")
         return self
@@ -174,7 +174,7 @@ class Settings(BaseModel):
     @property
     def database(self) -> str:
         """The database's address, with the default applied."""
-        return self.database_url or f"sqlite+aiosqlite:///{self.data_dir / 'frontdesk.db'}"
+        return self.database_url or f"{SQLITE}{self.data_dir / 'frontdesk.db'}"
 
     @property
     def is_shared(self) -> bool:
