@@ -59,7 +59,7 @@ from bot.settings import Settings
 from bot.slack.client import Identity, SlackClient
 from bot.slack.outbox import Outbox
 from bot.slack.socket import SocketConnection
-from bot.store.database import Database, open_database
+from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
@@ -325,7 +325,7 @@ def _open_engine(
         # The one door to DBOS, which SQLite does without.
         from bot.turns.fleet import open_fleet
     except ImportError:
-        raise ConfigurationError(["DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"]) from None
+        raise ConfigurationError([NEEDS_FLEET]) from None
     concurrent = settings.concurrent_answers + BESIDES
     return open_fleet(
         settings.database, database, clock, take, membership, concurrent=concurrent, works=role != "ingress"

@@ -54,6 +54,7 @@ IDLE_SECONDS = 8.0
 and what it has locked would hold up those who take its work over: they wait a little longer than this for a lock."""
 MIGRATION_SECONDS = 600.0
 """The same while the schema is changed, the wait for another process that changes it included."""
+NEEDS_FLEET = "DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"
 NO_ADDRESS = "DATABASE_URL: this is no address of a Postgres database"
 
 
@@ -218,7 +219,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
     try:
         driver = import_module("asyncpg")
     except ImportError:
-        raise ConfigurationError(["DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"]) from None
+        raise ConfigurationError([NEEDS_FLEET]) from None
     address = "postgresql://" + url.partition("://")[2]
     async with AsyncExitStack() as stack:
 
