@@ -31,8 +31,8 @@ from demo.slack.workspace import Change
 from tests.chaos.invariants import Findings, is_answered, look
 from tests.chaos.outside import Outside, open_outside
 from tests.chaos.script import ORDERS, Kind, Line
-from tests.chaos.victims import ROOT, Victim, Victims, free_port, open_victims
-from tests.doubles.postgres import Postgres, open_postgres
+from tests.chaos.victims import ROOT, Victim, Victims, open_victims
+from tests.doubles.postgres import Postgres, free_port, open_postgres
 
 logger = logging.getLogger(__name__)
 

@@ -4,9 +4,7 @@ import asyncio
 import json
 import logging
 import os
-import random
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -17,8 +15,6 @@ logger = logging.getLogger(__name__)
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 60.0
-PORTS = range(20_000, 30_000)
-"""Below those that connections are given by themselves."""
 
 
 @dataclass(slots=True)
@@ -111,12 +107,3 @@ async def open_victims() -> AsyncIterator[Victims]:
         mother.stdin.close()
         await mother.wait()
         await listening
-
-
-def free_port() -> int:
-    """A port that nobody listens on."""
-    while True:
-        port = random.choice(PORTS)  # noqa: S311
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port

@@ -101,7 +101,7 @@ class Postgres:
     def start(self) -> None:
         """Start it and wait until it takes connections."""
         for _ in range(5):
-            port = self.port or _free_port()
+            port = self.port or free_port()
             if self._start(port):
                 self.port = port
                 return
@@ -220,7 +220,7 @@ def _reaches(user: int, program: Path) -> bool:
     return all(stat.st_mode & (0o100 if stat.st_uid == user else 0o001) for stat in seen)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port below those that outgoing connections are given."""
     while True:
         port = random.randint(20_000, 32_000)  # noqa: S311
