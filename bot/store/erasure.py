@@ -76,13 +76,14 @@ async def said_besides(tx: AsyncConnection, thread: ThreadRef, *, besides: Colle
 
 
 async def words_besides(
-    tx: AsyncConnection, threads: Collection[str], cases: Collection[int], *, besides: Collection[int], by_staff: bool
+    tx: AsyncConnection, thread: ThreadRef, cases: Collection[int], *, besides: Collection[int], by_staff: bool
 ) -> list[str]:
-    """What customers wrote in the threads and about the cases, also before they edited it.
+    """What customers wrote in the thread, in those of the cases and about the cases, also before they edited it.
 
     What was deleted `by_staff` may repeat as well what colleagues wrote there, and what was answered.
     """
-    table, shown = schema.inbox, schema.outbox
+    table, shown, kase = schema.inbox, schema.outbox, schema.kase
+    threads = [thread.key, *(await tx.execute(select(kase.c.thread).where(kase.c.id.in_(cases)))).scalars()]
     mirrored = (
         select(shown.c.id)
         .where(shown.c.case_id.in_(cases), shown.c.source_channel == table.c.channel, shown.c.source_ts == table.c.ts)

@@ -158,10 +158,7 @@ class SecondThoughts:
         concerned = await erasure.cases_of(
             tx, keys, more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
         )
-        threads_of_cases = [case.thread.key for each in concerned if (case := await cases.find(tx, each))]
-        others = await erasure.words_besides(
-            tx, [row.thread.key, *threads_of_cases], concerned, besides=ids, by_staff=by_staff
-        )
+        others = await erasure.words_besides(tx, row.thread, concerned, besides=ids, by_staff=by_staff)
         said = {words for each in (row, *edits) for words in (each.words, str(each.body.get("before", "")))}
         blotters = [Blotter(words, others) for words in said]
 
