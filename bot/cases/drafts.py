@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from bot.cases.case import owned
 from bot.cases.cases import UnknownCase, the_case
-from bot.cases.messages import card_key, payload
+from bot.cases.messages import payload
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.slack import cards
 from bot.slack.cards import Choice
 from bot.slack.outbox import Outbox
 from bot.store import drafts, outbox, records
-from bot.store.cases import Case
+from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
@@ -50,7 +50,7 @@ class CaseDrafts:
             case=case.ref, asked=asked, texts=_titled(texts), doubtful=doubtful, others_read=others_read
         )
         return Outgoing(
-            drafts_key(asked), "post", self.agent_channel, payload(card), parent=card_key(case), case_id=case.id
+            drafts_key(asked), "post", self.agent_channel, payload(card), parent=card_key(case.id), case_id=case.id
         )
 
     async def send(self, ref: str, user: str, *, asked: int, number: int, ts: str) -> bool:

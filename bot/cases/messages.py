@@ -15,7 +15,7 @@ from bot.sentences import LANGUAGES, Language, Sentences
 from bot.slack import cards
 from bot.slack.cards import Card
 from bot.slack.mrkdwn import escape, to_mrkdwn
-from bot.store.cases import Case
+from bot.store.cases import Case, card_key
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import Line
 
@@ -64,7 +64,7 @@ class CaseMessages:
             told = _after(self.sentences.say(language(case), key), told)
         rows = [
             self._to_customer(case, "opened", told),
-            Outgoing(card_key(case), "post", self.agent_channel, payload(card), case_id=case.id),
+            Outgoing(card_key(case.id), "post", self.agent_channel, payload(card), case_id=case.id),
             self._in_card_thread(case, "opener", cards.thread_opener(case=case.ref, messages=len(lines))),
         ]
         if transcript := _transcript(case, lines):
@@ -112,18 +112,18 @@ class CaseMessages:
             "post",
             self.agent_channel,
             payload(card),
-            parent=card_key(case),
+            parent=card_key(case.id),
             case_id=case.id,
         )
 
     def _card_update(self, case: Case) -> Outgoing:
-        key = f"case/{case.id}/card/{case.version}"
+        key = f"{card_key(case.id)}/{case.version}"
         return Outgoing(
             key,
             "update",
             self.agent_channel,
             payload(self._card(case)),
-            parent=card_key(case),
+            parent=card_key(case.id),
             case_id=case.id,
         )
 
@@ -154,11 +154,6 @@ class CaseMessages:
 def language(case: Case) -> Language:
     """The case's language, one of ours."""
     return next((known for known in LANGUAGES if known == case.language), "en")
-
-
-def card_key(case: Case) -> str:
-    """The outbox key of the case's card; its row knows where the card stands."""
-    return f"case/{case.id}/card"
 
 
 def payload(card: Card) -> dict[str, object]:

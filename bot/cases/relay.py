@@ -16,7 +16,7 @@ from typing import Any
 
 from bot.cases.case import owned
 from bot.cases.cases import the_case
-from bot.cases.messages import card_key, language
+from bot.cases.messages import language
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import Sentences
@@ -25,7 +25,7 @@ from bot.slack.client import SlackClient
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.store import cases, inbox, outbox
-from bot.store.cases import Case
+from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.inbox import InboxItem, words_of
 from bot.store.outbox import OutboxRow, Outgoing
@@ -65,7 +65,7 @@ class Relay:
                 "post",
                 self.agent_channel,
                 {"text": words},
-                parent=card_key(case),
+                parent=card_key(case.id),
                 case_id=case.id,
                 source=(item.thread.channel, item.said_at),
             )
@@ -96,17 +96,7 @@ class Relay:
         A case that was opened over the message has no copy of it; then the note tells both.
         """
         copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
-        rows = [
-            Outgoing(
-                f"{mirror.key}/edited/{edit.ts}",
-                "update",
-                mirror.channel,
-                {"text": f"{_first_line(mirror)}\n{_quoted(edit.words)} {EDITED}"},
-                parent=mirror.key,
-                case_id=mirror.case_id,
-            )
-            for mirror in copies
-        ]
+        rows = [_reworded(mirror, f"edited/{edit.ts}", f"{_quoted(edit.words)} {EDITED}") for mirror in copies]
         case_id = copies[-1].case_id if copies else case.id if case else None
         if case_id is not None:
             told = f"An earlier message was edited by the customer. It now says:\n{_quoted(edit.words)}\n"
@@ -117,7 +107,7 @@ class Relay:
                     "post",
                     self.agent_channel,
                     {"text": f"{now}Before the edit it said:\n{_quoted(before)}"},
-                    parent=f"case/{case_id}/card",
+                    parent=card_key(case_id),
                     case_id=case_id,
                 )
             )
@@ -126,16 +116,7 @@ class Relay:
     def deleted_by_customer(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
         """Staff's copies of a message without its words; `deed` tells this from other changes."""
         return [
-            Outgoing(
-                f"{mirror.key}/deleted/{deed}",
-                "update",
-                mirror.channel,
-                {"text": f"{_first_line(mirror)}\n{DELETED}"},
-                parent=mirror.key,
-                case_id=mirror.case_id,
-            )
-            for mirror in mirrors
-            if mirror.channel == self.agent_channel
+            _reworded(mirror, f"deleted/{deed}", DELETED) for mirror in mirrors if mirror.channel == self.agent_channel
         ]
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
@@ -144,13 +125,10 @@ class Relay:
             return self.deleted_by_staff(edit.ts, mirrors)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
         return [
-            Outgoing(
-                f"{mirror.key}/edited/{edit.ts}",
-                "update",
-                mirror.channel,
-                {"text": f"{_first_line(mirror)}\n{escape(edit.words)} _{mark}_"},
-                parent=mirror.key,
-                case_id=mirror.case_id,
+            _reworded(
+                mirror,
+                f"edited/{edit.ts}",
+                f"{escape(edit.words)} _{mark}_",
                 when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", self.agent_channel, undone),),
             )
             for mirror in mirrors
@@ -172,7 +150,7 @@ class Relay:
                         "post",
                         self.agent_channel,
                         {"text": NOT_TAKEN_BACK},
-                        parent=f"case/{mirror.case_id}/card",
+                        parent=card_key(mirror.case_id or 0),
                         case_id=mirror.case_id,
                     ),
                 ),
@@ -216,7 +194,7 @@ class Relay:
             when_sent=(Outgoing(f"{key}/sent", "react", self.agent_channel, {"ts": ts, "name": DELIVERED}),),
             when_failed=(
                 Outgoing(f"{key}/failed", "react", self.agent_channel, {"ts": ts, "name": NOT_DELIVERED}),
-                Outgoing(f"{key}/sorry", "post", self.agent_channel, {"text": sorry}, parent=card_key(case)),
+                Outgoing(f"{key}/sorry", "post", self.agent_channel, {"text": sorry}, parent=card_key(case.id)),
                 *when_failed,
             ),
         )
@@ -256,14 +234,19 @@ def _is_note(body: Mapping[str, Any]) -> bool:
     return str(body["text"]).lstrip().startswith(NOTE)
 
 
-def _first_line(row: OutboxRow) -> str:
-    """Who speaks, in a copy of a message."""
-    return str(row.payload["text"]).partition("\n")[0]
+def _reworded(mirror: OutboxRow, name: str, words: str, *, when_failed: tuple[Outgoing, ...] = ()) -> Outgoing:
+    """The update by which a copy of a message says something else; who speaks, in its first line, stays."""
+    speaker = str(mirror.payload["text"]).partition("\n")[0]
+    return Outgoing(
+        f"{mirror.key}/{name}",
+        "update",
+        mirror.channel,
+        {"text": f"{speaker}\n{words}"},
+        parent=mirror.key,
+        case_id=mirror.case_id,
+        when_failed=when_failed,
+    )
 
 
 def _quoted(words: str) -> str:
-    return _quote(escape(words))
-
-
-def _quote(text: str) -> str:
-    return "\n".join(f">{line}" for line in text.splitlines())
+    return "\n".join(f">{line}" for line in escape(words).splitlines())

@@ -65,6 +65,11 @@ def ref_of(case_id: int) -> str:
     return f"FD-{1000 + case_id}"
 
 
+def card_key(case_id: int) -> str:
+    """The outbox key of the case's card; its row knows where the card stands."""
+    return f"case/{case_id}/card"
+
+
 async def add(tx: AsyncConnection, case: Case) -> Case | None:
     """Open a case (`case.id` is ignored); None when the thread has an open one. Superseded in a turn that somebody
     else has taken over."""

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.agent.messages import CustomerMessage, Message, StaffMessage, from_json
 from bot.conversation import ThreadRef
 from bot.store import schema
-from bot.store.cases import Case
+from bot.store.cases import Case, card_key
 from bot.store.inbox import words_of
 from bot.store.statements import insert_new
 
@@ -75,7 +75,7 @@ async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
     """
     table, outbox = schema.inbox, schema.outbox
     pressed = select(table.c.received_at).where(table.c.id == asked).scalar_subquery()
-    card = select(outbox.c.channel, outbox.c.ts).where(outbox.c.key == f"case/{case.id}/card", outbox.c.ts.is_not(None))
+    card = select(outbox.c.channel, outbox.c.ts).where(outbox.c.key == card_key(case.id), outbox.c.ts.is_not(None))
     threads = [
         case.thread.key,
         *(ThreadRef(case.thread.team, row.channel, row.ts).key for row in await tx.execute(card)),
