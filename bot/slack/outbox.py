@@ -37,8 +37,8 @@ from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
-from bot.slack.client import EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
-from bot.slack.place import BAD_BLOCKS
+from bot.slack.client import DEAD_TOKEN, EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
 from bot.store import outbox
 from bot.store.cases import ref_of
 from bot.store.database import Database
@@ -52,9 +52,7 @@ ALERT_AFTER = 5
 """Unanswered calls of one row after which operators are told."""
 REPAIR_SECONDS = (3.0, 10.0, 30.0, 60.0)
 """Between two tries of a post that waits for somebody to repair something; the last repeats."""
-TOKEN_FAULTS = frozenset(
-    {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "missing_scope"}
-)
+TOKEN_FAULTS = DEAD_TOKEN | {"missing_scope"}
 CHANNEL_FAULTS = (
     "not_in_channel",
     "channel_not_found",
@@ -72,8 +70,6 @@ LANES = 200
 """Threads that are written to at the same time."""
 QUOTE_LIMIT = 200
 """Characters of a post that staff are shown when it was refused."""
-LOOK_BACK_SECONDS = 600.0
-"""Slack's clock may be behind ours by this much when a post is looked for."""
 
 
 class Claims(Protocol):

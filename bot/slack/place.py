@@ -22,6 +22,8 @@ BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_argu
 """Refusals of a message with blocks after which plainer ones may pass."""
 TEXT_LIMIT = 3_000
 """Bytes of the text beside blocks; chat.update takes 4,000 characters."""
+LOOK_BACK_SECONDS = 600.0
+"""How far Slack's clock may be from ours when a message is looked for."""
 TAKE_BACK_SECONDS = 10.0
 """How long a message that ought not to be there is worth."""
 

@@ -31,7 +31,7 @@ from bot.errors import FrontdeskError, Superseded
 from bot.failpoints import reach
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size
-from bot.slack.place import TOO_LONG, Messenger, Place, is_streaming
+from bot.slack.place import LOOK_BACK_SECONDS, TOO_LONG, Messenger, Place, is_streaming
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +60,6 @@ LEAVE_SECONDS = 5.0
 """How long leaving the writer may take."""
 LONGEST_REST = 30.0
 """The most that is waited, in seconds, because a rate limit asks for it."""
-LOOK_BACK_SECONDS = 600.0
-"""How far Slack's clock may be from ours when a message is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
