@@ -408,17 +408,16 @@ class _Talk:
     async def _rest(self, failures: int, retry_after: float) -> None:
         """Wait before another try; the end of the text is no longer waited for than it takes to come."""
         wait = self._limits.retry_seconds * 2 ** (failures - 1)
-        resting = [asyncio.ensure_future(self._clock.sleep(max(wait, min(retry_after, LONGEST_REST))))]
+        resting: list[asyncio.Task[object]] = [
+            asyncio.create_task(self._clock.sleep(max(wait, min(retry_after, LONGEST_REST))))
+        ]
         if not self._closing:
-            resting.append(asyncio.ensure_future(self._settle()))
+            resting.append(asyncio.create_task(self._end.wait()))
         try:
             await asyncio.wait(resting, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for each in resting:
                 each.cancel()
-
-    async def _settle(self) -> None:
-        await self._end.wait()
 
     async def _inherit(self) -> None:
         """Stop what a dead process left; the text will take its place, not streamed, when it is complete."""
