@@ -179,7 +179,7 @@ class _Line:
 class Governor:
     """One for the app. `factor` raises all bounds, for a workspace with which Slack has agreed on more."""
 
-    def __init__(self, budget: "Budget", clock: Clock, *, factor: float = 1.0) -> None:
+    def __init__(self, budget: Budget, clock: Clock, *, factor: float = 1.0) -> None:
         self._budget = budget
         self._clock = clock
         self._factor = factor
