@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import re
 import time
 
 import pytest
@@ -13,7 +12,7 @@ from bot.slack.governor import SEATS
 from bot.slack.stream import StreamLimits, open_stream
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
-from tests.slack.test_stream_in_workspace import words
+from tests.slack.test_stream_in_workspace import read, squeezed
 
 FASTER = 10.0
 ANSWERS = 60
@@ -62,8 +61,8 @@ async def test_sixty_answers_at_once_come_whole_and_slack_has_nothing_to_refuse(
         threads = await asyncio.gather(
             *(answer(workspace, slack, channels[number % len(channels)], clock) for number in range(ANSWERS))
         )
-        whole = re.sub(r"\s+", "", "".join(PIECES))
-        assert [read(workspace, *thread) for thread in threads] == [whole] * ANSWERS
+        whole = squeezed("".join(PIECES))
+        assert [read(workspace, asked, channel) for channel, asked in threads] == [whole] * ANSWERS
         assert [record.getMessage() for record in caplog.records] == []
         assert len(workspace.streams) == SEATS
 
@@ -86,9 +85,3 @@ async def answer(workspace: Workspace, slack: SlackClient, channel: str, clock: 
             await clock.sleep(1.0)
         await writer.finish()
     return channel, asked
-
-
-def read(workspace: Workspace, channel: str, asked: str) -> str:
-    messages = workspace.messages[channel]
-    replies = [messages[ts] for ts in sorted(messages) if messages[ts].get("thread_ts") == asked and ts != asked]
-    return re.sub(r"\s+", "", "".join(words(reply["blocks"]) for reply in replies))

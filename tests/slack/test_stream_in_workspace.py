@@ -4,7 +4,6 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 
 from bot.agent.guardrails import OutputGate
@@ -15,6 +14,7 @@ from bot.slack.stream import StreamLimits, StreamWriter, open_stream
 from demo.slack import streams
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
+from tests.doubles.local_slack import LocalSlack
 
 ANSWER = [f"Sentence {number} says something about your order. " for number in range(40)]
 LIMITS = StreamLimits(flush_seconds=0.01, message_bytes=700, retry_seconds=0.01)
@@ -61,8 +61,8 @@ async def write(workspace: Workspace, writer: StreamWriter, pieces: list[str]) -
             await workspace.wait_for_change(seen, timeout=0.2)
 
 
-def replies(workspace: Workspace, thread_ts: str) -> list[dict[str, Any]]:
-    messages = workspace.messages["C0SUPPORT"]
+def replies(workspace: Workspace, thread_ts: str, channel: str = "C0SUPPORT") -> list[dict[str, Any]]:
+    messages = workspace.messages[channel]
     return [messages[ts] for ts in sorted(messages) if messages[ts].get("thread_ts") == thread_ts and ts != thread_ts]
 
 
@@ -79,18 +79,10 @@ def squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
 
 
-def read(workspace: Workspace, thread_ts: str) -> str:
-    assert all(reply.get("streaming_state") != "in_progress" for reply in replies(workspace, thread_ts))
-    return squeezed("".join(words(reply["blocks"]) for reply in replies(workspace, thread_ts)))
-
-
-async def break_next(workspace: Workspace, method: str, do: str) -> None:
-    fault = {"method": method, "do": do, "count": 1, "seconds": 0.01}
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{workspace.url}/_local/fault", json=fault, headers={"secret": workspace.secret}) as answer,
-    ):
-        assert (await answer.json())["ok"]
+def read(workspace: Workspace, thread_ts: str, channel: str = "C0SUPPORT") -> str:
+    there = replies(workspace, thread_ts, channel)
+    assert all(reply.get("streaming_state") != "in_progress" for reply in there)
+    return squeezed("".join(words(reply["blocks"]) for reply in there))
 
 
 async def test_a_long_answer_is_streamed_in_several_messages_with_one_footer(
@@ -117,7 +109,7 @@ async def test_a_fault_leaves_the_text_exactly_once(
     workspace: Workspace, slack: SlackClient, method: str, do: str
 ) -> None:
     thread_ts = await ask(workspace)
-    await break_next(workspace, method, do)
+    await LocalSlack(workspace, slack).breaks(method=method, do=do, count=1, seconds=0.01)
     async with writing(slack, thread_ts) as writer:
         await write(workspace, writer, ANSWER)
         await writer.finish(blocks=FOOTER.blocks)
