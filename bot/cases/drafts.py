@@ -16,7 +16,7 @@ from bot.cases.messages import payload
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.slack import cards
-from bot.slack.cards import Choice
+from bot.slack.cards import Card, Choice
 from bot.slack.outbox import Outbox
 from bot.store import drafts, outbox, records
 from bot.store.cases import Case, card_key
@@ -45,10 +45,7 @@ class CaseDrafts:
 
     def shown(self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = ()) -> Outgoing:
         """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3."""
-        others_read = not case.thread.is_direct
-        card = cards.drafts(
-            case=case.ref, asked=asked, texts=_titled(texts), doubtful=doubtful, others_read=others_read
-        )
+        card = _card(case, asked, texts, doubtful=doubtful)
         return Outgoing(
             drafts_key(asked), "post", self.agent_channel, payload(card), parent=card_key(case.id), case_id=case.id
         )
@@ -87,8 +84,7 @@ class CaseDrafts:
 
     def _chosen(self, case: Case, asked: int, texts: Sequence[str], choice: Choice) -> Outgoing:
         """The update that says which draft was sent and takes the buttons away."""
-        others_read = not case.thread.is_direct
-        card = cards.drafts(case=case.ref, asked=asked, texts=_titled(texts), choice=choice, others_read=others_read)
+        card = _card(case, asked, texts, choice=choice)
         return Outgoing(
             f"{drafts_key(asked)}/{'refused' if choice.failed else 'chosen'}",
             "update",
@@ -104,7 +100,12 @@ def drafts_key(asked: int) -> str:
     return f"drafts/{asked}"
 
 
-def _titled(texts: Sequence[str]) -> list[tuple[str, str]]:
+def _card(
+    case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = (), choice: Choice | None = None
+) -> Card:
     """Each draft under its voice; when one is missing, nobody knows whose the others are."""
-    known = len(texts) == len(VOICES)
-    return [(VOICES[at] if known else "Draft", text) for at, text in enumerate(texts)]
+    voices = VOICES if len(texts) == len(VOICES) else ["Draft"] * len(texts)
+    titled, others_read = list(zip(voices, texts, strict=True)), not case.thread.is_direct
+    return cards.drafts(
+        case=case.ref, asked=asked, texts=titled, doubtful=doubtful, choice=choice, others_read=others_read
+    )
