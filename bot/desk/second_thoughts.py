@@ -206,12 +206,8 @@ def _plain_words(text: str) -> list[str]:
 
 def _pieces(text: str) -> list[str]:
     """Words without case and accents; signs of scripts that do not part words one by one; a doubled word once."""
-    words = [piece for word in _plain_words(text) for piece in (word if _is_unparted(word) else (word,))]
+    words = [piece for word in _plain_words(text) for piece in (word if _UNPARTED.search(word) else (word,))]
     return [word for at, word in enumerate(words) if at == 0 or word != words[at - 1]]
-
-
-def _is_unparted(word: str) -> bool:
-    return _UNPARTED.search(word) is not None
 
 
 def _is_slip(was: str, now: str) -> bool:
