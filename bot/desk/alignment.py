@@ -65,7 +65,7 @@ class Standing:
     @property
     def content(self) -> str:
         """What all are to serve; empty before anybody has said."""
-        return _content(self.wanted) if self.wanted else ""
+        return _content(self.wanted)
 
 
 async def standing(database: Database, audience: Audience, *, now: float) -> Standing:
@@ -170,8 +170,7 @@ class Alignment:
             wanted = await alias.of(tx, _name(audience))
             # What was built to follow is no news, whichever process on this disk did it; going back to it is.
             is_ours = not (status.follows and (status.generation or 0) > known.generation)
-            is_ours = is_ours and status.content not in ("", known.content)
-            if is_ours and (wanted is None or status.content != _content(wanted)):
+            if is_ours and status.content not in ("", known.content, _content(wanted)):
                 target = status.content + (FORCED if status.forced else "")
                 fresh = await alias.point(tx, _name(audience), target, by=self._machine, now=self._clock.now())
         known.note(status)
@@ -192,12 +191,9 @@ class Alignment:
         try:
             if not await base.serve(_content(wanted)):
                 await self._refresh(audience, force=wanted.target.endswith(FORCED))
-        except BuildRefused as refused:
-            if refused.reason != "busy":
+        except KnowledgeError as error:
+            if not (isinstance(error, BuildRefused) and error.reason == "busy"):
                 known.not_before = self._clock.monotonic() + RETRY_SECONDS
-            return False
-        except KnowledgeError:
-            known.not_before = self._clock.monotonic() + RETRY_SECONDS
             return False
         return True
 
@@ -206,5 +202,5 @@ def _name(audience: Audience) -> str:
     return f"kb/{audience}"
 
 
-def _content(wanted: Alias) -> str:
-    return wanted.target.removesuffix(FORCED)
+def _content(wanted: Alias | None) -> str:
+    return wanted.target.removesuffix(FORCED) if wanted else ""
