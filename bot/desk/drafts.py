@@ -244,13 +244,8 @@ class Drafting:
         """The numbers of the drafts that say a deed was done though no look-up shows it; the person may know better."""
         earlier = [message for message in said if isinstance(message, ToolResult)]
         grounds = Grounds(results=lambda: (), passages=lambda: (), earlier=earlier)
-        return [number for number, text in enumerate(texts, start=1) if self._claims(text, grounds)]
-
-    def _claims(self, text: str, grounds: Grounds) -> bool:
         gate = ClaimGate(self.wordings, grounds, OutputGate(frozenset()))
-        gate.feed(text)
-        gate.settle()
-        return gate.stopped is not None
+        return [number for number, text in enumerate(texts, start=1) if gate.find(text)]
 
     async def _material(self, case: Case, said: Sequence[Message]) -> str:
         """The second system message: the passages, the case, earlier look-ups; all of it data."""

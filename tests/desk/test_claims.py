@@ -31,10 +31,7 @@ def gate(
 
 
 def claim_in(text: str, *results: ToolResult, earlier: Sequence[ToolResult] = ()) -> Claim | None:
-    judged = gate(*results, earlier=earlier)
-    judged.feed(text)
-    judged.settle()
-    return judged.stopped
+    return gate(*results, earlier=earlier).find(text)
 
 
 def looked_up(*orders: dict[str, object], tool: str = "lookup_order", ok: bool = True) -> ToolResult:
