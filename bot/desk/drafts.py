@@ -18,7 +18,6 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 from bot.agent.agent import Agent, Team
@@ -39,6 +38,7 @@ from bot.desk.answers import passages_text
 from bot.desk.budgets import Budgets
 from bot.desk.claim_patterns import Wording
 from bot.desk.claims import ClaimGate, Grounds
+from bot.desk.team import read_instructions
 from bot.slack.client import SlackClient
 from bot.slack.mrkdwn import best_cut, from_slack, to_mrkdwn
 from bot.slack.outbox import Outbox
@@ -52,7 +52,6 @@ from knowledge.knowledge_base import Findings, KnowledgeBase
 
 logger = logging.getLogger(__name__)
 
-INSTRUCTIONS = Path(__file__).parent / "instructions"
 DRAFTS_SECONDS = 45.0
 """From the press to the drafts, the wait for a place included."""
 LIMITS = Limits(rounds=2, turn_seconds=35.0, round_seconds=30.0, output_tokens=1_000, output_characters=6_000)
@@ -85,12 +84,13 @@ nothing · a message was deleted meanwhile."""
 
 def build_writer(shop_name: str) -> Team:
     """The agent that writes drafts, alone and without tools."""
-    return Team((Agent("draft", _read("draft").replace("{shop}", shop_name), temperature=0.5),), entry="draft")
+    instructions = read_instructions("draft").replace("{shop}", shop_name)
+    return Team((Agent("draft", instructions, temperature=0.5),), entry="draft")
 
 
 def load_voices() -> tuple[str, ...]:
     """One paragraph for each of `VOICES`."""
-    return tuple(_read(f"draft-{voice.lower()}") for voice in VOICES)
+    return tuple(read_instructions(f"draft-{voice.lower()}") for voice in VOICES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,3 @@ def _spoken(said: Sequence[Message]) -> list[Message]:
 def _looked_up(said: Sequence[Message]) -> list[str]:
     found = [message for message in said if isinstance(message, ToolResult) and message.ok and message.private]
     return [f"{result.name}: {result.content[:LOOKUP_CHARACTERS]}" for result in found[-LOOKUPS:]]
-
-
-def _read(name: str) -> str:
-    return (INSTRUCTIONS / f"{name}.md").read_text("utf-8").strip()

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from bot.agent.agent import Agent, Team
 from bot.agent.guardrails import clean, mask
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolResult
-from bot.desk.team import INSTRUCTIONS
+from bot.desk.team import read_instructions
 
 SUMMARY_LIMIT = 1_500
 """Characters of a summary."""
@@ -27,7 +27,7 @@ _FRAME = (
 
 def build_summarizer(*, shop_name: str) -> Team:
     """The agent that sums up, alone in its team."""
-    instructions = (INSTRUCTIONS / "summary.md").read_text("utf-8").strip().replace("{shop}", shop_name)
+    instructions = read_instructions("summary").replace("{shop}", shop_name)
     return Team((Agent("summary", instructions, tier="cheap", temperature=0.0),), entry="summary")
 
 

@@ -97,17 +97,18 @@ def build_lead(*, shop_name: str, cases: Cases) -> Agent:
 
 def build_checker(*, shop_name: str) -> Agent:
     """The agent that reads drafts; it has no tools."""
-    instructions = _read("check").replace("{shop}", shop_name)
+    instructions = read_instructions("check").replace("{shop}", shop_name)
     return Agent("check", instructions, tier="cheap", temperature=0.0)
 
 
 def read_prompt(name: str, shop_name: str) -> str:
     """The instructions of an agent that speaks with customers."""
-    text = _read("shared").replace("{role}", _read(name))
+    text = read_instructions("shared").replace("{role}", read_instructions(name))
     while _INCLUDED.search(text):
-        text = _INCLUDED.sub(lambda mark: _read(mark[1]), text)
+        text = _INCLUDED.sub(lambda mark: read_instructions(mark[1]), text)
     return text.replace("{shop}", shop_name)
 
 
-def _read(name: str) -> str:
+def read_instructions(name: str) -> str:
+    """One of the files, as it is."""
     return (INSTRUCTIONS / f"{name}.md").read_text("utf-8").strip()
