@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.governor import Governor, MemoryBudget
-from bot.slack.outbox import LANES, Outbox
+from bot.slack.outbox import LANES, Claims, Outbox
 from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -36,12 +36,15 @@ async def slack() -> AsyncIterator[LocalSlack]:
 
 @asynccontextmanager
 async def sending(
-    database: Database, slack: LocalSlack, *, essential: frozenset[str] = frozenset()
+    database: Database, slack: SlackClient, *, essential: frozenset[str] = frozenset(), claims: Claims | None = None
 ) -> AsyncIterator[Outbox]:
-    outbox = Outbox(database, slack.client, Clock(now=0.0), essential=essential)
+    """An outbox; with `claims` it is one among several processes'."""
+    poll_seconds = 0.01 if claims else None
+    outbox = Outbox(database, slack, Clock(now=0.0), essential=essential, claims=claims, poll_seconds=poll_seconds)
     task = asyncio.create_task(outbox.run())
     try:
-        yield outbox
+        async with asyncio.timeout(30):
+            yield outbox
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -55,7 +58,7 @@ async def queue(database: Database, *outgoing: Outgoing) -> None:
 
 async def send_all(database: Database, slack: LocalSlack, *outgoing: Outgoing) -> None:
     await queue(database, *outgoing)
-    async with sending(database, slack) as outbox:
+    async with sending(database, slack.client) as outbox:
         assert await outbox.flush(10_000)
 
 
@@ -87,7 +90,7 @@ class Unwell(Database):
 
 async def test_a_failure_that_nobody_has_thought_of_ends_no_outbox(database: Database, slack: LocalSlack) -> None:
     await queue(database, post("p1", "post 1"))
-    async with sending(Unwell(database), slack) as outbox, asyncio.timeout(20):
+    async with sending(Unwell(database), slack.client) as outbox:
         while await state_of(database, "p1") != "sent":
             outbox.wake()
             await asyncio.sleep(0.01)
@@ -163,7 +166,7 @@ async def test_a_slack_that_is_away_for_long_loses_nothing(database: Database, s
 async def test_what_the_agent_channel_refuses_waits_for_repair(database: Database, slack: LocalSlack) -> None:
     await slack.breaks(method="chat.postMessage", do="not_in_channel", count=2)
     await queue(database, post("card", "card", AGENTS), post("opener", "opener", AGENTS, parent="card"))
-    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
         assert await outbox.flush(10_000)
         assert outbox.stuck is None
     assert slack.texts(AGENTS) == ["card", "opener"]
@@ -195,7 +198,7 @@ async def test_a_child_of_a_post_that_failed_fails_too(database: Database, slack
 async def test_a_channel_that_waits_holds_up_no_other(database: Database, slack: LocalSlack) -> None:
     await slack.breaks(method="chat.postMessage", do="slow", count=1, seconds=9)
     await queue(database, post("slow", "slow"))
-    async with sending(database, slack) as outbox:
+    async with sending(database, slack.client) as outbox:
         await asyncio.sleep(0)
         await asyncio.wait_for(slack.workspace.wait_for_change(0, timeout=0.3), 5)
         ts = await asyncio.wait_for(outbox.deliver(post("fast", "fast", AGENTS)), 8)
@@ -204,7 +207,7 @@ async def test_a_channel_that_waits_holds_up_no_other(database: Database, slack:
 
 
 async def test_a_caller_may_wait_for_its_post(database: Database, slack: LocalSlack) -> None:
-    async with sending(database, slack) as outbox:
+    async with sending(database, slack.client) as outbox:
         ts = await outbox.deliver(post("p", "once"))
         assert await outbox.deliver(post("p", "once")) == ts
         with pytest.raises(SlackRefused):
@@ -227,7 +230,7 @@ async def test_an_answer_that_is_about_the_row_itself_is_given_up_in_the_end(
 ) -> None:
     await slack.breaks(method="chat.postMessage", do="internal_error", count=10)
     await queue(database, post("poison", "poison", AGENTS))
-    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
         assert await outbox.flush(10_000)
         assert await state_of(database, "poison") == "failed"
         await queue(database, post("next", "next", AGENTS))
@@ -251,14 +254,10 @@ async def test_a_post_that_waits_holds_up_no_other_thread_of_its_channel(databas
     stubborn = Stubborn(slack.client.web, clock=clock, governor=Governor(MemoryBudget(clock), clock))
     await queue(database, post("p", "waits", thread_ts=first), post("q", "waits too", thread_ts=first))
     await queue(database, post("r", "goes on", thread_ts=second), post("s", "a new one"))
-    outbox = Outbox(database, stubborn, clock)
-    sender = asyncio.create_task(outbox.run())
-    async with asyncio.timeout(20):
+    async with sending(database, stubborn) as outbox:
         await outbox.deliver(post("r", "goes on", thread_ts=second))
         await outbox.deliver(post("s", "a new one"))
-    assert await state_of(database, "q") == "pending"
-    sender.cancel()
-    await asyncio.gather(sender, return_exceptions=True)
+        assert await state_of(database, "q") == "pending"
 
 
 async def test_rows_of_one_thread_leave_in_order_whatever_fails(database: Database, slack: LocalSlack) -> None:
@@ -316,7 +315,7 @@ async def test_staff_are_told_once_what_a_customer_did_not_get(database: Databas
     lost = post("turn/7/greeting", "Hello, see <https://help.example.com/x|the page>. " * 9, thread_ts="1795000000.1")
     await slack.breaks(method="chat.postMessage", do="is_archived", count=1)
     await queue(database, lost)
-    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
         assert await outbox.flush(10_000)
     (told,) = slack.texts(AGENTS)
     assert "is_archived" in told
@@ -329,7 +328,7 @@ async def test_what_staff_do_not_get_themselves_is_told_nowhere(database: Databa
     await slack.breaks(method="chat.postMessage", do="msg_too_long", count=2)
     change = Outgoing("change", "update", SUPPORT, {"ts": "1795000000.000100", "text": "x"})
     await queue(database, post("card", "card", AGENTS), change)
-    async with sending(database, slack, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
         assert await outbox.flush(10_000)
     assert await state_of(database, "card") == "failed"
     assert slack.texts(AGENTS) == []
@@ -369,19 +368,6 @@ class Owners:
         self.lost.append(let_go)
 
 
-@asynccontextmanager
-async def sending_as(database: Database, slack: SlackClient, owners: Owners) -> AsyncIterator[Outbox]:
-    """An outbox among several processes."""
-    outbox = Outbox(database, slack, Clock(now=0.0), claims=owners, poll_seconds=0.01)
-    sender = asyncio.create_task(outbox.run())
-    try:
-        async with asyncio.timeout(30):
-            yield outbox
-    finally:
-        sender.cancel()
-        await asyncio.gather(sender, return_exceptions=True)
-
-
 class Late(SlackClient):
     """A post's turn comes when it is told so."""
 
@@ -401,7 +387,7 @@ async def test_a_channel_that_another_process_sends_for_is_left_to_it_until_it_i
 ) -> None:
     owners = Owners("me", {f"outbox/{SUPPORT}": "another"})
     await queue(database, post("theirs", "theirs"), post("ours", "ours", AGENTS))
-    async with sending_as(database, slack.client, owners) as outbox:
+    async with sending(database, slack.client, claims=owners) as outbox:
         await outbox.deliver(post("ours", "ours", AGENTS))
         await owners.refused.wait()
         assert await state_of(database, "theirs") == "pending"
@@ -414,7 +400,7 @@ async def test_what_is_for_another_process_hides_nothing_of_ones_own(database: D
     owners = Owners("me", {f"outbox/{AGENTS}": "another"})
     await queue(database, *(post(f"card/{number}", "waits for repair", AGENTS) for number in range(LANES)))
     await queue(database, post("ours", "for a customer"))
-    async with sending_as(database, slack.client, owners) as outbox:
+    async with sending(database, slack.client, claims=owners) as outbox:
         await outbox.deliver(post("ours", "for a customer"))
     assert slack.texts(SUPPORT) == ["for a customer"]
 
@@ -423,7 +409,7 @@ async def test_a_channel_that_needs_nothing_more_is_left_to_whoever_is_next(
     database: Database, slack: LocalSlack
 ) -> None:
     owners = Owners("me", {})
-    async with sending_as(database, slack.client, owners) as outbox:
+    async with sending(database, slack.client, claims=owners) as outbox:
         await outbox.deliver(post("p", "a post"))
         await owners.is_left.wait()
     assert slack.texts(SUPPORT) == ["a post"]
@@ -435,10 +421,10 @@ async def test_a_call_whose_turn_comes_when_another_process_has_the_channel_is_n
     names: dict[str, str] = {}
     late = Late(slack.client)
     await queue(database, post("p", "once"))
-    async with sending_as(database, late, Owners("one", names)) as one:
+    async with sending(database, late, claims=Owners("one", names)) as one:
         await late.waits.wait()
         names[f"outbox/{SUPPORT}"] = "two"
-        async with sending_as(database, slack.client, Owners("two", names)) as two:
+        async with sending(database, slack.client, claims=Owners("two", names)) as two:
             await two.deliver(post("p", "once"))
         late.turn.set()
         names.clear()
@@ -451,7 +437,7 @@ async def test_a_call_whose_turn_comes_after_another_process_has_tried_and_died_
 ) -> None:
     late = Late(slack.client)
     await queue(database, post("p", "once"))
-    async with sending_as(database, late, Owners("one", {})) as one:
+    async with sending(database, late, claims=Owners("one", {})) as one:
         await late.waits.wait()
         async with database.transaction() as tx:
             await rows.mark_sending(tx, 1, attempts=0)
@@ -467,7 +453,7 @@ async def test_a_process_that_others_may_soon_take_for_dead_breaks_its_calls_off
 ) -> None:
     owners, late = Owners("me", {}), Late(slack.client)
     await queue(database, post("p", "once"))
-    async with sending_as(database, late, owners) as outbox:
+    async with sending(database, late, claims=owners) as outbox:
         await late.waits.wait()
         late.waits.clear()
         for let_go in owners.lost:
