@@ -382,7 +382,7 @@ class SlackClient:
                 patience=0.0,
             )
         except SlackRefused as refusal:
-            if refusal.error in OVER and (seat := self._governor.seat_of((channel, ts))) is not None:
+            if refusal.error in OVER and (seat := self._governor.pop_seat((channel, ts))) is not None:
                 await self._governor.close_seat(seat)
             raise
 
@@ -405,7 +405,7 @@ class SlackClient:
         One that another process began has no seat here. It takes one if there is one, and else needs none: the seat
         that its start took is still kept for it.
         """
-        seat = self._governor.seat_of((channel, ts))
+        seat = self._governor.pop_seat((channel, ts))
         if seat is None:
             with suppress(TooLong):
                 seat = await self._governor.open_seat(self._team, patience=0.0)

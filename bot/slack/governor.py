@@ -227,7 +227,7 @@ class Governor:
         """The seat is this stream's."""
         self._sitting[stream] = seat
 
-    def seat_of(self, stream: Hashable) -> Seat | None:
+    def pop_seat(self, stream: Hashable) -> Seat | None:
         """The stream's seat, which it holds no longer; None when it has none."""
         return self._sitting.pop(stream, None)
 
