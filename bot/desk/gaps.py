@@ -1,7 +1,7 @@
 """What the help pages do not answer: customers' questions that ended without an answer, the same ones together."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.agent.guardrails import mask
@@ -50,11 +50,11 @@ def gaps_from(questions: Sequence[Unanswered], groups: Sequence[Sequence[int]]) 
     return sorted(found, key=lambda gap: (-gap.times, -gap.people, -gap.last))
 
 
-def the_same(texts: Sequence[str], key: Callable[[str], str] = str.casefold) -> list[list[int]]:
+def the_same(texts: Sequence[str]) -> list[list[int]]:
     """Groups of texts that read the same, for when nothing can tell what means the same."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(texts):
-        places.setdefault(key(text), []).append(place)
+        places.setdefault(text.casefold(), []).append(place)
     return list(places.values())
 
 
