@@ -32,7 +32,7 @@ from knowledge import catalog
 from knowledge.calibration import Floors, calibrate
 from knowledge.catalog import Catalog, Reader
 from knowledge.chunking import chunk_within
-from knowledge.config import Audience, Source, read_config
+from knowledge.config import Audience, BuildOptions, Source, read_config
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.table import TableEmbedder
@@ -40,7 +40,7 @@ from knowledge.embedding.windows import windows
 from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError, VectorsAway
 from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generations, Manifest, now
 from knowledge.index import fingerprint_of
-from knowledge.plan import Known, Plan, Tell, Wish, make_plan
+from knowledge.plan import Known, Plan, Tell, make_plan
 from knowledge.report import Phase, Progress, Report
 from knowledge.vectors import Home, Shelf, VectorIndex, clear, copy_index, create
 
@@ -60,7 +60,7 @@ TOLD_EVERY = 0.2
 """Seconds between two lines of progress."""
 
 DONE, FAILED, REFUSED, STOPPED = 0, 1, 2, 143
-WHATEVER_IS_THERE = Wish()
+WHATEVER_IS_THERE = BuildOptions()
 
 
 @dataclass(slots=True)
@@ -72,11 +72,8 @@ class _Job:
     tell: Tell
     chroma_url: str = ""
     """The Chroma server for the vectors; empty: each generation has them in its folder."""
+    options: BuildOptions = WHATEVER_IS_THERE
     started: float = field(default_factory=time.monotonic)
-    forced: bool = False
-    """Whether much may vanish."""
-    follows: bool = False
-    """Whether another base's reading was the reason."""
     tokens: int = 0
     """Tokens given to the embedder so far."""
 
@@ -123,7 +120,7 @@ async def build(
     sources: Sequence[Source],
     embedder: Embedder,
     *,
-    wish: Wish = WHATEVER_IS_THERE,
+    options: BuildOptions = WHATEVER_IS_THERE,
     chroma_url: str = "",
     tell: Tell,
 ) -> Report:
@@ -133,17 +130,17 @@ async def build(
     EmbedderFailed, IndexBroken or OSError when it cannot be done; what is served is untouched then.
     """
     with generations.building():
-        job = _Job(generations, embedder, tell, chroma_url, forced=wish.force, follows=wish.follows)
+        job = _Job(generations, embedder, tell, chroma_url, options)
         current = generations.current()
         is_ours = current is not None and current.manifest.fingerprint == fingerprint_of(embedder)
-        reusable = is_ours and not wish.anew
+        reusable = is_ours and not options.anew
         try:
-            return await _build_on(job, sources, current, reusable=reusable, wish=wish)
+            return await _build_on(job, sources, current, reusable=reusable)
         except (IndexBroken, sqlite3.DatabaseError):
             if not reusable:
                 raise
             # The generation to start from is damaged; the source is not.
-            return await _build_on(job, sources, current, reusable=False, wish=wish)
+            return await _build_on(job, sources, current, reusable=False)
 
 
 async def repair(generations: Generations, embedder: Embedder, *, chroma_url: str = "", tell: Tell) -> Report:
@@ -157,15 +154,13 @@ async def repair(generations: Generations, embedder: Embedder, *, chroma_url: st
         return await _write(job, plan, current, keep=current.number, anew=True)
 
 
-async def _build_on(
-    job: _Job, sources: Sequence[Source], current: Generation | None, *, reusable: bool, wish: Wish
-) -> Report:
+async def _build_on(job: _Job, sources: Sequence[Source], current: Generation | None, *, reusable: bool) -> Report:
     job.tell(Progress("scan"))
     with tempfile.TemporaryDirectory(prefix=SPOOL, dir=job.generations.root) as spool:
         plan = await make_plan(
             sources,
             _known(current, reusable=reusable),
-            wish=wish,
+            options=job.options,
             spool=Path(spool),
             tell=job.tell,
         )
@@ -240,8 +235,8 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             words_floor=floors.words,
             calibrated_chunks=floors.chunks,
             content=content,
-            forced=job.forced,
-            follows=job.follows,
+            forced=job.options.force,
+            follows=job.options.follows,
             collection=home.collection if isinstance(home, Shelf) else "",
         )
         generation = job.generations.publish(folder, manifest)
@@ -381,8 +376,8 @@ async def _run(options: argparse.Namespace) -> Report:
     if options.repair:
         return await repair(generations, embedder, chroma_url=options.chroma_url, tell=tell)
     sources = read_config(options.source).of(options.audience)
-    wish = Wish(options.force, options.only, options.anew, options.follows)
-    return await build(generations, sources, embedder, wish=wish, chroma_url=options.chroma_url, tell=tell)
+    asked = BuildOptions(options.force, options.only, options.anew, options.follows)
+    return await build(generations, sources, embedder, options=asked, chroma_url=options.chroma_url, tell=tell)
 
 
 def _embedder(options: argparse.Namespace) -> Embedder:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from knowledge.config import Audience
+from knowledge.config import Audience, BuildOptions
 from knowledge.embedding.embedder import Recipe
 from knowledge.errors import BuildFailed, BuildRefused
 from knowledge.report import Phase, Progress, Report
@@ -55,12 +55,7 @@ class _Request:
     """A build that has not begun, and everybody who waits for it."""
 
     arguments: tuple[str, ...]
-    only: str = ""
-    """The one source to be read; empty as soon as two requests want different ones."""
-    force: bool = False
-    follows: bool = True
-    """False as soon as somebody asks of their own accord."""
-    anew: bool = False
+    options: BuildOptions
     listeners: list[Listen] = field(default_factory=list)
     waiting: list[asyncio.Future[Report]] = field(default_factory=list)
 
@@ -86,28 +81,19 @@ class Builder:
         source: Path,
         *,
         audience: Audience,
-        only: str = "",
-        force: bool = False,
-        follows: bool = False,
-        anew: bool = False,
+        options: BuildOptions,
         on_progress: Listen,
     ) -> Report:
         """Build from the sources of one audience behind `source`, or from one of them alone.
 
         Requests that come while a build runs share a single one after it, which reads all that any of them wants.
-        `anew` takes nothing over from the present generation. The build goes on when its caller is cancelled. Raises
-        BuildRefused or BuildFailed.
+        The build goes on when its caller is cancelled. Raises BuildRefused or BuildFailed.
         """
-        arguments = _from(source, audience)
-        return await self._ask(
-            "build", arguments, only=only, force=force, follows=follows, anew=anew, listen=on_progress
-        )
+        return await self._ask("build", _from(source, audience), options, listen=on_progress)
 
     async def repair(self) -> Report:
         """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
-        return await self._ask(
-            "repair", ("--repair",), only="", force=False, follows=False, anew=False, listen=lambda progress: None
-        )
+        return await self._ask("repair", ("--repair",), BuildOptions(), listen=lambda progress: None)
 
     async def close(self) -> None:
         """Stop the build under way and give up those that wait."""
@@ -118,23 +104,10 @@ class Builder:
             _give_up(request, BuildFailed("The program ends."))
         self._next.clear()
 
-    async def _ask(
-        self,
-        kind: str,
-        arguments: tuple[str, ...],
-        *,
-        only: str,
-        force: bool,
-        follows: bool,
-        anew: bool,
-        listen: Listen,
-    ) -> Report:
-        request = self._next.setdefault(kind, _Request(arguments, only))
+    async def _ask(self, kind: str, arguments: tuple[str, ...], options: BuildOptions, *, listen: Listen) -> Report:
+        request = self._next.setdefault(kind, _Request(arguments, options))
         request.arguments = arguments
-        request.only = only if request.only == only else ""
-        request.force = request.force or force
-        request.follows = request.follows and follows
-        request.anew = request.anew or anew
+        request.options = request.options.with_those_of(options)
         request.listeners.append(listen)
         done: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
         request.waiting.append(done)
@@ -161,10 +134,11 @@ class Builder:
                         waiting.set_result(report)
 
     async def _run(self, request: _Request) -> Report:
-        force = ("--force",) if request.force else ()
-        anew = ("--anew",) if request.anew else ()
-        only = ("--only", request.only) if request.only else ()
-        follows = ("--follows",) if request.follows else ()
+        options = request.options
+        force = ("--force",) if options.force else ()
+        anew = ("--anew",) if options.anew else ()
+        only = ("--only", options.only) if options.only else ()
+        follows = ("--follows",) if options.follows else ()
         process = await self._start((*request.arguments, *only, *force, *follows, *anew))
         try:
             async with asyncio.timeout(BUILD_SECONDS):

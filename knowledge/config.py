@@ -33,6 +33,29 @@ FILE_BYTES = 200_000
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What is asked of a build besides its sources."""
+
+    force: bool = False
+    """Even if much would vanish."""
+    only: str = ""
+    """The one source to be read; the others keep what they have. Empty: all."""
+    anew: bool = False
+    """Take nothing over from the present generation, which is damaged: it only tells what has changed, if it can."""
+    follows: bool = False
+    """Asked for because another base has read something else."""
+
+    def with_those_of(self, other: "BuildOptions") -> "BuildOptions":
+        """Of one build for both: it reads what either wants, and follows only when nobody asks of their own accord."""
+        return BuildOptions(
+            force=self.force or other.force,
+            only=self.only if self.only == other.only else "",
+            anew=self.anew or other.anew,
+            follows=self.follows and other.follows,
+        )
+
+
 class Source(BaseModel):
     """One source as the file describes it; `place` or addresses, never both."""
 

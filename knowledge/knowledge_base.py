@@ -19,7 +19,7 @@ import numpy as np
 
 from knowledge.alike import groups
 from knowledge.builder import Builder, Listen
-from knowledge.config import Audience
+from knowledge.config import Audience, BuildOptions
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError, TextsDamaged, VectorsAway
@@ -271,11 +271,8 @@ class KnowledgeBase:
             report = await self._builder.build(
                 source,
                 audience=self._audience,
-                only=only,
-                force=force,
-                follows=follows,
                 # What is damaged must not be built upon, and a source without changes would leave it as it is.
-                anew=self._damaged is not None,
+                options=BuildOptions(force, only, anew=self._damaged is not None, follows=follows),
                 on_progress=on_progress or _ignore,
             )
         except KnowledgeError as error:

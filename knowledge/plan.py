@@ -13,7 +13,7 @@ from urllib.parse import quote, urljoin
 
 from knowledge import catalog
 from knowledge.catalog import KnownFile
-from knowledge.config import Source
+from knowledge.config import BuildOptions, Source
 from knowledge.documents import Document, folder_of
 from knowledge.errors import BuildRefused, SourceUnreadable
 from knowledge.generations import Source as Held
@@ -44,20 +44,6 @@ class Known:
     def of(self, source: Source) -> dict[str, str]:
         """The documents of a source, each with its file."""
         return {name: file for name, (file, _) in self.documents.items() if file.startswith(source.prefix)}
-
-
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """What was asked of a build besides its sources."""
-
-    force: bool = False
-    """Even if much would vanish."""
-    only: str = ""
-    """The one source to be read; the others keep what they have. Empty: all."""
-    anew: bool = False
-    """Take nothing over from the present generation, which is damaged: it only tells what has changed, if it can."""
-    follows: bool = False
-    """Asked for because another base has read something else."""
 
 
 @dataclass(slots=True)
@@ -103,7 +89,7 @@ class Plan:
         self.unchanged += other.unchanged
 
 
-async def make_plan(sources: Sequence[Source], known: Known, *, wish: Wish, spool: Path, tell: Tell) -> Plan:
+async def make_plan(sources: Sequence[Source], known: Known, *, options: BuildOptions, spool: Path, tell: Tell) -> Plan:
     """Compare all sources with the base. Pages of sites are fetched into the folder `spool`.
 
     Raises SourceUnreadable, or BuildRefused("vanishing"), for a source without which there is nothing to serve.
@@ -111,7 +97,7 @@ async def make_plan(sources: Sequence[Source], known: Known, *, wish: Wish, spoo
     plan = Plan()
     for number, source in enumerate(sources):
         reader = _Reader(source, known, spool / str(number), tell, is_only=len(sources) == 1)
-        plan.join(await reader.plan(wish))
+        plan.join(await reader.plan(options))
     plan.gone = [name for name in known.documents if name not in plan.present]
     read = {path for path, _ in plan.files}
     homes = {known.documents[name][0] for name in plan.present if name in known.documents}
@@ -129,11 +115,11 @@ class _Reader:
     tell: Tell
     is_only: bool
 
-    async def plan(self, wish: Wish) -> Plan:
+    async def plan(self, options: BuildOptions) -> Plan:
         """What this source needs; what it had is kept where it cannot be read, or is not to be."""
         held = self.known.of(self.source)
         may_keep = bool(held) and self.known.reusable
-        if wish.only and wish.only != self.source.name and may_keep:
+        if options.only and options.only != self.source.name and may_keep:
             before = self.known.sources.get(self.source.name)
             return self._keep(held, stale=before.stale if before else "")
         try:
@@ -142,7 +128,7 @@ class _Reader:
             if self.is_only or not may_keep:
                 raise
             return self._keep(held, stale=str(unreadable))
-        if (reason := self._vanishing(plan, held)) and not wish.force:
+        if (reason := self._vanishing(plan, held)) and not options.force:
             if self.is_only or not may_keep:
                 raise BuildRefused("vanishing", f"{reason} The old ones are kept; use --force if this is meant.")
             return self._keep(held, stale=f"{reason} Use --force if this is meant.")

@@ -12,11 +12,11 @@ from knowledge import build as builder
 from knowledge.build import build, repair
 from knowledge.catalog import Reader
 from knowledge.chunking import LIMIT
+from knowledge.config import BuildOptions
 from knowledge.embedding.embedder import Recipe, Vectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
-from knowledge.plan import Wish
 from knowledge.report import Progress, Report
 from knowledge.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
@@ -51,7 +51,7 @@ class CountingEmbedder:
 
 
 async def rebuild(kb: Path, library: Path, embedder: TableEmbedder, *, force: bool = False) -> Report:
-    return await build(Generations(kb), sources_of(library), embedder, wish=Wish(force), tell=ignore)
+    return await build(Generations(kb), sources_of(library), embedder, options=BuildOptions(force), tell=ignore)
 
 
 def rows(kb: Path, query: str) -> list[tuple[object, ...]]:

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from knowledge.build import build
-from knowledge.config import Audience, read_config
+from knowledge.config import Audience, BuildOptions, read_config
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.filters import Filter
 from knowledge.generations import Generations
 from knowledge.knowledge_base import open_knowledge_base
-from knowledge.plan import Wish
 from knowledge.report import Report
 from tests.knowledge.conftest import ignore
 
@@ -36,9 +35,13 @@ def config(tmp_path: Path) -> Path:
     return tmp_path / "kb.yml"
 
 
-async def refresh(config: Path, embedder: TableEmbedder, wish: Wish | None = None, to: Audience = "public") -> Report:
+async def refresh(
+    config: Path, embedder: TableEmbedder, options: BuildOptions | None = None, to: Audience = "public"
+) -> Report:
     sources = read_config(config).of(to)
-    return await build(Generations(config.parent / to), sources, embedder, wish=wish or Wish(), tell=ignore)
+    return await build(
+        Generations(config.parent / to), sources, embedder, options=options or BuildOptions(), tell=ignore
+    )
 
 
 async def test_all_sources_of_an_audience_are_one_base_and_the_other_audience_has_its_own(
@@ -86,7 +89,7 @@ async def test_a_source_of_which_much_would_vanish_keeps_it_unless_it_is_forced(
     kept = await refresh(config, embedder)
     assert kept.documents == 8
     assert "3 of 4 documents would vanish" in kept.stale[0].stale
-    forced = await refresh(config, embedder, Wish(force=True))
+    forced = await refresh(config, embedder, BuildOptions(force=True))
     assert (forced.removed, forced.documents, forced.stale) == (3, 5, ())
 
 
@@ -94,7 +97,7 @@ async def test_one_source_alone_can_be_refreshed(config: Path, embedder: TableEm
     await refresh(config, embedder)
     for folder in ("help", "shop"):
         (config.parent / folder / "new.md").write_text("# New\n\nA page that was not there before at all.\n")
-    report = await refresh(config, embedder, Wish(only="help"))
+    report = await refresh(config, embedder, BuildOptions(only="help"))
     assert (report.added, report.documents) == (1, 9)
     assert (await refresh(config, embedder)).added == 1
 
