@@ -46,7 +46,7 @@ FORCED = " forced"
 """What the target ends in when much was to vanish, by the word of whoever asked."""
 
 
-class Refresh(Protocol):
+class Refresher(Protocol):
     """Brings one base up to its sources."""
 
     async def __call__(self, audience: Audience, *, force: bool) -> None:
@@ -106,7 +106,7 @@ class Alignment:
         bases: Mapping[Audience, KnowledgeBase],
         database: Database,
         clock: Clock,
-        refresh: Refresh,
+        refresh: Refresher,
         *,
         machine: str = "",
     ) -> None:
