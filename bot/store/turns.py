@@ -14,7 +14,7 @@ from bot.errors import Superseded
 from bot.store import attempts, schema
 from bot.store.statements import insert_into, insert_new
 
-STANDING = frozenset({"stream", "private-stream"})
+STANDING = ("stream", "private-stream")
 """The steps that say where an answer stands."""
 NAME_LIMIT = 128
 """Characters of a step's name."""

@@ -149,10 +149,9 @@ class Answers:
         # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
-                if await journal.recall("stream") is not None:
-                    await self._stop_streams(item, "stream", item.thread)
-                if await journal.recall("private-stream") is not None:
-                    await self._stop_streams(item, "private-stream", await self._private_thread(item))
+                for name in STANDING:
+                    if await journal.recall(name) is not None:
+                        await self._stop_streams(item, name)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
 
@@ -161,26 +160,24 @@ class Answers:
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         found: list[tuple[str, str]] = []
         for name in STANDING:
-            begun = journal.known(name)
-            if begun is None:
-                continue
-            thread = item.thread if name == "stream" else await self._private_thread(item)
-            there = [*begun["opened"], *await self._stop_streams(item, name, thread)]
-            found += [(thread.channel, ts) for ts in there]
+            if begun := journal.known(name):
+                found += await self._stop_streams(item, name, begun["opened"])
         return list(dict.fromkeys(found))
 
-    async def _stop_streams(self, item: InboxItem, name: str, thread: ThreadRef) -> list[str]:
-        """Stop the app's own streams in the thread, told or not told of; they bear the answer's mark then.
+    async def _stop_streams(self, item: InboxItem, name: str, opened: Sequence[str] = ()) -> list[tuple[str, str]]:
+        """Stop the app's own streams where the answer stands, told or not told of; they bear its mark then.
 
-        The ts of what is the answer's, these streams included.
+        The (channel, ts) of what is the answer's: what was `opened`, and these streams.
         """
+        thread = item.thread if name == "stream" else await self._private_thread(item)
         key = f"turn/{item.id}/{name}"
         place = Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=key)
         there = await place.own_messages(since=None)
         for message in there:
             if is_streaming(message):
                 await place.end(message["ts"])
-        return [message["ts"] for message in there if place.is_ours(message)]
+        ours = [*opened, *(message["ts"] for message in there if place.is_ours(message))]
+        return [(thread.channel, ts) for ts in ours]
 
     async def _private_thread(self, item: InboxItem, opening: str = "") -> ThreadRef:
         """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`."""
