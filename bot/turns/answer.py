@@ -94,12 +94,16 @@ class Answers:
             TimeoutError: there is no place or no time.
             Interrupted: the message is another by now, or none, or its answer has not begun and is not wanted.
         """
+        item = question.item
         await self._show_status(question)
-        await self.halt_leftover(question.item)
+        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+        if item.fence > 1 and journal.has_steps:
+            # What a dead process was writing ends now: the turn may wait for long before it takes the words' place.
+            await self._halt(item, journal)
         await self._wait_for_place(question)
         try:
             async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
-                return await self._answer(question)
+                return await self._answer(question, journal)
         finally:
             self.places.release(_whose(question))
 
@@ -136,14 +140,6 @@ class Answers:
             for use in costs_of(item, journal.rounds):
                 await spending.add(tx, use, now=self.clock.now())
             await turns.forget(tx, item.id)
-
-    async def halt_leftover(self, item: InboxItem) -> None:
-        """Stop what a dead process was writing; the turn may wait for long before it takes the words' place."""
-        if item.fence == 1:
-            return
-        journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-        if journal.has_steps:
-            await self._halt(item, journal)
 
     async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
         # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
@@ -185,9 +181,8 @@ class Answers:
         root = await self.outbox.deliver(Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}))
         return ThreadRef(self.me.team, channel, root)
 
-    async def _answer(self, question: Question) -> str:
+    async def _answer(self, question: Question, journal: TurnJournal) -> str:
         thread = question.item.thread
-        journal = await open_journal(self.database, self.clock, turn=question.item.id, attempt=question.item.fence)
         is_resumed = await journal.recall("stream") is not None
         async with self._stream(question, thread, journal, "stream") as writer:
             if question.heading:
