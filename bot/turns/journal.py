@@ -5,6 +5,7 @@ an older attempt may not make. So a process that was frozen, and wakes when its 
 """
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from bot.agent.journal import WRITE
@@ -65,7 +66,7 @@ class TurnJournal:
     @property
     def rounds(self) -> dict[str, Any]:
         """The replies of models so far, by their steps."""
-        return {name: value for name, value in self._known.items() if _ROUND.fullmatch(name)}
+        return rounds_of(self._known)
 
     @property
     def results(self) -> list[ToolResult]:
@@ -95,6 +96,11 @@ async def open_journal(database: Database, clock: Clock, *, turn: int, attempt: 
     async with database.transaction() as tx:
         known = await turns.recall(tx, turn)
     return TurnJournal(database, clock, turn=turn, attempt=attempt, known=known)
+
+
+def rounds_of(steps: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the steps that are replies of models."""
+    return {name: value for name, value in steps.items() if _ROUND.fullmatch(name)}
 
 
 def _kind_of(name: str) -> str:

@@ -24,7 +24,7 @@ from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.turns.answer import Answers
 from bot.turns.costs import costs_of
-from bot.turns.journal import open_journal
+from bot.turns.journal import open_journal, rounds_of
 
 ANSWER_AGAIN_SECONDS = 600.0
 """How long after a message an edit that changes its meaning is answered."""
@@ -168,8 +168,7 @@ class SecondThoughts:
             return value
 
         for each in (row, *edits):
-            journal = await turns.recall(tx, each.id)
-            for use in costs_of(each, {name: value for name, value in journal.items() if "round-" in name}):
+            for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
                 await spending.add(tx, use, now=self.clock.now())
         await erasure.forget_answers(tx, ids)
         await erasure.clean_threads(tx, keys, since=row.ts, clean=clean)

@@ -437,6 +437,7 @@ async def test_a_half_written_answer_that_nobody_noted_is_taken_down(desk: Desk)
 
 async def test_what_models_cost_stays_known_when_the_words_are_gone(desk: Desk) -> None:
     (item,) = await desk.receives(arrival("1.1"))
+    await desk.notes(item, call_round_1=deed("round-1"))
     usage = {"input_tokens": 10, "output_tokens": 5, "cached_tokens": 0, "cost": 0.5, "estimated": False}
     async with desk.database.transaction() as tx:
         step = {
