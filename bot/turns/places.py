@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 
 class Places:
@@ -14,17 +13,8 @@ class Places:
         self._held: Counter[str] = Counter()
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    @asynccontextmanager
-    async def hold(self, group: str) -> AsyncIterator[None]:
-        """Wait for a place in the name of the group, in the group's own order, and leave it at the end."""
-        await self.acquire(group)
-        try:
-            yield
-        finally:
-            self.release(group)
-
     async def acquire(self, group: str) -> None:
-        """Wait for a place; whoever has got one calls `release`."""
+        """Wait for a place in the name of the group, in its own order; whoever has got one calls `release`."""
         if self._free and not self._waiting:
             self._give(group)
             return

@@ -15,9 +15,10 @@ async def test_a_place_goes_to_the_workspace_that_has_fewest_and_within_it_in_or
     ends: dict[str, asyncio.Event] = {}
 
     async def work(group: str, name: str) -> None:
-        async with places.hold(group):
-            begun.append(name)
-            await ends.setdefault(name, asyncio.Event()).wait()
+        await places.acquire(group)
+        begun.append(name)
+        await ends.setdefault(name, asyncio.Event()).wait()
+        places.release(group)
 
     names = [("busy", f"busy {number}") for number in range(4)] + [("quiet", "quiet 0"), ("other", "other 0")]
     tasks = [asyncio.create_task(work(group, name)) for group, name in names]
@@ -64,9 +65,10 @@ async def test_with_one_place_those_who_wait_take_turns() -> None:
     places, begun = Places(1), list[str]()
 
     async def work(group: str) -> None:
-        async with places.hold(group):
-            begun.append(group)
-            await asyncio.sleep(0)
+        await places.acquire(group)
+        begun.append(group)
+        await asyncio.sleep(0)
+        places.release(group)
 
     await asyncio.gather(*(work(group) for group in ["busy"] * 5 + ["quiet", "other"]))
     assert begun == ["busy", "busy", "quiet", "other", "busy", "busy", "busy"]
