@@ -1,6 +1,6 @@
 """Answers to several questions that are written at the same time and read one below the other.
 
-Column    the customer's message, and which words stand alone in it
+Column    the answers in the order of their questions, each a paragraph
 Section   the part of one answer: a page for its reply
 """
 
