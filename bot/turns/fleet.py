@@ -355,7 +355,7 @@ def _options(row: Waiting) -> EnqueueOptions:
         workflow_name=WORKFLOW,
         queue_name=QUEUE,
         workflow_id=entry_id(row),
-        queue_partition_key=f"{row.thread.team}:{row.thread.channel}:{row.thread.ts}",
+        queue_partition_key=row.thread.key,
         app_version=VERSION,
     )
 
