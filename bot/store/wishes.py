@@ -97,10 +97,10 @@ def edited_at(body: Mapping[str, Any]) -> str:
     return str(body.get("edited", ""))
 
 
-async def latest_edit(tx: AsyncConnection, item: InboxItem, *, of: str) -> InboxItem | None:
-    """The newest edit of the message at `of` that the item's words do not have yet."""
+async def latest_edit(tx: AsyncConnection, item: InboxItem) -> InboxItem | None:
+    """The newest edit of the item's message that its words do not have yet."""
     since = edited_at(item.body) or (item.ts if item.kind == "edit" else "")
-    edits = [edit for edit in await edits_of(tx, item.thread.key, of) if edit.ts > since]
+    edits = [edit for edit in await edits_of(tx, item.thread.key, item.said_at) if edit.ts > since]
     return max(edits, key=lambda edit: edit.ts, default=None)
 
 

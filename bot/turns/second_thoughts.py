@@ -49,7 +49,7 @@ class SecondThoughts:
         """
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         async with self.database.transaction() as tx:
-            edit = await wishes.latest_edit(tx, item, of=item.said_at)
+            edit = await wishes.latest_edit(tx, item)
             body = dict(item.body)
             # A copy that has gone out is changed by the edit's own row, for which the words must be the old ones.
             is_open = not await outbox.mirrors(tx, item.thread.channel, item.said_at)
@@ -73,7 +73,7 @@ class SecondThoughts:
             row = await wishes.written(tx, edit.thread.team, edit.thread.channel, edit.said_at)
             if row is None or wishes.is_erased(row.body) or wishes.edited_at(row.body) >= edit.ts:
                 return None
-            if await wishes.latest_edit(tx, edit, of=edit.said_at) is not None:
+            if await wishes.latest_edit(tx, edit) is not None:
                 # The later one stands for both.
                 return None
             before = row.words
