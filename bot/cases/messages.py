@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from bot.agent.guardrails import OutputGate
 from bot.cases.case import State
 from bot.conversation import Standing
-from bot.sentences import LANGUAGES, Language, Sentences
+from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards
 from bot.slack.cards import Card
 from bot.slack.mrkdwn import escape, to_mrkdwn
@@ -153,7 +153,7 @@ class CaseMessages:
 
 def language(case: Case) -> Language:
     """The case's language, one of ours."""
-    return next((known for known in LANGUAGES if known == case.language), "en")
+    return language_for(case.language)
 
 
 def payload(card: Card) -> dict[str, object]:

@@ -16,7 +16,7 @@ from bot.agent.journal import WRITE
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.desk.second_thoughts import Blotter, changes_meaning
-from bot.sentences import LANGUAGES, Language, Sentences
+from bot.sentences import Language, Sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases, erasure, outbox, spending, threads, turns, wishes
 from bot.store.database import Database, Transaction
@@ -194,17 +194,13 @@ class SecondThoughts:
         """What tells the customer that a copy was edited, in the language of its case."""
         case_id = next((mirror.case_id for mirror in mirrors if mirror.case_id is not None), None)
         case = None if case_id is None else await cases.find(tx, case_id)
-        return self.sentences.say(_one_of_ours(case.language if case else ""), "edited_mark")
+        return self.sentences.say(self.sentences.language_for(case.language if case else ""), "edited_mark")
 
     async def _language(self, tx: Transaction, row: InboxItem) -> Language:
         state = await threads.find_thread(tx, row.thread)
-        return _one_of_ours(state.language if state else "")
+        return self.sentences.language_for(state.language if state else "")
 
 
 def _words(edit: InboxItem) -> dict[str, Any]:
     """What of an edit a message's body takes over."""
     return {name: edit.body[name] for name in ("text", "masked", "files")} | {"edited": edit.ts}
-
-
-def _one_of_ours(language: str) -> Language:
-    return next((known for known in LANGUAGES if known == language), "en")

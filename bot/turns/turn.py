@@ -26,7 +26,7 @@ from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
-from bot.sentences import LANGUAGES, Language, Sentences
+from bot.sentences import Language, Sentences
 from bot.slack.client import DEAD_TOKEN, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import attempts, inbox, outbox, threads, turns
@@ -197,8 +197,9 @@ class Turns:
     async def _language(self, item: InboxItem) -> Language:
         async with self.database.transaction() as tx:
             state = await threads.find_thread(tx, item.thread)
-        known = next((language for language in LANGUAGES if state and language == state.language), None)
-        return known or self.sentences.language_of(item.words, "")
+        if state and state.language:
+            return self.sentences.language_for(state.language)
+        return self.sentences.language_of(item.words, "")
 
     async def _identify(self, item: InboxItem) -> Customer | None:
         """The author. While the shop takes its time to say who that is, the customer sees that something is done."""
