@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.governor import Governor, MemoryBudget
@@ -16,6 +15,7 @@ from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.unwell import Unwell
 
 SUPPORT, AGENTS = "C0SUPPORT", "C0AGENTS"
 
@@ -70,22 +70,6 @@ async def state_of(database: Database, key: str) -> str:
 
 def post(key: str, text: str, channel: str = SUPPORT, **more: object) -> Outgoing:
     return Outgoing(key, "post", channel, {"text": text}, **more)  # type: ignore[arg-type]
-
-
-class Unwell(Database):
-    """A database that fails once, for a reason nobody has thought of."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.has_failed = False
-
-    @asynccontextmanager
-    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
-        if not self.has_failed:
-            self.has_failed = True
-            raise RuntimeError("never thought of")
-        async with self._database.transaction(urgent=urgent) as tx:
-            yield tx
 
 
 async def test_a_failure_that_nobody_has_thought_of_ends_no_outbox(database: Database, slack: LocalSlack) -> None:

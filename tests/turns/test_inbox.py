@@ -18,6 +18,7 @@ from bot.telemetry import Metrics
 from bot.turns.dead import UNSTORABLE
 from bot.turns.inbox import Inbox
 from tests.doubles.clock import ManualClock
+from tests.doubles.unwell import Unwell
 from tests.turns.arrivals import arrival
 
 
@@ -145,22 +146,6 @@ async def test_what_fails_for_every_event_is_not_the_events_fault_and_nothing_is
     assert [type(each) for each in told] == [StoreUnavailable] * 3
     assert corrupt.asked > 0
     assert engine.submitted == []
-
-
-class Unwell(Database):
-    """A database that fails for a while, for reasons of its own."""
-
-    def __init__(self, database: Database, failures: int) -> None:
-        self._database = database
-        self.failures = failures
-
-    @asynccontextmanager
-    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
-        if self.failures:
-            self.failures -= 1
-            raise RuntimeError("a thread could not be started")
-        async with self._database.transaction(urgent=urgent) as tx:
-            yield tx
 
 
 async def test_what_fails_for_another_reason_than_what_it_says_is_refused_and_stored_whole_when_it_comes_again(

@@ -1,17 +1,16 @@
 """Turns hear of wishes at once from their own process, and soon from others."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 
 import pytest
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import inbox, wishes
 from bot.store.database import Database
 from bot.store.inbox import Wish
 from bot.turns.interruptions import Interruption, Interruptions
 from tests.doubles.clock import ManualClock
+from tests.doubles.unwell import Unwell
 from tests.store.test_wishes import deletion, stop
 from tests.turns.arrivals import arrival
 
@@ -50,22 +49,6 @@ async def test_a_bounded_wait_ends_when_a_wish_comes() -> None:
         waited = True
     assert not waited
     assert interruption.wish == "stop"
-
-
-class Unwell(Database):
-    """A database that fails once, for a reason nobody has thought of."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self.has_failed = False
-
-    @asynccontextmanager
-    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
-        if not self.has_failed:
-            self.has_failed = True
-            raise RuntimeError("never thought of")
-        async with self._database.transaction(urgent=urgent) as tx:
-            yield tx
 
 
 @pytest.mark.parametrize("is_well", [True, False])
