@@ -9,11 +9,10 @@ from bot.conversation import ThreadRef
 from bot.store import inbox, spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.telemetry import Metrics
-from bot.turns.answer import Answers
 from bot.turns.costs import UNKNOWN, costs_of
 from bot.turns.journal import open_journal
 from tests.doubles.clock import ManualClock
+from tests.turns.answering import build_answers
 from tests.turns.arrivals import TEAM, arrival
 
 ITEM = InboxItem(7, "message", ThreadRef(TEAM, "D0CUSTOMERA", "1.1"), "1.1", "U0CUSTOMERA", TEAM, {}, 1, 0.0)
@@ -115,24 +114,10 @@ async def test_what_a_turn_that_is_given_up_had_cost_is_kept(database: Database)
         await inbox.add(tx, arrival("1.1"), now=1.0)
         item = await inbox.start(tx, 1)
     assert item is not None
-    clock, nothing = ManualClock(), cast(Any, None)
+    clock = ManualClock()
     journal = await open_journal(database, clock, turn=1, attempt=1)
     await journal.record("round-1", reply("small", Usage(100, 10, 0, 0.25)))
-    answers = Answers(
-        me=nothing,
-        database=database,
-        slack=nothing,
-        outbox=nothing,
-        clock=clock,
-        sentences=nothing,
-        agents=nothing,
-        limits=nothing,
-        link_hosts=frozenset(),
-        cases=nothing,
-        places=nothing,
-        metrics=Metrics(),
-    )
-    await answers.close_leftover(item)
+    await build_answers(database, cast(Any, None), clock).close_leftover(item)
     async with database.transaction() as tx:
         (total,) = await spending.totals(tx, since=0, by="thread")
     assert (total.group, total.usage.cost) == (item.thread.key, 0.25)

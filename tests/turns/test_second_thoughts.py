@@ -4,20 +4,17 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.cases.cases import Cases
-from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.sentences import load_sentences
-from bot.slack.outbox import Outbox
 from bot.store import drafts, inbox, outbox, schema, summaries, turns, wishes
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -25,16 +22,14 @@ from bot.store.erasure import NO_TITLE
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.summaries import Summary
-from bot.telemetry import Metrics
-from bot.turns.answer import Answers
 from bot.turns.journal import open_journal
 from bot.turns.second_thoughts import SecondThoughts
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.store.rows import a_turn
 from tests.store.test_wishes import deletion, edit
+from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_taking_up import CUSTOMER, Me
 
 CANARY = "zebracanary77"
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
@@ -54,25 +49,9 @@ class Desk:
         self.database = database
         self.slack = slack
         self.clock = ManualClock()
-        self.outbox = Outbox(database, slack.client, self.clock)
-        sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
-        messages = CaseMessages(sentences, "C0AGENTS")
-        self.cases = Cases(database, self.outbox, slack.client, self.clock, messages, metrics)
+        self.answers = build_answers(database, slack.client, self.clock)
+        self.outbox, self.cases, sentences = self.answers.outbox, self.answers.cases, self.answers.sentences
         self.relay = Relay(database, self.outbox, slack.client, self.clock, sentences, "C0AGENTS")
-        self.answers = Answers(
-            me=cast(Any, Me()),
-            database=database,
-            slack=slack.client,
-            outbox=self.outbox,
-            clock=self.clock,
-            sentences=sentences,
-            agents=nothing,
-            limits=nothing,
-            link_hosts=frozenset(),
-            cases=self.cases,
-            places=nothing,
-            metrics=metrics,
-        )
         self.thoughts = SecondThoughts(database, self.outbox, self.clock, sentences, self.answers, self.relay)
 
     async def receives(self, *arrivals: Arrival) -> list[InboxItem]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -13,19 +14,13 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
 from bot.agent.messages import SystemNote
 from bot.agent.tools import Context, tool
-from bot.cases.cases import Cases
-from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
-from bot.conversation import Customer
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.escalate import ESCALATE
 from bot.sentences import load_sentences
-from bot.slack.outbox import Outbox
 from bot.store import inbox, schema, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
-from bot.telemetry import Metrics
-from bot.turns.answer import Answers
 from bot.turns.asking import Agents
 from bot.turns.interruptions import Interruptions
 from bot.turns.journal import open_journal
@@ -37,22 +32,14 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 from tests.store.test_wishes import edit, word
+from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
 from tests.turns.arrivals import arrival
 from tests.turns.test_asking import FewPages
-from tests.turns.test_taking_up import CUSTOMER, Me
 
 PATIENCE = 20.0
 BOOTS = "Please refund the boots of order 1"
 REFUND = calls(call("refund", {"order": "1"}, id="c1"))
 PERSON = calls(call(ESCALATE, {"reason": "upset"}, id="c1"))
-
-
-class KnownCustomer:
-    """Knows who writes."""
-
-    async def identify(self, user: str, with_shop: bool = True) -> Customer:
-        """As Identities.identify."""
-        return CUSTOMER
 
 
 class Purse:
@@ -89,11 +76,10 @@ class Desk:
         self.may_end = asyncio.Event()
         self.refunded: list[str] = []
         self.interruptions = Interruptions()
-        sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
         self.clock = clock = ManualClock()
-        self.outbox = outbox = Outbox(database, slack.client, clock)
-        messages = CaseMessages(sentences, "C0AGENTS")
-        self.cases = cases = Cases(database, outbox, slack.client, clock, messages, metrics)
+        answers, nothing = build_answers(database, slack.client, clock), cast(Any, None)
+        sentences, metrics = answers.sentences, answers.metrics
+        self.outbox, self.cases = outbox, cases = answers.outbox, answers.cases
         relay = Relay(database, outbox, slack.client, clock, sentences, "C0AGENTS")
 
         @tool(title="Refunding", writes=True, private=private, timeout=PATIENCE)
@@ -123,20 +109,7 @@ class Desk:
             link_hosts=frozenset(),
             takes_apart=False,
         )
-        answers = Answers(
-            me=cast(Any, Me()),
-            database=database,
-            slack=slack.client,
-            outbox=outbox,
-            clock=clock,
-            sentences=sentences,
-            agents=agents,
-            limits=Limits(retries=0),
-            link_hosts=frozenset(),
-            cases=cases,
-            places=places or Places(1),
-            metrics=metrics,
-        )
+        answers = replace(answers, agents=agents, limits=Limits(retries=0), places=places or Places(1))
         self.turns = Turns(
             database=database,
             outbox=outbox,

@@ -10,18 +10,13 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select
 
-from bot.cases.cases import Cases
-from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
 from bot.errors import StoreUnavailable
-from bot.sentences import load_sentences
-from bot.slack.outbox import Outbox
 from bot.store import inbox, schema, threads
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
@@ -29,23 +24,14 @@ from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
 from tests.turns.arrivals import TEAM, arrival
-
-CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
 
 
 @pytest_asyncio.fixture
 async def slack() -> AsyncIterator[LocalSlack]:
     async with open_local_slack() as opened:
         yield opened
-
-
-class KnownCustomer:
-    """Knows who writes."""
-
-    async def identify(self, user: str, with_shop: bool = True) -> Customer:
-        """As Identities.identify."""
-        return CUSTOMER
 
 
 class Told:
@@ -67,31 +53,16 @@ class Desk:
         self.clock = ManualClock()
         self.told = Told()
         self.answered: list[str] = []
-        sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
-        self.outbox = Outbox(database, slack.client, self.clock)
-        messages = CaseMessages(sentences, "C0AGENTS")
-        self.cases = Cases(database, self.outbox, slack.client, self.clock, messages, metrics)
-        self.answers = Answers(
-            me=cast(Any, Me()),
-            database=database,
-            slack=slack.client,
-            outbox=self.outbox,
-            clock=self.clock,
-            sentences=sentences,
-            agents=nothing,
-            limits=nothing,
-            link_hosts=frozenset(),
-            cases=self.cases,
-            places=nothing,
-            metrics=metrics,
-        )
+        self.answers = build_answers(database, slack.client, self.clock)
+        self.outbox, self.cases = self.answers.outbox, self.answers.cases
+        metrics, nothing = self.answers.metrics, cast(Any, None)
         self.noting = Noting(self.answers, self.answered)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
         self.turns = Turns(
             database=database,
             outbox=self.outbox,
             clock=self.clock,
-            sentences=sentences,
+            sentences=self.answers.sentences,
             identities=cast(Any, KnownCustomer()),
             answers=cast(Any, self.noting),
             budgets=nothing,
@@ -121,12 +92,6 @@ class Desk:
 
     async def opens_a_case(self, thread: ThreadRef) -> None:
         await self.cases.open(thread, CUSTOMER, reason="billing", priority="high")
-
-
-class Me:
-    """Who the app is."""
-
-    team = TEAM
 
 
 class Noting:

@@ -1,0 +1,46 @@
+"""Answers for tests."""
+
+from typing import Any, cast
+
+from bot.cases.cases import Cases
+from bot.cases.messages import CaseMessages
+from bot.clock import Clock
+from bot.conversation import Customer
+from bot.sentences import load_sentences
+from bot.slack.client import Identity, SlackClient
+from bot.slack.outbox import Outbox
+from bot.store.database import Database
+from bot.telemetry import Metrics
+from bot.turns.answer import Answers
+from tests.turns.arrivals import TEAM
+
+ME = Identity(TEAM, "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
+CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
+
+
+class KnownCustomer:
+    """Knows who writes."""
+
+    async def identify(self, user: str, with_shop: bool = True) -> Customer:
+        """As Identities.identify."""
+        return CUSTOMER
+
+
+def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answers:
+    """Answers that have nobody to ask."""
+    sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
+    outbox, messages = Outbox(database, slack, clock), CaseMessages(sentences, "C0AGENTS")
+    return Answers(
+        me=ME,
+        database=database,
+        slack=slack,
+        outbox=outbox,
+        clock=clock,
+        sentences=sentences,
+        agents=nothing,
+        limits=nothing,
+        link_hosts=frozenset(),
+        cases=Cases(database, outbox, slack, clock, messages, metrics),
+        places=nothing,
+        metrics=metrics,
+    )
