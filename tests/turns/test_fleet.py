@@ -17,7 +17,7 @@ from bot.store.database import Database, open_database
 from bot.store.handover import Waiting
 from bot.store.leases import FROZEN_STATUS, open_membership
 from bot.turns.fleet import KEEP_SECONDS, entry_id, open_fleet
-from tests.doubles.postgres import open_postgres
+from tests.doubles.postgres import Postgres, open_postgres
 from tests.turns.test_engine import Room, process_of
 
 
@@ -168,42 +168,42 @@ async def test_entries_are_forgotten_a_week_after_their_end(room: Room) -> None:
     assert "|000000000002." in kept
 
 
-async def test_a_database_that_crashes_for_a_while_costs_no_row_and_doubles_none() -> None:
+@asynccontextmanager
+async def room_of_its_own() -> AsyncIterator[tuple[Postgres, Room]]:
+    """A room on a server that its test may stop."""
     with open_postgres() as server:
         url = await server.create()
         async with open_database(url) as database:
             await database.migrate()
-            room = Room("fleet", url, database)
-            async with room.engine() as engine:
-                rows = [await room.store(f"{number}.1") for number in range(1, 13)]
-                room.work.held = {item_id for item_id, _ in rows[:4]}
-                for row in rows[:8]:
-                    engine.submit(*row)
-                await room.work.until(lambda: len(room.work.done) == 8)
-                await asyncio.to_thread(server.stop, crash=True)
-                await room.work.let_go(*room.work.held)
-                await asyncio.to_thread(server.start)
-                await room.work.until(lambda: len(room.work.done) == 12)
+            yield server, Room("fleet", url, database)
+
+
+async def test_a_database_that_crashes_for_a_while_costs_no_row_and_doubles_none() -> None:
+    async with room_of_its_own() as (server, room), room.engine() as engine:
+        rows = [await room.store(f"{number}.1") for number in range(1, 13)]
+        room.work.held = {item_id for item_id, _ in rows[:4]}
+        for row in rows[:8]:
+            engine.submit(*row)
+        await room.work.until(lambda: len(room.work.done) == 8)
+        await asyncio.to_thread(server.stop, crash=True)
+        await room.work.let_go(*room.work.held)
+        await asyncio.to_thread(server.start)
+        await room.work.until(lambda: len(room.work.done) == 12)
     assert sorted(room.work.done) == sorted(item_id for item_id, _ in rows)
 
 
 @pytest.mark.chaos
 async def test_a_turn_is_let_go_in_a_long_outage_and_begun_again_in_the_same_process_when_it_is_over() -> None:
-    with open_postgres() as server:
-        url = await server.create()
-        async with open_database(url) as database:
-            await database.migrate()
-            room = Room("fleet", url, database)
-            async with room.engine() as engine:
-                item_id, thread = await room.store("1.1")
-                room.work.held.add(item_id)
-                engine.submit(item_id, thread)
-                await room.work.until(lambda: room.work.begun == [item_id])
-                await asyncio.to_thread(server.stop, crash=True)
-                async with asyncio.timeout(60):
-                    while engine.active:
-                        await room.moment()
-                room.work.held.clear()
-                await asyncio.to_thread(server.start)
-                await room.work.until(lambda: room.work.done == [item_id])
+    async with room_of_its_own() as (server, room), room.engine() as engine:
+        item_id, thread = await room.store("1.1")
+        room.work.held.add(item_id)
+        engine.submit(item_id, thread)
+        await room.work.until(lambda: room.work.begun == [item_id])
+        await asyncio.to_thread(server.stop, crash=True)
+        async with asyncio.timeout(60):
+            while engine.active:
+                await room.moment()
+        room.work.held.clear()
+        await asyncio.to_thread(server.start)
+        await room.work.until(lambda: room.work.done == [item_id])
     assert room.work.begun == [item_id, item_id]
