@@ -127,6 +127,11 @@ class Desk:
             interruptions=self.interruptions,
         )
 
+    async def asked(self, text: str = BOOTS) -> tuple[str, int]:
+        """The ts and the row of a message in a channel, for an answer needs a thread to stand in."""
+        ts = await self.slack.client.post("C0SUPPORT", text=text)
+        return ts, await self.receives(arrival(ts, text=text, channel="C0SUPPORT"))
+
     async def receives(self, one: Arrival) -> int:
         """Store an arrival, and tell the running turn what it wishes."""
         async with self.database.transaction() as tx:
@@ -154,15 +159,9 @@ async def slack() -> AsyncIterator[LocalSlack]:
         yield opened
 
 
-async def asked(slack: LocalSlack) -> str:
-    """The ts of a message in a channel, for an answer needs a thread to stand in."""
-    return await slack.client.post("C0SUPPORT", text=BOOTS)
-
-
 async def test_a_stop_lets_a_refund_be_finished_and_says_that_it_stays(database: Database, slack: LocalSlack) -> None:
     desk = Desk(database, slack, REFUND, says("never asked for"))
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    ts, row = await desk.asked()
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
         await desk.begun.wait()
@@ -183,8 +182,7 @@ async def test_an_edit_lets_a_refund_be_finished_and_does_not_make_it_again(
 ) -> None:
     again = calls(call("refund", {"order": "1"}, id="x1"))
     desk = Desk(database, slack, REFUND, again, says("All about boots is on that page."))
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    ts, row = await desk.asked()
     words = "Please refund the boots of order 1, they are too small"
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
@@ -204,8 +202,7 @@ async def test_what_a_channel_must_not_read_is_not_told_there_after_an_edit_eith
     database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, REFUND, says("All about boots: 12 dollars went to your card."), private=True)
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    ts, row = await desk.asked()
     async with asyncio.timeout(PATIENCE):
         sending = asyncio.create_task(desk.outbox.run())
         running = asyncio.create_task(desk.turns.take(row))
@@ -222,8 +219,7 @@ async def test_what_a_channel_must_not_read_is_not_told_there_after_an_edit_eith
 
 async def test_an_edit_while_a_person_is_called_reaches_that_person(database: Database, slack: LocalSlack) -> None:
     desk = Desk(database, slack, PERSON, says("never asked for"))
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    ts, row = await desk.asked()
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
         await desk.begun.wait()
@@ -240,8 +236,7 @@ async def test_an_edit_after_a_person_was_called_reaches_that_person_though_the_
     database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, says("never asked for"))
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    ts, row = await desk.asked()
     async with database.transaction() as tx:
         item = await inbox.start(tx, row)
     assert item is not None
@@ -261,8 +256,7 @@ async def test_an_edit_after_a_person_was_called_reaches_that_person_though_the_
 async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: LocalSlack) -> None:
     places = NoPlaces()
     desk = Desk(database, slack, says("never asked for"), places=places)
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text=BOOTS, channel="C0SUPPORT"))
+    ts, row = await desk.asked()
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
         await places.asked.wait()
@@ -277,8 +271,7 @@ async def test_a_wish_that_came_before_the_turn_began_is_heard(
     wish: str, database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, says("All about boots is this."))
-    ts = await asked(slack)
-    row = await desk.receives(arrival(ts, text="Boots?", channel="C0SUPPORT"))
+    ts, row = await desk.asked("Boots?")
     match wish:
         case "edited":
             await desk.receives(edit(ts, "1900000000.000100", "What about boots?", channel="C0SUPPORT"))
