@@ -11,6 +11,7 @@ from sqlalchemy import make_url
 
 from bot.store import schema
 from bot.store.database import Database, open_database
+from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.postgres import Postgres, open_postgres
 
 # The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
@@ -87,6 +88,13 @@ async def database(database_url: str, migrated_file: Path) -> AsyncIterator[Data
     if database_url.startswith("sqlite"):
         shutil.copyfile(migrated_file, make_url(database_url).database or "")
     async with open_database(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[LocalSlack]:
+    """A fresh local Slack."""
+    async with open_local_slack() as opened:
         yield opened
 
 

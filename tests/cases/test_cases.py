@@ -1,7 +1,6 @@
 """Cases over a real database and a local Slack."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -18,17 +17,11 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
-from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.local_slack import LocalSlack
 from tests.turns.arrivals import TEAM, arrival
 
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[LocalSlack]:
-    async with open_local_slack() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from tests.doubles.clock import ManualClock
-from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.local_slack import LocalSlack
 from tests.doubles.unwell import Unwell
 
 SUPPORT, AGENTS = "C0SUPPORT", "C0AGENTS"
@@ -26,12 +26,6 @@ class Clock(ManualClock):
     async def sleep(self, seconds: float) -> None:
         await super().sleep(seconds)
         await asyncio.sleep(0.005)
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[LocalSlack]:
-    async with open_local_slack() as opened:
-        yield opened
 
 
 @asynccontextmanager

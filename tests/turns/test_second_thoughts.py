@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -25,7 +24,7 @@ from bot.store.summaries import Summary
 from bot.turns.journal import open_journal
 from bot.turns.second_thoughts import SecondThoughts
 from tests.doubles.clock import ManualClock
-from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER, build_answers
@@ -34,12 +33,6 @@ from tests.turns.arrivals import TEAM, arrival
 CANARY = "zebracanary77"
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
 REPLY = {"text": "Let me see.", "calls": [], "usage": {}, "finish": "stop", "model": "m", "extra": {}}
-
-
-@pytest_asyncio.fixture
-async def slack() -> AsyncIterator[LocalSlack]:
-    async with open_local_slack() as opened:
-        yield opened
 
 
 class Desk:

@@ -1,12 +1,10 @@
 """Whole turns that are stopped or edited while a tool changes something: that is finished, told, and not done again."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import select
 
 from bot.agent.agent import Agent, Team
@@ -29,7 +27,7 @@ from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
-from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 from tests.store.test_wishes import edit, word
 from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
@@ -151,12 +149,6 @@ class Desk:
         async with self.database.transaction() as tx:
             payloads = (await tx.execute(select(schema.outbox.c.payload))).scalars()
             return [payload["text"] for payload in payloads if "text" in payload]
-
-
-@pytest_asyncio.fixture
-async def slack() -> AsyncIterator[LocalSlack]:
-    async with open_local_slack() as opened:
-        yield opened
 
 
 async def test_a_stop_lets_a_refund_be_finished_and_says_that_it_stays(database: Database, slack: LocalSlack) -> None:

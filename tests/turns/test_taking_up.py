@@ -1,13 +1,11 @@
 """A row that is taken up again: what of an earlier attempt goes on, and what is cleared away."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import select
 
 from bot.conversation import Customer, ThreadRef
@@ -23,15 +21,9 @@ from bot.turns.question import Question
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
-from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.doubles.local_slack import LocalSlack
 from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
 from tests.turns.arrivals import TEAM, arrival
-
-
-@pytest_asyncio.fixture
-async def slack() -> AsyncIterator[LocalSlack]:
-    async with open_local_slack() as opened:
-        yield opened
 
 
 class Told:
