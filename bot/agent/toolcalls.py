@@ -266,18 +266,17 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         return _Answer(_result(call, told), settled=True, broke=True, code=problem.code)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))
-        return _broken(call, tool, _UNKNOWN if tool.writes else _NO_ANSWER)
+        return _broken(call, _UNKNOWN if write else _NO_ANSWER, write)
     except (Exception, asyncio.CancelledError) as failure:
         if isinstance(failure, asyncio.CancelledError) and _is_being_cancelled():
             raise
         logger.exception("tool %s failed", tool.name, extra=_ids(call, context))
-        return _broken(call, tool, _UNKNOWN if tool.writes else _FAILED)
+        return _broken(call, _UNKNOWN if write else _FAILED, write)
 
 
-def _broken(call: ToolCall, tool: Tool, told: ToolOutput) -> _Answer:
+def _broken(call: ToolCall, told: ToolOutput, write: str) -> _Answer:
     """The answer of a call of which no more is known; one that changes something may have done so."""
-    write = _write_step(call) if tool.writes else ""
-    return _Answer(_result(call, told), settled=tool.writes, broke=True, write=write)
+    return _Answer(_result(call, told), settled=bool(write), broke=True, write=write)
 
 
 def _is_being_cancelled() -> bool:
