@@ -4,13 +4,13 @@ Each is closed, so that it holds up nobody; who waits for an answer gets a perso
 channel gets this line, with the number under which operators find it.
 """
 
-from bot.store.inbox import InboxItem
+from bot.store.inbox import InboxItem, Kind
 from bot.store.outbox import Outgoing
 
 UNSTORABLE = "unstorable"
 """In a row's body: the event could not be stored as it came, and what could not is left out."""
 
-_WHAT = {
+_WHAT: dict[Kind, str] = {
     "message": "A customer's message",
     "staff": "A message in this channel",
     "press": "A press of a button",
@@ -22,7 +22,7 @@ _WHAT = {
 
 def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
     """What the agent channel is told of a row that is closed as dead."""
-    what = _WHAT.get(item.kind, "What somebody did to a message")
+    what = _WHAT[item.kind]
     why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.attempts - 1} times"
     text = (
         f"{what} {why} and is set aside as dead letter {item.id}. Nothing else waits for it. "
