@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.slack.client import Identity
 from handlers.messages import read_event
-
-ME = Identity("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
+from tests.turns.arrivals import ME
 
 
 def payload(**event: Any) -> dict[str, Any]:

@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from bot.slack.client import Identity
 from bot.store.inbox import Arrival
 from handlers.messages import read_event
+from tests.turns.arrivals import ME
 
-ME = Identity("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
 WROTE = {"type": "message", "user": "U0CUSTOMERA", "ts": "1.1", "text": "Where is ORD-1?"}
 EDITED = {"user": "U0CUSTOMERA", "ts": "2.5"}
 

@@ -7,14 +7,13 @@ from bot.cases.messages import CaseMessages
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import load_sentences
-from bot.slack.client import Identity, SlackClient
+from bot.slack.client import SlackClient
 from bot.slack.outbox import Outbox
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
-from tests.turns.arrivals import TEAM
+from tests.turns.arrivals import ME, TEAM
 
-ME = Identity(TEAM, "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
 
 

@@ -1,9 +1,11 @@
 """Arrivals for tests."""
 
 from bot.conversation import ThreadRef
+from bot.slack.client import Identity
 from bot.store.inbox import Arrival, Kind
 
 TEAM = "T0FRONTDESK"
+ME = Identity(TEAM, "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
 
 
 def arrival(
