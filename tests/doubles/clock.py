@@ -22,3 +22,9 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self._now += seconds
+
+
+async def settle() -> None:
+    """Let everything run that can, without letting time pass."""
+    for _ in range(20):
+        await asyncio.sleep(0)

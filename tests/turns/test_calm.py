@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.turns.calm import LATE_SECONDS, STARTS, Calm
+from tests.doubles.clock import settle
 
 PATIENCE = 20.0
 
@@ -36,12 +37,6 @@ class Turns:
 
     async def take(self, item_id: int) -> None:
         self.begun.append(item_id)
-
-
-async def settle() -> None:
-    """Let everything run that can, without letting time pass."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 async def test_one_turn_begins_at_once(calm: Calm) -> None:

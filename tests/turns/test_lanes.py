@@ -10,7 +10,7 @@ from bot.store import inbox as rows
 from bot.store.database import Database
 from bot.turns import lanes as lanes_module
 from bot.turns.lanes import Lanes
-from tests.doubles.clock import ManualClock
+from tests.doubles.clock import ManualClock, settle
 from tests.turns.arrivals import arrival
 
 
@@ -30,12 +30,6 @@ class Work:
     def let_go(self, *item_ids: int) -> None:
         for item_id in item_ids:
             self.gates.setdefault(item_id, asyncio.Event()).set()
-
-
-async def settle() -> None:
-    """Let every task that can run do so."""
-    for _ in range(20):
-        await asyncio.sleep(0)
 
 
 async def test_a_thread_works_on_one_row_at_a_time_in_order() -> None:

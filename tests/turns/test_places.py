@@ -3,11 +3,7 @@
 import asyncio
 
 from bot.turns.places import Places
-
-
-async def settle() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
+from tests.doubles.clock import settle
 
 
 async def test_a_place_goes_to_the_workspace_that_has_fewest_and_within_it_in_order() -> None:
