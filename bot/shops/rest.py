@@ -15,6 +15,7 @@ import aiohttp
 from pydantic import BaseModel, ValidationError
 from yarl import URL
 
+from bot.alerts import Alerts
 from bot.conversation import ShopCustomer
 from bot.shops.port import Order, Parcel, ShopUnavailable
 from bot.shops.wire import (
@@ -70,6 +71,7 @@ class RestShop:
         self._session = session
         self._url = url
         self._deadline = deadline
+        self._alerts = Alerts()
 
     async def find_customer(self, email: str) -> ShopCustomer | None:
         """As the role says."""
@@ -127,7 +129,8 @@ class RestShop:
             return ()
         own = [order.read() for order in answer.orders if order.customer_id == customer.id]
         if len(own) < len(answer.orders):
-            logger.error("the shop listed orders of somebody else; left out", extra={"customer": customer.id})
+            message = "the shop listed orders of somebody else; left out"
+            self._alerts.tell(logger, message, about="", customer=customer.id)
         return tuple(sorted(own, key=lambda order: order.placed_at, reverse=True))
 
     @asynccontextmanager
@@ -149,12 +152,21 @@ class RestShop:
                 raise
             raise ShopUnavailable(f"the shop cannot be reached: {type(error).__name__}") from error
         if response.status == 200:
-            return _parsed(kind, body)
+            return self._parsed(kind, body)
         if response.status == 404 and _error_code(body) == "not_found":
             return None
         if response.status in (401, 403):
-            logger.error("the shop refuses SHOP_TOKEN", extra={"status": response.status})
+            self._alerts.tell(logger, "the shop refuses SHOP_TOKEN", about="", status=response.status)
         raise ShopUnavailable(f"the shop answered with status {response.status}")
+
+    def _parsed(self, kind: type[_Answer], body: bytes) -> _Answer:
+        try:
+            return kind.model_validate_json(body)
+        except ValidationError as error:
+            fields = sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
+            about, message = kind.__name__, "the shop's answer breaks its contract"
+            self._alerts.tell(logger, message, about=about, answer=about, fields=fields[:8])
+            raise ShopUnavailable("the shop's answer is not what its contract says") from None
 
 
 def _numbers(order: Order) -> set[str]:
@@ -170,15 +182,6 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
         if len(body) > ANSWER_LIMIT:
             raise ShopUnavailable(f"the shop's answer is longer than {ANSWER_LIMIT} bytes")
     return bytes(body)
-
-
-def _parsed(kind: type[_Answer], body: bytes) -> _Answer:
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        fields = sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
-        logger.error("the shop's answer breaks its contract", extra={"answer": kind.__name__, "fields": fields[:8]})
-        raise ShopUnavailable("the shop's answer is not what its contract says") from None
 
 
 def _error_code(body: bytes) -> str:

@@ -294,7 +294,8 @@ class Outbox:
                 except SlackRefused as error:
                     maybe_sent = False
                     if error.error in BAD_BLOCKS and "blocks" in payload:
-                        logger.error("Slack refuses the blocks of a post; its text is sent", extra={"key": row.key})
+                        message = "Slack refuses the blocks of a post; its text is sent"
+                        self._alerts.tell(logger, message, about=error.error, key=row.key)
                         payload = _without_blocks(payload)
                     elif self._is_reparable(row, error.error):
                         is_stuck, self._stuck[row.channel] = True, f"{error.method}: {error.error}"
