@@ -18,6 +18,7 @@ from typing import Any
 from aiohttp import web
 
 from bench.children import serve
+from bench.timing import paced
 
 CHAT = "bench.chat_server"
 
@@ -59,20 +60,11 @@ async def _answer(request: web.Request) -> web.StreamResponse:
     scene, count = body["model"].split("-")
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    await _write(response, _events(results if scene == "b" else 3, int(count)), play)
+    events = _events(results if scene == "b" else 3, int(count))
+    async for event in paced(events, play.piece_seconds, first=play.first_seconds):
+        await response.write(event)
     await response.write_eof()
     return response
-
-
-async def _write(response: web.StreamResponse, events: list[bytes], play: Play) -> None:
-    """The events by a clock of their own, so that late ones do not add up."""
-    now = asyncio.get_running_loop().time
-    due = now() + play.first_seconds
-    for event in events:
-        if (wait := due - now()) > 0:
-            await asyncio.sleep(wait)
-        await response.write(event)
-        due += play.piece_seconds
 
 
 async def _play(request: web.Request) -> web.Response:
@@ -80,7 +72,7 @@ async def _play(request: web.Request) -> web.Response:
     play = request.app[PLAY]
     seen = {"arrivals": play.arrivals, "cpu": time.process_time()}
     pace = {name: float(value) for name, value in request.query.items()}
-    request.app[PLAY].arrivals = []
+    play.arrivals = []
     play.piece_seconds = pace.get("piece_seconds", play.piece_seconds)
     play.first_seconds = pace.get("first_seconds", play.first_seconds)
     return web.json_response(seen)

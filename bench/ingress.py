@@ -27,7 +27,8 @@ import aiohttp
 from bench.children import serving
 from bench.door import DOOR
 from bench.outside import OUTSIDE
-from bench.serving import Question, at, post, questions, served
+from bench.serving import Question, post, questions, served, stage
+from bench.timing import paced, quantile
 
 Row = dict[str, Any]
 
@@ -73,7 +74,7 @@ async def _measured(options: argparse.Namespace) -> Row:
 async def _run(address: str, asked: Sequence[Question], *, pause: float) -> Row:
     """Post the questions, all at once or one every `pause` seconds, to a product of its own."""
     with tempfile.TemporaryDirectory(prefix="bench-ingress-") as folder:
-        await _set(address, asked)
+        await stage(address, asked, first_seconds=1.0, seconds=3.0, sentences=6)
         async with served(address, Path(folder)) as product:
             async with _client() as http:
                 product.mark()
@@ -91,27 +92,11 @@ async def _run(address: str, asked: Sequence[Question], *, pause: float) -> Row:
     }
 
 
-async def _set(address: str, asked: Sequence[Question]) -> None:
-    play = {
-        "first_seconds": 1.0,
-        "seconds": 3.0,
-        "sentences": 6,
-        "threads": {question.mark: question.ts for question in asked},
-    }
-    async with aiohttp.ClientSession() as http, http.post(f"{address}/stage", json=play) as response:
-        response.raise_for_status()
-
-
 async def _posted(
     url: str, http: aiohttp.ClientSession, asked: Sequence[Question], *, pause: float
 ) -> list[float | None]:
-    now = asyncio.get_running_loop().time
-    begun, posting = now(), []
-    for number, question in enumerate(asked):
-        if (wait := begun + number * pause - now()) > 0:
-            await asyncio.sleep(wait)
-        posting.append(asyncio.create_task(post(http, url, question)))
-    return list(await asyncio.gather(*posting))
+    posting = [asyncio.create_task(post(http, url, question)) async for question in paced(asked, pause)]
+    return await asyncio.gather(*posting)
 
 
 def _stored(database: Path) -> set[str]:
@@ -133,12 +118,9 @@ def _client() -> aiohttp.ClientSession:
 
 
 def _row(took: Sequence[float | None]) -> Row:
-    ordered = sorted(seconds * 1e3 for seconds in took if seconds is not None) or [0.0]
-    return {
-        "p50_ms": round(at(ordered, 0.5), 1),
-        "p99_ms": round(at(ordered, 0.99), 1),
-        "max_ms": round(ordered[-1], 1),
-    }
+    acked = [seconds * 1e3 for seconds in took if seconds is not None]
+    shares = {"p50_ms": 0.5, "p99_ms": 0.99, "max_ms": 1.0}
+    return {name: round(quantile(acked, share), 1) for name, share in shares.items()}
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.kb_tree import change_tree, make_tree
+from bench.timing import quantile, watch
 from knowledge.build import build
 from knowledge.config import read_config
 from knowledge.embedding.table import TableEmbedder
@@ -154,7 +155,7 @@ async def _watched(
 ) -> tuple[list[float], list[float], int]:
     """Lateness of a timer and time of searches, in ms, while something goes on; and how many searches failed."""
     lags: list[float] = []
-    timer = asyncio.create_task(_tick(lags))
+    timer = asyncio.create_task(watch(lags, TICK))
     took: list[float] = []
     failed = 0
     for question in cycle(questions):
@@ -169,13 +170,6 @@ async def _watched(
     with suppress(asyncio.CancelledError):
         await timer
     return lags, took, failed
-
-
-async def _tick(lags: list[float]) -> None:
-    while True:
-        begun = time.perf_counter()
-        await asyncio.sleep(TICK)
-        lags.append((time.perf_counter() - begun - TICK) * 1e3)
 
 
 async def _timed(base: KnowledgeBase, question: str) -> float:
@@ -211,8 +205,7 @@ def _questions(data: Path) -> list[str]:
 
 
 def _at(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
+    return round(quantile(values, share), 2)
 
 
 def _figures(builds: Mapping[str, Mapping[str, Row]], searches: Mapping[int, Row], refresh: Row) -> Row:

@@ -26,7 +26,8 @@ import aiohttp
 
 from bench.children import serving
 from bench.outside import OUTSIDE
-from bench.serving import Question, at, post, questions, served
+from bench.serving import Question, post, questions, served, stage
+from bench.timing import paced, quantile
 
 FIRST_SECONDS = 1.0
 SENTENCES = 12
@@ -48,17 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _measured(options: argparse.Namespace) -> dict[str, Any]:
     pause = options.answer_seconds / options.together
     asked = questions(int(options.seconds / pause))
-    play = {
-        "first_seconds": FIRST_SECONDS,
-        "seconds": options.answer_seconds - FIRST_SECONDS,
-        "sentences": SENTENCES,
-        "threads": {question.mark: question.ts for question in asked},
-    }
     extra = {"CONCURRENT_ANSWERS": str(2 * options.together), "SLACK_RATE": "100"}
     with serving(OUTSIDE) as outside, tempfile.TemporaryDirectory(prefix="bench-load-") as folder:
         async with aiohttp.ClientSession() as http, served(outside, Path(folder), extra) as product:
-            async with http.post(f"{outside}/stage", json=play) as response:
-                response.raise_for_status()
+            writing = options.answer_seconds - FIRST_SECONDS
+            await stage(outside, asked, first_seconds=FIRST_SECONDS, seconds=writing, sentences=SENTENCES)
             product.mark()
             sent = await _asked(http, product.url, asked, pause=pause)
             seen = await _answered(http, outside, asked, seconds=options.answer_seconds + SETTLE_SECONDS)
@@ -70,10 +65,8 @@ async def _measured(options: argparse.Namespace) -> dict[str, Any]:
 async def _asked(http: aiohttp.ClientSession, url: str, asked: Sequence[Question], *, pause: float) -> dict[str, float]:
     """When each question was sent, by its mark."""
     now = asyncio.get_running_loop().time
-    begun, sent, posting = now(), dict[str, float](), []
-    for number, question in enumerate(asked):
-        if (wait := begun + number * pause - now()) > 0:
-            await asyncio.sleep(wait)
+    sent, posting = dict[str, float](), []
+    async for question in paced(asked, pause):
         sent[question.mark] = now()
         posting.append(asyncio.create_task(post(http, url, question)))
     await asyncio.gather(*posting)
@@ -97,17 +90,15 @@ async def _answered(
 
 def _figures(sent: Mapping[str, float], seen: Mapping[str, Any], of_product: Mapping[str, float]) -> dict[str, Any]:
     whole = {mark: each for mark, each in seen["seen"].items() if each["ended"]}
-    beyond = sorted(
-        (each["started"] - sent[mark]) - (each["spoken"] - each["asked"]) for mark, each in whole.items()
-    ) or [0.0]
-    before_model = sorted(each["asked"] - sent[mark] for mark, each in whole.items()) or [0.0]
-    after_model = sorted(each["started"] - each["spoken"] for each in whole.values()) or [0.0]
+    beyond = [(each["started"] - sent[mark]) - (each["spoken"] - each["asked"]) for mark, each in whole.items()]
+    before_model = [each["asked"] - sent[mark] for mark, each in whole.items()]
+    after_model = [each["started"] - each["spoken"] for each in whole.values()]
     for name, values in (("to the model", before_model), ("to Slack", after_model), ("both", beyond)):
-        print(f"{name:14} p50 {at(values, 0.5) * 1e3:7.1f} ms   p99 {at(values, 0.99) * 1e3:7.1f} ms")
+        print(f"{name:14} p50 {quantile(values, 0.5) * 1e3:7.1f} ms   p99 {quantile(values, 0.99) * 1e3:7.1f} ms")
     print("calls of Slack's:", ", ".join(f"{name} {times}" for name, times in sorted(seen["calls"].items())))
     return {
-        "first_stream_p50_ms": round(at(beyond, 0.5) * 1e3, 1),
-        "first_stream_p99_ms": round(at(beyond, 0.99) * 1e3, 1),
+        "first_stream_p50_ms": round(quantile(beyond, 0.5) * 1e3, 1),
+        "first_stream_p99_ms": round(quantile(beyond, 0.99) * 1e3, 1),
         "loop_lag_p999_ms": of_product["loop_lag_p999_ms"],
         "loop_lag_max_ms": of_product["loop_lag_max_ms"],
         "rss_mb": of_product["rss_mb"],

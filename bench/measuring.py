@@ -45,7 +45,7 @@ async def _measured(open_client: OpenClient, options: argparse.Namespace) -> dic
             await turn()
         gc.collect()
         TOOL_ENDS.clear()
-        memory = _peak_mb()
+        memory = peak_mb()
         pace = {"piece_seconds": options.piece_seconds, "first_seconds": options.first_seconds}
         before = await _play(control, options.url, pace)
         started, cpu = time.monotonic(), time.process_time()
@@ -54,7 +54,7 @@ async def _measured(open_client: OpenClient, options: argparse.Namespace) -> dic
         else:
             answers = [await turn() for _ in range(options.turns)]
         cpu, seconds = time.process_time() - cpu, time.monotonic() - started
-        growth = _peak_mb() - memory
+        growth = peak_mb() - memory
         after = await _play(control, options.url, {"piece_seconds": 0.0, "first_seconds": 0.0})
     waits = [] if options.together else _waits(after["arrivals"])
     return {
@@ -87,7 +87,7 @@ def _waits(arrivals: list[dict[str, Any]]) -> list[float]:
     return waits
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     """The most memory this process has held so far."""
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit

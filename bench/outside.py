@@ -22,6 +22,7 @@ import orjson
 from aiohttp import web
 
 from bench.children import serve
+from bench.timing import paced
 
 OUTSIDE = "bench.outside"
 TEAM, APP, BOT, AGENTS = "T0BENCH", "A0BENCH", "U0BENCHBOT", "C0BENCHDESK"
@@ -94,7 +95,7 @@ async def _play(request: web.Request) -> web.Response:
 async def _look(request: web.Request) -> web.Response:
     stage = request.app[STAGE]
     seen = {mark: asdict(each) for mark, each in stage.seen.items()}
-    return web.json_response({"seen": seen, "calls": stage.calls, "cpu": time.process_time()})
+    return web.json_response({"seen": seen, "calls": stage.calls})
 
 
 async def _slack(request: web.Request) -> web.Response:
@@ -180,19 +181,14 @@ async def _answer(request: web.Request) -> web.StreamResponse:
 
 
 async def _write(response: web.StreamResponse, stage: Stage, seen: Seen) -> None:
-    """The answer by a clock of its own, so that late sentences do not add up."""
-    now = asyncio.get_running_loop().time
-    due = now() + stage.first_seconds
-    for number in range(stage.sentences):
-        if (wait := due - now()) > 0:
-            await asyncio.sleep(wait)
+    pause = stage.seconds / stage.sentences
+    async for number in paced(range(stage.sentences), pause, first=stage.first_seconds):
         words = re.findall(r"\s*\S+", FIRST if number == 0 else NEXT)
         await response.write(b"".join(_event({"content": word}) for word in words))
         if number == 0:
             # The gate lets a sentence go when the next one begins.
             await response.write(_event({"content": " Just"}))
             seen.spoken = time.monotonic()
-        due += stage.seconds / stage.sentences
     await response.write(_event({}, "stop") + _usage() + b"data: [DONE]\n\n")
     await response.write_eof()
 

@@ -8,13 +8,12 @@ import hashlib
 import hmac
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,9 @@ from typing import Any
 
 import aiohttp
 
+from bench.measuring import peak_mb
 from bench.outside import AGENTS, APP, TEAM
+from bench.timing import quantile, watch
 from bot.app import serve
 from bot.settings import load_settings
 from bot.telemetry import configure_logging
@@ -98,6 +99,20 @@ class Served:
         async with asyncio.timeout(STOP_SECONDS):
             printed, _ = await self._process.communicate()
         self.figures = json.loads(printed.splitlines()[-1])
+
+
+async def stage(
+    outside: str, asked: Sequence[Question], *, first_seconds: float, seconds: float, sentences: int
+) -> None:
+    """Say how the model at `outside` plays, and which questions it is going to be asked."""
+    play = {
+        "first_seconds": first_seconds,
+        "seconds": seconds,
+        "sentences": sentences,
+        "threads": {question.mark: question.ts for question in asked},
+    }
+    async with aiohttp.ClientSession() as http, http.post(f"{outside}/stage", json=play) as response:
+        response.raise_for_status()
 
 
 async def post(http: aiohttp.ClientSession, url: str, question: Question) -> float | None:
@@ -177,7 +192,7 @@ async def main() -> None:
     asyncio.get_running_loop().add_signal_handler(
         signal.SIGUSR1, lambda: marks.append((time.process_time(), len(lags)))
     )
-    timer = asyncio.create_task(_watch(lags))
+    timer = asyncio.create_task(watch(lags, TICK))
     await serve(settings)
     timer.cancel()
     begun, ended = (marks + [(time.process_time(), len(lags))] * 2)[:2]
@@ -185,28 +200,12 @@ async def main() -> None:
 
 
 def _figures(lags: list[float], cpu: float) -> dict[str, Any]:
-    ordered = sorted(lags) or [0.0]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 << 10)
     return {
         "cpu_s": round(cpu, 3),
-        "rss_mb": round(peak, 1),
-        "loop_lag_p999_ms": round(at(ordered, 0.999) * 1e3, 1),
-        "loop_lag_max_ms": round(ordered[-1] * 1e3, 1),
+        "rss_mb": round(peak_mb(), 1),
+        "loop_lag_p999_ms": round(quantile(lags, 0.999), 1),
+        "loop_lag_max_ms": round(quantile(lags, 1.0), 1),
     }
-
-
-def at(ordered: list[float], share: float) -> float:
-    """The quantile of values in order."""
-    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
-
-
-async def _watch(lags: list[float]) -> None:
-    """How late a timer comes, in seconds, again and again."""
-    now = asyncio.get_running_loop().time
-    while True:
-        due = now() + TICK
-        await asyncio.sleep(TICK)
-        lags.append(now() - due)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from bench.timing import quantile
 from bot.agent.guardrails import OutputGate
 from bot.slack.client import Block, Chunk, Identity, SlackClient, open_slack_client
 from bot.slack.place import Features
@@ -191,9 +192,9 @@ async def measure(answers: int, *, over: float) -> dict[str, Any]:
         "calls": dict(calls),
         "streamed": sum(each.streamed for each in done),
         "first_p50_s": round(statistics.median(firsts), 2),
-        "first_p99_s": round(percentile(firsts, 0.99), 2),
+        "first_p99_s": round(quantile(firsts, 0.99), 2),
         "late_p50_s": round(statistics.median(lates), 2),
-        "late_p99_s": round(percentile(lates, 0.99), 2),
+        "late_p99_s": round(quantile(lates, 0.99), 2),
         "complete": whole,
         "failures": dict(Counter(each.failure for each in done if each.failure)),
     }
@@ -247,11 +248,6 @@ def words(value: Any) -> str:
 
 def squeezed(text: str) -> str:
     return re.sub(r"\s+", "", text)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 if __name__ == "__main__":
