@@ -132,7 +132,6 @@ class Campaign:
         line = Line(f"m{len(self.lines) + 1:05}", kind, user, channel)
         self.lines.append(line)
         self._waiting[line.mark] = line
-        line.sent_at = time.monotonic()
         line.ts = await self.outside.workspace.act.send(
             user, channel, line.text, thread_ts=thread.thread_ts if thread else None
         )
@@ -195,7 +194,7 @@ class Campaign:
         """End processes without warning."""
         self._look()
         for member in members:
-            if member.victim is not None and member.victim.lives:
+            if member.victim is not None:
                 member.victim.signal(signal.SIGKILL)
         for member in members:
             if member.victim is not None:
@@ -221,35 +220,32 @@ class Campaign:
             await self.start(*self.members)
             await self.settle()
 
-    async def freeze(self, places: Sequence[str]) -> int:
-        """A worker stands still at each place for longer than its lease, and wakes when its work was done by another.
+    async def freeze(self, place: str) -> bool:
+        """A worker stands still at the place for longer than its lease, and wakes when its work was done by another.
 
-        How often one was frozen: the other may be so fast that it has nothing to do.
+        Whether it was frozen: the other may be so fast that it has nothing to do.
         """
-        frozen = 0
-        for place in places:
-            await self.start(*self.members)
-            armed = next(member for member in self.members if member.role == "work")
-            await self.stop(armed)
-            await self.start(armed, failpoint=f"{place}:1", how=signal.SIGSTOP)
-            await self.ready()
-            await self.say_some()
-            await self.say_some()
-            assert armed.victim is not None
-            stood = await armed.victim.stands_still(FREEZE_SECONDS)
-            if stood:
-                frozen += 1
-                over = time.monotonic() + LEASE_SECONDS + AWAKE_SECONDS
-                self._hit()
-                await self.settle()
-                # The lease must be over in any case, also when nothing waited for the frozen one.
-                await asyncio.sleep(max(0.0, over - time.monotonic()))
-                armed.victim.signal(signal.SIGCONT)
-                # It ends by itself, since it missed its beats; if not, it goes on as one that knows.
-                await self._ends(armed, seconds=AWAKE_SECONDS)
-            await self.settle()
         await self.start(*self.members)
-        return frozen
+        armed = next(member for member in self.members if member.role == "work")
+        await self.stop(armed)
+        await self.start(armed, failpoint=f"{place}:1", how=signal.SIGSTOP)
+        await self.ready()
+        await self.say_some()
+        await self.say_some()
+        assert armed.victim is not None
+        stood = await armed.victim.stands_still(FREEZE_SECONDS)
+        if stood:
+            over = time.monotonic() + LEASE_SECONDS + AWAKE_SECONDS
+            self._hit()
+            await self.settle()
+            # The lease must be over in any case, also when nothing waited for the frozen one.
+            await asyncio.sleep(max(0.0, over - time.monotonic()))
+            armed.victim.signal(signal.SIGCONT)
+            # It ends by itself, since it missed its beats; if not, it goes on as one that knows.
+            await self._ends(armed, seconds=AWAKE_SECONDS)
+        await self.settle()
+        await self.start(*self.members)
+        return stood
 
     async def outage(self, seconds: float) -> None:
         """Postgres dies under load and comes back."""

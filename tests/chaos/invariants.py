@@ -247,12 +247,8 @@ def _relays(workspace: Workspace, mark: str) -> list[Json]:
         for message in _by_app(workspace, AGENTS)
         if message.get("thread_ts")
         and "(customer)" in message["text"]
-        and f">Note {mark}" in _unescaped(message["text"])
+        and f">Note {mark}" in message["text"].replace("&gt;", ">")
     ]
-
-
-def _unescaped(text: str) -> str:
-    return text.replace("&gt;", ">")
 
 
 def _by_app(workspace: Workspace, channel: str) -> list[Json]:

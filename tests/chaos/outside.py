@@ -14,7 +14,7 @@ import hmac
 import json
 import random
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -48,8 +48,6 @@ class Ledger:
     url: str = ""
     keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Mark -> the different keys under which it was written; each key was applied once."""
-    asked: Counter[str] = field(default_factory=Counter)
-    """Mark -> how often the shop was asked for the write, repetitions under the same key included."""
 
     async def write(self, request: web.Request) -> web.Response:
         try:
@@ -58,7 +56,6 @@ class Ledger:
             return web.Response(status=400)
         await _pause()
         self.keys[mark].add(request.headers["Idempotency-Key"])
-        self.asked[mark] += 1
         await _pause()
         return web.json_response({"reserved": mark})
 
@@ -180,7 +177,7 @@ class Deliveries:
         self._session = session
         self._chance = chance
         self._threads: dict[str, asyncio.Task[None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     def connection_url(self) -> str:
         """Implements Transport."""
@@ -191,7 +188,7 @@ class Deliveries:
         delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
         is_said = event["type"] in ("message", "app_mention") and not event.get("subtype") and not event.get("bot_id")
         if not is_said:
-            self._start(self._tell_once(delivery))
+            self._start(self._post(delivery))
             return
         thread = f"{event['channel']}/{event.get('thread_ts') or event['ts']}"
         self._threads[thread] = self._start(self._deliver(delivery, event["ts"], self._threads.get(thread)))
@@ -207,14 +204,11 @@ class Deliveries:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _start(self, work: Any) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = asyncio.create_task(work)
+    def _start(self, work: Any) -> asyncio.Task[Any]:
+        task: asyncio.Task[Any] = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    async def _tell_once(self, delivery: Delivery) -> None:
-        await self._post(delivery)
 
     async def _deliver(self, delivery: Delivery, ts: str, before: asyncio.Task[None] | None) -> None:
         """After the thread's message before; again and again until it is acknowledged, and perhaps once more."""

@@ -65,11 +65,11 @@ async def run(
 async def kill_all(campaign: Campaign, kills: int, until: float) -> None:
     """At random moments, with a polite stop now and then, and at every place; no more once it is `until`."""
     is_fleet = campaign.server is not None
+    kill_some = campaign.random_fleet_kills if is_fleet else campaign.random_kills
     swept = places(again=not is_fleet)[:kills]
     await campaign.start(*campaign.members)
     while campaign.kills < kills - len(swept) and time.monotonic() < until:
-        more = min(16, kills - len(swept) - campaign.kills)
-        await (campaign.random_fleet_kills(more) if is_fleet else campaign.random_kills(more))
+        await kill_some(min(16, kills - len(swept) - campaign.kills))
         if campaign.kills < kills - len(swept):
             await campaign.kill_at_ack()
         await campaign.polite_stop()
@@ -80,8 +80,7 @@ async def kill_all(campaign: Campaign, kills: int, until: float) -> None:
     tell(campaign)
     if campaign.kills < kills and time.monotonic() < until:
         # A place that some other process passed first.
-        more = kills - campaign.kills
-        await (campaign.random_fleet_kills(more) if is_fleet else campaign.random_kills(more))
+        await kill_some(kills - campaign.kills)
     if is_fleet:
         await hold_up(campaign, until)
     await campaign.quiet()
@@ -95,7 +94,7 @@ async def hold_up(campaign: Campaign, until: float) -> None:
     frozen = 0
     for place in ZOMBIES:
         if time.monotonic() < until:
-            frozen += await campaign.freeze([place])
+            frozen += await campaign.freeze(place)
     print(f"  Postgres was away {len(OUTAGES)} times, a worker was frozen {frozen} times of {len(ZOMBIES)}")
     tell(campaign)
 

@@ -41,7 +41,6 @@ class Line:
     channel: str
     thread_ts: str = ""
     ts: str = ""
-    sent_at: float = 0.0
     acked_at: float | None = None
     """When the product first said 200 to it, on the monotonic clock."""
     read_at: float | None = None
