@@ -16,7 +16,7 @@ import pytest_asyncio
 from tests.doubles.self_signed import open_self_signed
 from tests.faults.quiet import check_log, errors
 from tests.faults.talk import Told, open_bare_world, question, talk
-from tests.stories.world import Json, Person, Post, World, open_world
+from tests.stories.world import Json, Post, World, open_world
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -172,7 +172,7 @@ async def test_a_text_without_an_end_is_cut_off_and_says_so(world: World) -> Non
     asked = await world.customer.says(question("compass"))
     await world.model_says_too({"when": "compass", "text": f"{OPENING} " * 1_000})
     last = await world.customer.reads(asked, having=lambda seen: "Ask me to go on" in seen.text)
-    posts = [seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]
+    posts = await world.replies(asked)
     assert posts[-1].ts == last.ts
     assert sum(len(seen.text) for seen in posts) < 40_000
 
@@ -350,15 +350,12 @@ def stands_for_a_person(told: Told) -> None:
 
 async def is_told_of_a_case(world: World, asked: Post) -> None:
     """Behind what was said of the answer stands a case's number."""
-    await Person(world, "", asked.channel).reads(asked, having=lambda seen: "FD-" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
 
 
 async def has_card(world: World, asked: Post, *, having: str = "could not answer") -> None:
     """In the question's thread stands a case's number, and staff have its card."""
-    seen = await Person(world, "", asked.channel).reads(asked, having=lambda seen: "FD-" in seen.text)
-    number = re.search(r"FD-\d+", seen.text)
-    assert number is not None
-    assert having in (await world.card(having=number[0])).text
+    assert having in (await world.card_of(asked)).text
 
 
 async def has_sound_history(world: World) -> None:

@@ -33,7 +33,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import open_local_slack
 from tests.faults.quiet import check_log, read_log
 from tests.stories.over_http import open_world_over_http
-from tests.stories.world import PATIENCE, Post, World, open_world, product_environment, run_product
+from tests.stories.world import PATIENCE, World, open_world, product_environment, run_product
 from tests.turns.arrivals import TEAM, arrival
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -64,10 +64,6 @@ async def until_stored(world: World, query: str, *values: object) -> None:
     async with asyncio.timeout(PATIENCE):
         while not stored(world, query, *values):
             await world.next_change()
-
-
-async def answers(world: World, asked: Post) -> int:
-    return len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts])
 
 
 async def test_an_event_that_ends_the_process_each_time_is_given_up_and_others_are_answered(
@@ -119,7 +115,7 @@ async def test_fifty_running_turns_are_finished_or_parked_and_go_on_in_the_next_
     for person, each in zip(people * 17, asked[:25] + asked[25:], strict=False):
         await person.reads(each)
     await until_stored(world, "select 1 where not exists (select 1 from inbox where state = 'new')")
-    assert [await answers(world, each) for each in asked] == [1] * 50
+    assert [len(await world.replies(each)) for each in asked] == [1] * 50
     state = await world.state()
     assert not [
         m for channel in state["messages"].values() for m in channel if m.get("streaming_state") == "in_progress"
@@ -180,7 +176,7 @@ async def test_a_log_that_nobody_reads_keeps_nobody_waiting_and_who_writes_much_
             asked = [await world.customer.says(f"Thanks! {number}") for number in range(10)]
             other = await world.other_customer.says("Thanks!")
             await world.other_customer.reads(other)
-            assert sum([await answers(world, each) for each in asked]) < 8
+            assert sum([len(await world.replies(each)) for each in asked]) < 8
             assert "frontdesk_events_stored_total 11.0" in await world.metrics()
             for each in asked:
                 await world.customer.reads(each)
@@ -209,7 +205,7 @@ async def test_without_files_to_open_nothing_is_lost_and_it_recovers(world: Worl
     await until_stored(world, "select 1 where not exists (select 1 from inbox where state = 'new')")
     assert (await world.health())["status"] == 200
     assert await world_pid(world) == pid
-    assert [await answers(world, each) for each in asked] == [1] * many
+    assert [len(await world.replies(each)) for each in asked] == [1] * many
     await check_log(world)
 
 
@@ -228,7 +224,7 @@ async def test_without_memory_nothing_that_was_acknowledged_is_lost(world: World
         await world.bot("restart")
     for number, each in enumerate(asked):
         assert (await people[number % 2].reads(each)).text
-    assert [await answers(world, each) for each in asked] == [1] * many
+    assert [len(await world.replies(each)) for each in asked] == [1] * many
     await check_log(world)
 
 

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from tests.faults.quiet import check_log, errors
 from tests.faults.talk import open_bare_world, question, said_in
-from tests.stories.world import PATIENCE, Json, Person, Post, Seen, World, open_world, product_environment, run_product
+from tests.stories.world import PATIENCE, Json, Person, Post, World, open_world, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -117,7 +117,7 @@ async def test_blocks_that_slack_refuses_once_leave_the_words(world: World) -> N
     told = await world.customer.reads(asked)
     assert "FD-" in told.raw["text"]
     assert not told.buttons
-    assert len(await in_thread(world, asked)) == 1
+    assert len(await world.replies(asked)) == 1
 
 
 async def test_blocks_and_words_that_slack_refuses_are_told_to_staff(world: World) -> None:
@@ -136,9 +136,7 @@ async def test_a_rate_limit_in_a_good_answer_is_one_too(world: World, times: int
 async def test_a_card_that_is_gone_holds_up_nobody(world: World) -> None:
     asked = await world.customer.says(PERSON)
     told = await world.customer.reads(asked)
-    number = re.search(r"FD-\d+", told.text)
-    assert number is not None
-    card = await world.card(having=number[0])
+    card = await world.card_of(asked)
     await world.breaks(method="chat.update", do="message_not_found", channel=card.channel, count=ALWAYS)
     await world.staff.presses(card, "case.claim")
     joined = await world.customer.reads(asked, after=told.ts)
@@ -154,7 +152,7 @@ async def test_a_stream_that_slack_has_ended_is_followed_by_the_rest(world: Worl
     await world.customer.reads(asked, having=lambda seen: LAST_WORDS in seen.text)
     await world.breaks(clear=True)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    said = "".join(said_in(seen) for seen in await in_thread(world, asked))
+    said = "".join(said_in(seen) for seen in await world.replies(asked))
     assert [said.count(words) for words in (FIRST_WORDS, LAST_WORDS)] == [1, 1]
 
 
@@ -175,7 +173,7 @@ async def test_events_that_come_out_of_order_are_all_answered_once(world: World)
     answer = await world.customer.reads(first, after=before.ts)
     await world.customer.reads(first, after=answer.ts)
     await world.customer.reads(await world.customer.says("Bye!"))
-    assert len(await in_thread(world, first)) == 3
+    assert len(await world.replies(first)) == 3
 
 
 @pytest.mark.parametrize("work", ["silent", "lost", "sent away", "crowded", "unacknowledged"])
@@ -223,8 +221,8 @@ async def test_a_token_that_is_revoked_is_told_once_and_nothing_is_lost(outage: 
     await world.customer.reads(asked)
     assert "FD-" in (await world.other_customer.reads(other)).text
     await until_health(world, lambda health: health["status"] == 200)
-    assert "technical" not in (await in_thread(world, asked))[0].text
-    assert [len(await in_thread(world, each)) for each in (asked, other)] == [1, 1]
+    assert "technical" not in (await world.replies(asked))[0].text
+    assert [len(await world.replies(each)) for each in (asked, other)] == [1, 1]
     told = errors(world, "Slack refuses the app's token")
     assert [line["slack"] for line in told] == ["token_revoked"]
 
@@ -353,13 +351,8 @@ async def connections_asked_for(world: World) -> int:
 
 async def said_once(world: World, asked: Post) -> bool:
     """Whether the app wrote once under the post, the warning left out where an answer stands beside it."""
-    seen = [WARNED in seen.text for seen in await in_thread(world, asked)]
+    seen = [WARNED in seen.text for seen in await world.replies(asked)]
     return seen.count(True) == 1 if True in seen else seen == [False]
-
-
-async def in_thread(world: World, asked: Post) -> list[Seen]:
-    """The app's messages under the post, oldest first."""
-    return [seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.thread_ts]
 
 
 async def until_health(world: World, is_wanted: Callable[[Json], bool]) -> None:

@@ -25,7 +25,7 @@ from bot.turns.inbox import Inbox
 from tests.doubles.clock import ManualClock
 from tests.faults.quiet import check_log, read_log
 from tests.faults.writing import Nobody
-from tests.stories.world import PATIENCE, ROOT, Post, World, open_world
+from tests.stories.world import PATIENCE, ROOT, World, open_world
 from tests.turns.arrivals import arrival
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -74,10 +74,6 @@ async def until_refused(world: World, *, more_than: float) -> None:
             await world.next_change()
 
 
-async def answers(world: World, asked: Post) -> int:
-    return len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts])
-
-
 async def test_a_lock_of_a_moment_is_waited_for_and_nobody_notices(world: World) -> None:
     before = await refused(world)
     with locked(world):
@@ -85,7 +81,7 @@ async def test_a_lock_of_a_moment_is_waited_for_and_nobody_notices(world: World)
         # The lock itself takes its time; Slack waits three seconds.
         await asyncio.sleep(0.7)
     assert "FD-" in (await world.customer.reads(asked)).text
-    assert (await refused(world), await answers(world, asked)) == (before, 1)
+    assert (await refused(world), len(await world.replies(asked))) == (before, 1)
     await check_log(world)
 
 
@@ -95,10 +91,10 @@ async def test_while_the_database_stays_locked_nothing_is_acknowledged_and_all_i
         asked = await world.customer.says(PERSON)
         await until_refused(world, more_than=before)
         assert other.execute("select count(*) from inbox where ts = ?", [asked.ts]).fetchone() == (0,)
-        assert await answers(world, asked) == 0
+        assert len(await world.replies(asked)) == 0
     assert "FD-" in (await world.customer.reads(asked)).text
     await world.customer.reads(await world.customer.says("Thanks!"))
-    assert await answers(world, asked) == 1
+    assert len(await world.replies(asked)) == 1
     await check_log(world)
 
 
@@ -110,7 +106,7 @@ async def test_a_disk_that_is_full_for_a_moment_costs_nobody_an_answer(world: Wo
         await until_refused(world, more_than=before)
     assert "FD-" in (await world.customer.reads(asked)).text
     await world.customer.reads(await world.customer.says("Thanks!"))
-    assert await answers(world, asked) == 1
+    assert len(await world.replies(asked)) == 1
     await check_log(world)
 
 
@@ -134,7 +130,7 @@ async def test_on_a_disk_that_stays_full_nothing_is_acknowledged_what_is_read_is
     for each in asked:
         assert "FD-" in (await world.customer.reads(each)).text
     await world.customer.reads(await world.customer.says("Thanks!"))
-    assert [await answers(world, each) for each in asked] == [1, 1, 1]
+    assert [len(await world.replies(each)) for each in asked] == [1, 1, 1]
     assert (await world.health())["degraded"] is None
     # The log could not be written either: how much of it is missing is counted.
     assert "frontdesk_log_lines_dropped_total 0.0" not in await world.metrics()

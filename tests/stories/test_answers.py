@@ -83,7 +83,7 @@ async def test_a_mention_is_answered_once_in_its_thread(world: World) -> None:
     answer = await world.customer.reads(asked, having=has_sources)
     follow_up = await world.customer.says("And can I pay by invoice?", to=asked)
     await world.customer.reads(asked, after=follow_up.ts)
-    answers = [seen for seen in await world.posts("C0SUPPORT") if seen.thread_ts == asked.ts]
+    answers = await world.replies(asked)
     assert len(answers) == 2
     assert answers[0].ts == answer.ts
 
@@ -118,7 +118,7 @@ async def test_two_quick_messages_in_a_thread_are_answered_in_order(world: World
     one = await world.customer.reads(first)
     two = await world.customer.reads(first, after=one.ts)
     assert one.ts < two.ts
-    assert len([seen for seen in await world.posts(first.channel) if seen.thread_ts == first.ts]) == 2
+    assert len(await world.replies(first)) == 2
 
 
 async def test_a_card_number_is_hidden_and_the_customer_is_told(world: World) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.stories.world import Json, Seen, World, is_app, seen_in
+from tests.stories.world import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -85,8 +85,7 @@ async def test_a_person_who_is_called_in_the_same_breath_needs_no_second_sentenc
     asked = await world.customer.says("I need my order ORD-67890 to be cancelled, can you do it?")
     told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    in_thread = [seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.thread_ts]
-    assert WITHDRAWN not in "".join(seen.text for seen in in_thread)
+    assert WITHDRAWN not in "".join(seen.text for seen in await world.replies(asked))
     assert "passed this to our team" in told.text
 
 
@@ -121,7 +120,7 @@ async def test_in_a_channel_nothing_private_comes_out_beside_the_withdrawal(worl
     await world.model_says({"calls": [LOOK_UP]}, claim)
     asked = await world.customer.says("<@U0FRONTDESK> where is my order ORD-12345?", to="C0SUPPORT")
     answer = await world.customer.reads(asked, having=lambda seen: WITHDRAWN in seen.text)
-    assert "1Z999" not in "".join(seen.text for seen in in_thread_of(await world.state(), answer))
+    assert "1Z999" not in "".join(seen.text for seen in await world.replies(answer))
 
 
 async def test_a_withdrawal_survives_a_crash_and_is_said_once(world: World) -> None:
@@ -140,8 +139,4 @@ async def test_a_withdrawal_survives_a_crash_and_is_said_once(world: World) -> N
     answer = await world.customer.reads(asked, having=lambda seen: WITHDRAWN in seen.text)
     await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    assert len([seen for seen in in_thread_of(await world.state(), answer) if WITHDRAWN in seen.text]) == 1
-
-
-def in_thread_of(state: Json, post: Seen) -> list[Seen]:
-    return [seen for seen in seen_in(state, post.channel) if is_app(seen) and seen.thread_ts == post.thread_ts]
+    assert len([seen for seen in await world.replies(answer) if WITHDRAWN in seen.text]) == 1

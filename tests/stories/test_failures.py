@@ -43,8 +43,7 @@ async def test_a_killed_product_answers_what_it_had_acknowledged_exactly_once(wo
     await world.bot("restart")
     answer = await world.customer.reads(asked, having=lambda seen: "30 days" in seen.text)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    in_thread = [seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]
-    assert [seen.ts for seen in in_thread] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
     assert answer.text.count("30 days") <= 4
 
 
@@ -60,7 +59,7 @@ async def test_an_event_delivered_twice_is_answered_once(world: World) -> None:
     asked = await world.customer.says(RETURNS)
     await world.customer.reads(asked)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    assert len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]) == 1
+    assert len(await world.replies(asked)) == 1
 
 
 async def test_where_slack_does_not_stream_the_answer_is_one_post_that_grows(world: World) -> None:
@@ -69,7 +68,7 @@ async def test_where_slack_does_not_stream_the_answer_is_one_post_that_grows(wor
     answer = await world.customer.reads(asked, having=lambda seen: bool(seen.buttons))
     assert "30 days" in answer.text
     assert "stream" not in answer.raw
-    assert len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]) == 1
+    assert len(await world.replies(asked)) == 1
 
 
 async def test_a_post_whose_answer_was_lost_is_not_posted_again(world: World) -> None:
@@ -78,7 +77,7 @@ async def test_a_post_whose_answer_was_lost_is_not_posted_again(world: World) ->
     await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     card = await world.card()
     await world.staff.reads(card)
-    assert len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]) == 1
+    assert len(await world.replies(asked)) == 1
 
 
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
@@ -88,8 +87,7 @@ async def test_a_stream_call_that_fails_leaves_one_whole_answer(world: World, me
     asked = await world.customer.says(RETURNS)
     answer = await world.customer.reads(asked, having=lambda seen: "30 days of delivery" in seen.text)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    in_thread = [seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts]
-    assert [seen.ts for seen in in_thread] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
     await world.breaks(clear=True)
 
 

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.postgres import Postgres
-from tests.stories.world import Json, Post, Seen, Worker, World, is_app, open_worker, open_world, seen_in
+from tests.stories.world import Json, Post, Worker, World, is_app, open_worker, open_world, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -41,10 +41,6 @@ class Fleet:
                 if member is not None:
                     return self.workers[int(member.split("-")[-2])]
                 await self.world.next_change()
-
-    async def answers(self, asked: Post) -> list[Seen]:
-        """What the app has said in the message's thread."""
-        return [seen for seen in await self.world.posts(asked.channel) if seen.thread_ts == asked.thread_ts]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -92,7 +88,7 @@ async def test_what_customers_think_better_of_reaches_whoever_is_writing_the_ans
     changed = {"user": "U0CUSTOMERA", "channel": asked.channel, "ts": asked.ts}
     await world.act("edit", changed | {"text": "Which payment methods do you accept?"})
     answer = await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
-    assert [seen.ts for seen in await fleet.answers(asked)] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
 
     await world.act("delete", changed)
 
@@ -115,7 +111,7 @@ async def test_a_worker_that_is_stopped_hands_its_answer_over_at_once(fleet: Fle
     async with asyncio.timeout(30):
         assert await worker.process.wait() == 0
     answer = await world.customer.reads(asked, having=lambda seen: "to you!" in seen.text)
-    assert [seen.ts for seen in await fleet.answers(asked)] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
 
 
 async def test_what_one_process_takes_others_answer_and_a_dead_ones_answer_is_finished_once(fleet: Fleet) -> None:
@@ -139,5 +135,5 @@ async def test_what_one_process_takes_others_answer_and_a_dead_ones_answer_is_fi
             await world.next_change()
     answer = await world.customer.reads(asked, having=lambda seen: "30 days" in seen.text)
     again = await world.customer.reads(await world.customer.says("Thanks!", to=asked), after=answer.ts)
-    assert [seen.ts for seen in await fleet.answers(asked)] == [answer.ts, again.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts, again.ts]
     assert answer.text.count("30 days") <= first.text.count("30 days")

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import PATIENCE, Json, Post, Seen, World, is_app, open_world, seen_in
+from tests.stories.world import PATIENCE, Json, Post, Seen, World, open_world
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -39,7 +39,7 @@ async def test_a_long_conversation_goes_on_with_a_summary_and_the_customer_is_to
     assert not any(question in said_by_customer(request) for request in sent for question in QUESTIONS)
     again = await world.customer.says("Which sizes do backpacks have?", to=asked)
     await world.customer.reads(asked, after=again.ts)
-    assert len([seen for seen in await in_thread(world, asked) if LONG in seen.text]) == 1
+    assert len([seen for seen in await world.replies(asked) if LONG in seen.text]) == 1
 
 
 async def test_an_order_that_was_spoken_of_is_known_from_the_summary(world: World) -> None:
@@ -83,7 +83,7 @@ async def test_who_is_killed_while_a_long_conversation_goes_on_says_so_once(worl
     await world.customer.reads(asked, having=lambda seen: "password" in seen.text.lower())
     again = await world.customer.says("Which sizes do backpacks have?", to=asked)
     await world.customer.reads(asked, after=again.ts)
-    assert len([seen for seen in await in_thread(world, asked) if LONG in seen.text]) == 1
+    assert len([seen for seen in await world.replies(asked) if LONG in seen.text]) == 1
 
 
 async def test_a_summary_is_on_the_bill(world: World) -> None:
@@ -122,8 +122,3 @@ async def summaries_of(world: World, mark: str) -> list[Json]:
 
 def said_by_customer(request: Json) -> str:
     return "\n".join(str(message["content"]) for message in request["body"]["messages"] if message["role"] == "user")
-
-
-async def in_thread(world: World, thread: Post) -> list[Seen]:
-    state = await world.state(thread.channel)
-    return [seen for seen in seen_in(state, thread.channel) if is_app(seen) and seen.thread_ts == thread.thread_ts]

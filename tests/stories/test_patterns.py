@@ -176,7 +176,7 @@ async def test_a_product_killed_between_two_answers_says_each_once_and_asks_noth
     await world.bot("restart")
     answer = await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
     await world.customer.reads(await world.customer.says("Thanks!"))
-    assert [seen.ts for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
     assert answer.raw["text"].count("30 days of delivery") == 1
     requests = (await world.model_requests())[before:]
     said = [[each["content"] for each in one["body"]["messages"] if each["role"] == "user"] for one in requests]

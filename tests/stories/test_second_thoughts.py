@@ -1,6 +1,5 @@
 """Customers stop an answer, edit what they wrote, or delete it; staff do the same to what they relayed."""
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -42,11 +41,6 @@ async def deletes(world: World, post: Post, *, user: str = "U0CUSTOMERA") -> Non
     await world.act("delete", {"user": user, "channel": post.channel, "ts": post.ts})
 
 
-async def in_thread(world: World, post: Post) -> list[Seen]:
-    """The app's messages in the post's thread."""
-    return [seen for seen in await world.posts(post.channel) if seen.thread_ts == post.thread_ts]
-
-
 async def until_thread(world: World, post: Post, holds: Callable[[list[Seen]], bool], *, what: str) -> list[Seen]:
     """Wait for the app's messages in a thread to be as wanted."""
 
@@ -55,14 +49,6 @@ async def until_thread(world: World, post: Post, holds: Callable[[list[Seen]], b
         return seen if holds(seen) else None
 
     return await world.until(find, what=what, channel=post.channel)
-
-
-async def card_of(world: World, asked: Post) -> Seen:
-    """The card of the case that was opened over the post."""
-    told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
-    ref = re.search(r"FD-\d+", told.text)
-    assert ref is not None
-    return await world.card(having=ref[0])
 
 
 async def settles(world: World) -> None:
@@ -86,7 +72,7 @@ async def test_stop_ends_the_answer_and_says_so(world: World) -> None:
     await world.model_says()
     again = await world.customer.says(RETURNS, to=asked)
     assert "30 days" in (await world.customer.reads(again, after=told.ts)).text
-    assert len(await in_thread(world, asked)) == 3
+    assert len(await world.replies(asked)) == 3
 
 
 @pytest.mark.parametrize("word", ["stop", "Berhenti!", "ARRÊTE"])
@@ -94,7 +80,7 @@ async def test_a_typed_stop_ends_the_answer_too(world: World, word: str) -> None
     asked = await begins(world, RETURNS)
     await world.customer.says(word, to=asked)
     told = await world.customer.reads(asked, having=lambda seen: STOPPED in seen.text)
-    first, _ = await in_thread(world, asked)
+    first, _ = await world.replies(asked)
     assert first.is_done
     assert "30 days of delivery" in first.text
     assert told.ts > first.ts
@@ -105,7 +91,7 @@ async def test_in_direct_messages_a_stop_beside_the_thread_is_meant_as_well(worl
     typed = await world.customer.says("Stop.")
     await world.customer.reads(asked, having=lambda seen: STOPPED in seen.text)
     await settles(world)
-    assert await in_thread(world, typed) == []
+    assert await world.replies(typed) == []
 
 
 async def test_without_an_answer_on_its_way_stop_is_a_word_like_others(world: World) -> None:
@@ -123,7 +109,7 @@ async def test_nobody_stops_the_answer_to_somebody_else(world: World) -> None:
     await world.other_customer.says("stop", to=asked)
     answer = await world.customer.reads(asked, having=lambda seen: "30 days" in seen.text)
     await world.customer.reads(asked, after=answer.ts)
-    assert all(STOPPED not in seen.text for seen in await in_thread(world, asked))
+    assert all(STOPPED not in seen.text for seen in await world.replies(asked))
 
 
 async def test_what_was_asked_meanwhile_is_answered_after_a_stop(world: World) -> None:
@@ -140,7 +126,7 @@ async def test_an_edit_while_the_answer_is_written_leaves_one_answer_to_the_new_
     await world.model_says({"text": "We accept cards and PayPal.", "when": "payment"})
     answer = await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
     await settles(world)
-    assert [seen.ts for seen in await in_thread(world, asked)] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
     assert "30 days" not in answer.text
     await world.model_says()
 
@@ -152,7 +138,7 @@ async def test_of_two_edits_the_later_counts(world: World) -> None:
     await world.model_says({"text": "We accept cards and PayPal.", "when": "payment"})
     await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
     await settles(world)
-    assert len(await in_thread(world, asked)) == 1
+    assert len(await world.replies(asked)) == 1
     await world.model_says()
 
 
@@ -162,12 +148,12 @@ async def test_an_edit_after_the_answer_is_answered_when_it_says_something_else(
     answer = await world.customer.reads(asked)
     await edits(world, asked, RETURNS)
     await settles(world)
-    assert len(await in_thread(world, asked)) == 1
+    assert len(await world.replies(asked)) == 1
     await edits(world, asked, "How long does shipping take?")
     again = await world.customer.reads(asked, after=answer.ts)
     assert again.text.startswith("I saw your edit.")
     await settles(world)
-    assert len(await in_thread(world, asked)) == 2
+    assert len(await world.replies(asked)) == 2
 
 
 async def test_a_message_deleted_while_its_answer_is_written_leaves_nothing(world: World) -> None:
@@ -195,7 +181,7 @@ async def test_a_message_deleted_after_its_answer_takes_the_answer_with_it(world
 async def test_a_message_deleted_while_a_person_is_on_it_is_deleted_for_them_too(world: World) -> None:
     canary = "zebracanary43"
     asked = await world.customer.says(f"I want to talk to a human about {canary}")
-    card = await card_of(world, asked)
+    card = await world.card_of(asked)
     assert canary in card.text
     more = await world.customer.says(f"It is about {canary} and nothing else", to=asked)
     copy = await world.staff.reads(card, having=lambda seen: "nothing else" in seen.text)
@@ -218,7 +204,7 @@ async def test_an_edit_while_a_person_is_on_it_changes_their_copy_and_keeps_the_
     world: World,
 ) -> None:
     asked = await world.customer.says("Let me talk to a human please")
-    card = await card_of(world, asked)
+    card = await world.card_of(asked)
     more = await world.customer.says("My order is ORD-1", to=asked)
     await world.staff.reads(card, having=lambda seen: "ORD-1" in seen.text)
     await edits(world, more, "My order is ORD-2")
@@ -229,7 +215,7 @@ async def test_an_edit_while_a_person_is_on_it_changes_their_copy_and_keeps_the_
 
 async def test_what_staff_change_about_a_message_changes_for_the_customer(world: World) -> None:
     asked = await world.customer.says("Let me talk to a real person please")
-    card = await card_of(world, asked)
+    card = await world.card_of(asked)
     await world.staff.presses(card, "case.claim")
     joined = await world.customer.reads(asked, having=lambda seen: "joined" in seen.text)
     wrote = await world.staff.says("It comes on Monday", to=card)
@@ -248,7 +234,7 @@ async def test_an_edit_that_brings_a_mention_is_a_new_message(world: World) -> N
     await world.model_says()
     said = await world.customer.says(RETURNS, to="C0SUPPORT")
     await settles(world)
-    assert await in_thread(world, said) == []
+    assert await world.replies(said) == []
     await edits(world, said, f"<@U0FRONTDESK> {RETURNS}")
     assert "30 days" in (await world.customer.reads(said)).text
 
@@ -261,7 +247,7 @@ async def test_an_edit_while_the_product_is_down_is_what_is_answered(world: Worl
     await world.bot("restart")
     answer = await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
     await settles(world)
-    assert [seen.ts for seen in await in_thread(world, asked)] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
 
 
 async def test_a_product_that_is_killed_right_after_an_edit_answers_the_new_words_once(world: World) -> None:
@@ -274,7 +260,7 @@ async def test_a_product_that_is_killed_right_after_an_edit_answers_the_new_word
     await world.bot("restart")
     answer = await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
     await settles(world)
-    assert [seen.ts for seen in await in_thread(world, asked)] == [answer.ts]
+    assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
     assert answer.raw["text"].count("PayPal") == 1
 
 
@@ -307,7 +293,7 @@ async def test_an_edit_and_a_deletion_that_come_twice_are_one_each(world: World)
     await edits(world, asked, "How long does shipping take?")
     await world.customer.reads(asked, after=answer.ts, having=lambda seen: seen.text.startswith("I saw your edit."))
     await settles(world)
-    assert len(await in_thread(world, asked)) == 2
+    assert len(await world.replies(asked)) == 2
     await world.breaks(deliveries="duplicate", count=2)
     await deletes(world, asked)
     await until_thread(world, asked, lambda seen: not seen, what="no answer any more")

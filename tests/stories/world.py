@@ -9,6 +9,7 @@ async with open_world(tmp_path) as world:
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -211,6 +212,17 @@ class World:
     async def posts(self, channel: str) -> list[Seen]:
         """The app's messages in a channel, oldest first."""
         return [seen for seen in seen_in(await self.state(channel), channel) if is_app(seen)]
+
+    async def replies(self, to: Post) -> list[Seen]:
+        """The app's messages in a post's thread, oldest first."""
+        return [seen for seen in await self.posts(to.channel) if seen.thread_ts == to.thread_ts]
+
+    async def card_of(self, asked: Post) -> Seen:
+        """The card of the case whose number is told in the post's thread."""
+        told = await self.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
+        ref = re.search(r"FD-\d+", told.text)
+        assert ref is not None
+        return await self.card(having=ref[0])
 
     async def card(self, *, after: str = "0", having: str = "") -> Seen:
         """The newest case card in the agent channel, with these words."""
