@@ -4,12 +4,9 @@ python -m bench.serving            the product's `serve` with a timer beside it;
 """
 
 import asyncio
-import hashlib
-import hmac
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -27,6 +24,8 @@ from bench.timing import quantile, watch
 from bot.app import serve
 from bot.settings import load_settings
 from bot.telemetry import configure_logging
+from demo.ports import free_port
+from demo.slack.http_events import signed
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "bench-signing-secret"  # noqa: S105  # of a server on loopback that lives for a minute
@@ -117,13 +116,8 @@ async def stage(
 
 async def post(http: aiohttp.ClientSession, url: str, question: Question) -> float | None:
     """Seconds until the event was acknowledged; None when it was not."""
-    body, stamp = question.body(), str(int(time.time()))
-    digest = hmac.new(SECRET.encode(), b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
-    headers = {
-        "X-Slack-Request-Timestamp": stamp,
-        "X-Slack-Signature": f"v0={digest}",
-        "Content-Type": "application/json",
-    }
+    body = question.body()
+    headers = signed(body, SECRET, at=time.time()) | {"Content-Type": "application/json"}
     begun = time.monotonic()
     async with http.post(f"{url}/slack/events", data=body, headers=headers) as response:
         await response.read()
@@ -133,7 +127,7 @@ async def post(http: aiohttp.ClientSession, url: str, question: Question) -> flo
 @asynccontextmanager
 async def served(outside: str, data: Path, extra: Mapping[str, str] | None = None) -> AsyncIterator[Served]:
     """The product over HTTP, with Slack and the model at `outside`; it ends with the block."""
-    url = f"http://127.0.0.1:{_free_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     environment = {
         **{name: os.environ[name] for name in ("PATH", "HOME", "LANG", "TMPDIR") if name in os.environ},
         "PYTHONPATH": str(ROOT),
@@ -174,12 +168,6 @@ async def _ready(url: str, process: asyncio.subprocess.Process) -> None:
                 pass
             await asyncio.sleep(0.2)
     raise RuntimeError("the product ended at its start; its log says why")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def main() -> None:

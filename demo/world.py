@@ -5,7 +5,6 @@ tokens in its environment.
 """
 
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -17,6 +16,7 @@ import yaml
 from aiohttp import web
 
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
+from demo.ports import free_port
 from demo.program import Program
 from demo.shop.server import Shop, open_shop
 from demo.slack.server import addresses, open_workspace
@@ -108,7 +108,7 @@ async def open_world(
     program gets what every program needs, and the model's settings if OPENAI_API_KEY is among them; `extra` is
     set on top. Raises PortTaken.
     """
-    notice, health_port = _notice(environ), _free_port()
+    notice, health_port = _notice(environ), free_port()
     program = Program(
         command=command,
         directory=ROOT,
@@ -190,12 +190,6 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
             "MODEL_PRICES": str(Path(__file__).parent / "model" / "prices.yml"),
         }
     return settings
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _controls(program: Program) -> list[web.RouteDef]:

@@ -117,7 +117,8 @@ class HttpEvents:
         return outcome, answer
 
     async def _exchange(self, body: bytes, content_type: str, headers: dict[str, str]) -> tuple[Outcome, Json]:
-        headers = headers | self._signed(body) | {"Content-Type": content_type, "User-Agent": USER_AGENT}
+        signature = signed(body, self._workspace.signing_secret, at=self._workspace.clock.time())
+        headers = headers | signature | {"Content-Type": content_type, "User-Agent": USER_AGENT}
         try:
             async with (
                 self._together,
@@ -133,14 +134,15 @@ class HttpEvents:
             return "no_retry" if response.headers.get("x-slack-no-retry") == "1" else "http_error", {}
         return "ok", _body(text)
 
-    def _signed(self, body: bytes) -> dict[str, str]:
-        timestamp = str(int(self._workspace.clock.time()))
-        base = b"v0:" + timestamp.encode() + b":" + body
-        digest = hmac.new(self._workspace.signing_secret.encode(), base, hashlib.sha256).hexdigest()
-        return {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": f"v0={digest}"}
-
     def _give_up(self, delivery: Delivery, error: str) -> None:
         self._workspace.note("error", delivery.name, ok=False, detail={"error": error, "payload": delivery.payload})
+
+
+def signed(body: bytes, secret: str, *, at: float) -> dict[str, str]:
+    """The headers that show an app who sent the body, and when."""
+    timestamp = str(int(at))
+    digest = hmac.new(secret.encode(), b"v0:" + timestamp.encode() + b":" + body, hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": f"v0={digest}"}
 
 
 def _body(text: str) -> Json:

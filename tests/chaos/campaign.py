@@ -27,12 +27,13 @@ from bot.failpoints import PLACES
 from bot.store import schema
 from bot.store.database import Database, open_database
 from bot.store.leases import FROZEN_STATUS, LEASE_SECONDS
+from demo.ports import free_port
 from demo.slack.workspace import Change
 from tests.chaos.invariants import Findings, is_answered, look
 from tests.chaos.outside import Outside, open_outside
 from tests.chaos.script import ORDERS, Kind, Line
 from tests.chaos.victims import ROOT, Victim, Victims, open_victims
-from tests.doubles.postgres import Postgres, free_port, open_postgres
+from tests.doubles.postgres import Postgres, open_postgres
 
 logger = logging.getLogger(__name__)
 

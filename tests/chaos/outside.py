@@ -9,8 +9,6 @@ Ledger         what was written in the shop, by idempotency key
 """
 
 import asyncio
-import hashlib
-import hmac
 import json
 import random
 import time
@@ -26,6 +24,7 @@ from aiohttp import web
 from demo.shop.server import Shop, open_shop
 from demo.slack.deliveries import Delivery, event_delivery
 from demo.slack.faults import Faults
+from demo.slack.http_events import signed
 from demo.slack.server import open_workspace
 from demo.slack.web_api import WebApi
 from demo.slack.workspace import Ack, Json, Rules, SlackError, Workspace
@@ -229,7 +228,7 @@ class Deliveries:
         if not self.targets:
             return False
         body = json.dumps(delivery.payload).encode()
-        headers = {"Content-Type": "application/json", **self._signed(body)}
+        headers = {"Content-Type": "application/json"} | signed(body, self._workspace.signing_secret, at=time.time())
         if delivery.attempts:
             headers |= {"X-Slack-Retry-Num": str(delivery.attempts), "X-Slack-Retry-Reason": delivery.reason}
         try:
@@ -240,9 +239,3 @@ class Deliveries:
                 return answer.status // 100 == 2
         except (aiohttp.ClientError, OSError, TimeoutError):
             return False
-
-    def _signed(self, body: bytes) -> dict[str, str]:
-        at = str(int(time.time()))
-        secret = self._workspace.signing_secret.encode()
-        digest = hmac.new(secret, b"v0:" + at.encode() + b":" + body, hashlib.sha256).hexdigest()
-        return {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={digest}"}

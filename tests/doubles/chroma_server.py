@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from demo.ports import free_port
 from knowledge.vectors import Shelf, create
 
 START_SECONDS = 60.0
@@ -32,8 +33,7 @@ class ChromaServer:
     """`chroma run` on a port of its own."""
 
     def __init__(self, folder: Path) -> None:
-        with closing(socket.create_server(("127.0.0.1", 0))) as free:
-            self.url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        self.url = f"http://127.0.0.1:{free_port()}"
         self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
 

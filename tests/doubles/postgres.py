@@ -8,20 +8,20 @@ alone. Nothing is kept: no data after the end, no process after the tests, howev
 import itertools
 import os
 import pwd
-import random
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import asyncpg
+
+from demo.ports import free_port
 
 DEADLINE = 60.0
 USER = "frontdesk"
@@ -218,15 +218,6 @@ def _reaches(user: int, program: Path) -> bool:
     """Whether somebody in no group of ours may go down to `program` and run it."""
     seen = [part.stat() for part in (program, *program.parents)]
     return all(stat.st_mode & (0o100 if stat.st_uid == user else 0o001) for stat in seen)
-
-
-def free_port() -> int:
-    """A port below those that outgoing connections are given."""
-    while True:
-        port = random.randint(20_000, 32_000)  # noqa: S311
-        with closing(socket.socket()) as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 def _environment() -> dict[str, str]:

@@ -64,7 +64,7 @@ async def open_bare_world(data: Path, **settings: str) -> AsyncIterator[World]:
     async with open_world(data, environ=_surroundings(), extra={"KB_PATH": "", **settings}, pace=Pace(0, 0)) as running:
         await running.program.wait_ready()
         async with aiohttp.ClientSession() as http:
-            yield World(http, running.describe(), data, None)
+            yield World(http, running.describe(), data)
 
 
 def _said_to(request: Json) -> str:

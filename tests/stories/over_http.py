@@ -6,11 +6,7 @@ async with open_world_over_http(tmp_path) as over_http:
 """
 
 import asyncio
-import hashlib
-import hmac
 import json
-import os
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -21,7 +17,9 @@ from pathlib import Path
 import aiohttp
 
 from demo.model.server import MODEL, Pace, open_stand_in
-from tests.stories.world import PATIENCE, ROOT, Json, World
+from demo.ports import free_port
+from demo.slack.http_events import signed
+from tests.stories.world import PATIENCE, ROOT, Json, World, became_ready, product_environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +34,9 @@ class OverHttp:
     async def delivers(self, payload: Json | bytes, *, sent_at: float | None = None) -> int:
         """Deliver a payload as Slack would, signed at `sent_at` (now unless given); the status of the answer."""
         body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        timestamp = str(int(time.time() if sent_at is None else sent_at))
-        base = b"v0:" + timestamp.encode() + b":" + body
-        secret = str(self.world.ready["slack"]["signing_secret"]).encode()
-        headers = {
-            "X-Slack-Request-Timestamp": timestamp,
-            "X-Slack-Signature": f"v0={hmac.new(secret, base, hashlib.sha256).hexdigest()}",
-            "Content-Type": "application/json",
-        }
+        secret = str(self.world.ready["slack"]["signing_secret"])
+        headers = signed(body, secret, at=time.time() if sent_at is None else sent_at)
+        headers["Content-Type"] = "application/json"
         async with self.world.http.post(self.events, data=body, headers=headers) as response:
             return response.status
 
@@ -55,46 +48,33 @@ async def open_world_over_http(
     """Start the local Slack, the product behind it and a model, and leave no process behind. `log` is the descriptor
     that the product's log goes to, a file in `data` unless given."""
     port = free_port()
-    events = f"http://127.0.0.1:{port}/slack/events"
+    url = f"http://127.0.0.1:{port}"
+    events = f"{url}/slack/events"
     slack = await _start("-m", "demo.slack", "--port", "0", "--events-url", events, output=asyncio.subprocess.PIPE)
     assert slack.stdout is not None
     ready: Json = json.loads(await asyncio.wait_for(slack.stdout.readline(), PATIENCE))
     async with open_stand_in(pace=Pace(first=0.05, chunk=0.002)) as model, aiohttp.ClientSession() as http:
-        environment = _settings(ready, data, port) | {"OPENAI_BASE_URL": model.url, "OPENAI_API_KEY": model.key}
+        told = {"key": model.key, "url": model.url, "local": f"{model.root}/_local"}
+        world = World(http, {"slack": ready, "bot": {"url": url}, "model": told}, data)
+        environment = product_environment(world, data) | {
+            "SLACK_SIGNING_SECRET": ready["signing_secret"],
+            "OPENAI_API_KEY": model.key,
+            "OPENAI_MODEL": MODEL,
+            "PORT": str(port),
+            **(env or {}),
+        }
+        del environment["SLACK_APP_TOKEN"]
         with (data / "frontdesk.log").open("ab") as file:
-            command = ("-P", "-m", "bot", "serve")
-            product = await _start(
-                *command, environment=environment | (env or {}), log=file.fileno() if log is None else log
-            )
+            output = file.fileno() if log is None else log
+            product = await _start("-P", "-m", "bot", "serve", environment=environment, log=output)
         try:
-            await _became_ready(http, f"http://127.0.0.1:{port}/healthz", product)
-            told: Json = {"slack": ready, "bot": {"url": f"http://127.0.0.1:{port}"}}
-            told["model"] = {"key": model.key, "local": f"{model.root}/_local"}
-            yield OverHttp(World(http, told, data, product), events, product)
+            await became_ready(http, url, product)
+            yield OverHttp(world, events, product)
         finally:
             for process in (product, slack):
                 if process.returncode is None:
                     process.terminate()
                 await asyncio.wait_for(process.wait(), PATIENCE)
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
-
-
-async def _became_ready(http: aiohttp.ClientSession, health: str, product: asyncio.subprocess.Process) -> None:
-    async with asyncio.timeout(PATIENCE):
-        while True:
-            assert product.returncode is None, "it ended at its start"
-            try:
-                async with http.get(health) as response:
-                    if response.status == 200:
-                        return
-            except aiohttp.ClientConnectionError:
-                pass
-            await asyncio.sleep(0.1)
 
 
 async def _start(
@@ -103,17 +83,3 @@ async def _start(
     return await asyncio.create_subprocess_exec(
         sys.executable, *arguments, cwd=ROOT, env=environment, stdout=output, stderr=log
     )
-
-
-def _settings(ready: Json, data: Path, port: int) -> dict[str, str]:
-    return {
-        **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
-        "PYTHONPATH": str(ROOT),
-        "SLACK_BOT_TOKEN": ready["bot_token"],
-        "SLACK_SIGNING_SECRET": ready["signing_secret"],
-        "SLACK_API_URL": ready["api_url"],
-        "AGENT_CHANNEL": "C0AGENTS",
-        "OPENAI_MODEL": MODEL,
-        "DATA_DIR": str(data),
-        "PORT": str(port),
-    }

@@ -11,15 +11,16 @@ import json
 import os
 import re
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import aiohttp
+
+from demo.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
@@ -150,8 +151,6 @@ class World:
     http: aiohttp.ClientSession
     ready: Json
     data: Path
-    process: asyncio.subprocess.Process | None
-    """The one that runs all of it; None: the one that looks."""
 
     @property
     def customer(self) -> Person:
@@ -349,11 +348,10 @@ async def open_world(
     )
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(PATIENCE), aiohttp.ClientSession() as http:
-            line = await process.stdout.readline()
-            assert line, "the world did not start"
+        line = await asyncio.wait_for(process.stdout.readline(), PATIENCE)
+        assert line, "the world did not start"
         async with aiohttp.ClientSession() as http:
-            yield World(http, json.loads(line), folder, process)
+            yield World(http, json.loads(line), folder)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
@@ -394,9 +392,7 @@ async def open_worker(world: World, name: str, *, env: dict[str, str]) -> AsyncI
     """A process that works on what the world's takes, ready; its log is among the world's."""
     data = world.data / name
     data.mkdir()
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = product_environment(world, data) | env | {"PORT": str(port)}
     del environment["SLACK_APP_TOKEN"]
     with (data / "worker.log").open("ab") as log:
@@ -404,24 +400,27 @@ async def open_worker(world: World, name: str, *, env: dict[str, str]) -> AsyncI
             sys.executable, "-P", "-m", "bot", "work", env=environment, cwd="/", stdout=log, stderr=log
         )
     try:
-        worker = Worker(process, f"http://127.0.0.1:{port}")
-        async with asyncio.timeout(6 * PATIENCE):
-            while not await _is_ready(world.http, worker):
-                assert process.returncode is None, (data / "worker.log").read_text("utf-8")
-                await world.next_change()
-        yield worker
+        url = f"http://127.0.0.1:{port}"
+        await became_ready(world.http, url, process, patience=6 * PATIENCE)
+        yield Worker(process, url)
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
         await asyncio.wait_for(process.wait(), PATIENCE)
 
 
-async def _is_ready(http: aiohttp.ClientSession, worker: Worker) -> bool:
-    try:
-        async with http.get(f"{worker.url}/healthz") as response:
-            return response.status == 200
-    except aiohttp.ClientConnectionError:
-        return False
+async def became_ready(
+    http: aiohttp.ClientSession, url: str, process: asyncio.subprocess.Process, *, patience: float = PATIENCE
+) -> None:
+    """Return when the product at `url` says that it is ready."""
+    async with asyncio.timeout(patience):
+        while True:
+            assert process.returncode is None, "it ended at its start"
+            with suppress(aiohttp.ClientConnectionError):
+                async with http.get(f"{url}/healthz") as response:
+                    if response.status == 200:
+                        return
+            await asyncio.sleep(0.1)
 
 
 async def run_product(environment: dict[str, str], *arguments: str) -> tuple[int, str]:
