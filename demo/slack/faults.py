@@ -12,10 +12,13 @@ done, but the answer is an error. late: it is done, and the answer comes much la
 DELIVERY_FAULTS = ("drop", "duplicate", "forget", "hold")
 """drop: sent into the void. duplicate: sent twice. forget: sent, and its connection ends with the acknowledgement on
 the way. hold: sent behind the next one."""
-SOCKET_FAULTS = ("cut", "silent", "huge", "mute", "crowded", "refuse")
-"""cut: connections end without a word. silent: they stay, and nothing comes or is read any more. huge: a frame of five
-megabytes. mute: no hello on the next one. crowded: the next one is asked to go as soon as it is there. refuse: the next
-one is not taken, and its address is used up."""
+NEW_SOCKET_FAULTS = ("mute", "crowded", "refuse")
+"""mute: no hello on the next connection. crowded: the next one is asked to go as soon as it is there. refuse: the next
+one is not taken, and its address is used up.
+
+What befalls those that are there is one word too. cut: they end without a word. silent: they stay, and nothing comes or
+is read any more. huge: a frame of five megabytes. Any other is the reason for which Slack sends them away: warning,
+refresh_requested, link_disabled, too_many_websockets."""
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
-from demo.slack.faults import DELIVERY_FAULTS, SOCKET_FAULTS, CallRule, Faults
+from demo.slack.faults import DELIVERY_FAULTS, NEW_SOCKET_FAULTS, CallRule, Faults
 from demo.slack.workspace import Ack, Acts, Json, SlackError, Workspace
 
 LONG_POLL_SECONDS = 30.0
@@ -59,12 +59,10 @@ class LocalApi:
         faults: Faults,
         *,
         break_sockets: Callable[[str], None],
-        disconnect_sockets: Callable[[str], None],
     ) -> None:
         self._workspace = workspace
         self._faults = faults
         self._break_sockets = break_sockets
-        self._disconnect_sockets = disconnect_sockets
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -131,8 +129,8 @@ class LocalApi:
 
     async def fault(self, request: web.Request) -> web.Response:
         """Break something: `{"method", "do", "count", "seconds", "channel", "retry_after"}` (see CallRule),
-        `{"deliveries": …, "count"}` and `{"sockets": …, "count"}` (see DELIVERY_FAULTS, SOCKET_FAULTS; any other word
-        is the reason for which the app is asked to reconnect), or `{"clear": true}`."""
+        `{"deliveries": …, "count"}` and `{"sockets": …, "count"}` (see DELIVERY_FAULTS, NEW_SOCKET_FAULTS), or
+        `{"clear": true}`."""
         try:
             given = await _body(request)
             self._break(given)
@@ -145,27 +143,24 @@ class LocalApi:
         if given.get("clear"):
             self._faults.clear()
         elif "sockets" in given:
-            if given["sockets"] in ("mute", "crowded", "refuse"):
+            if given["sockets"] in NEW_SOCKET_FAULTS:
                 self._faults.sockets[given["sockets"]] += int(given.get("count", 1))
-            elif given["sockets"] in SOCKET_FAULTS:
-                self._break_sockets(given["sockets"])
             else:
-                self._disconnect_sockets(str(given["sockets"]))
+                self._break_sockets(str(given["sockets"]))
         elif "deliveries" in given:
             if given["deliveries"] not in DELIVERY_FAULTS:
                 raise ValueError(given["deliveries"])
             self._faults.deliveries[given["deliveries"]] += int(given.get("count", 1))
         else:
-            count, seconds = int(given.get("count", 1)), float(given.get("seconds", 1))
-            channel, retry_after = str(given.get("channel", "")), given.get("retry_after")
+            retry_after = given.get("retry_after")
             self._faults.calls.append(
                 CallRule(
                     str(given["method"]),
                     str(given["do"]),
-                    count,
-                    seconds,
-                    channel,
-                    None if retry_after is None else str(retry_after),
+                    count=int(given.get("count", 1)),
+                    seconds=float(given.get("seconds", 1)),
+                    channel=str(given.get("channel", "")),
+                    retry_after=None if retry_after is None else str(retry_after),
                 )
             )
 

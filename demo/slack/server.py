@@ -70,7 +70,7 @@ async def open_workspace(
         stack.push_async_callback(workspace.background.close)
         sockets = SocketMode(workspace, faults)
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[_guard(workspace)])
-        local = LocalApi(workspace, faults, break_sockets=sockets.break_all, disconnect_sockets=sockets.disconnect)
+        local = LocalApi(workspace, faults, break_sockets=sockets.break_all)
         app.add_routes([*WebApi(workspace, faults).routes(), *interactivity.routes(), *local.routes()])
         app.add_routes([*sockets.routes(), *page.routes(workspace, notice=notice), *routes])
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)

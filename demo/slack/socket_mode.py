@@ -30,6 +30,7 @@ class Socket:
         self.transport = transport
         self.open = True
         self.silent = False
+        """Neither sends nor answers any more, as behind a network that forgot the connection."""
         self._frames: asyncio.Queue[str] = asyncio.Queue(maxsize=2 * WAITING)
 
     def send(self, frame: Json) -> None:
@@ -38,10 +39,6 @@ class Socket:
             self._frames.put_nowait(json.dumps(frame))
         except asyncio.QueueFull:
             self.open = False
-
-    def fall_silent(self) -> None:
-        """Neither send nor answer any more, as behind a network that forgot the connection."""
-        self.silent = True
 
     async def write(self) -> None:
         """Send the queued frames until the connection ends."""
@@ -96,15 +93,17 @@ class SocketMode:
         return await answer
 
     def break_all(self, how: str) -> None:
-        """Do to every connection what demo.slack.faults says of `cut`, `silent` and `huge`."""
+        """Do to every connection what demo.slack.faults says; for any other reason its client is asked to come back."""
         for socket in self._sockets:
             match how:
                 case "cut":
                     self._cut(socket)
                 case "silent":
-                    socket.fall_silent()
+                    socket.silent = True
                 case "huge":
                     socket.send({"type": "events_api", "padding": "x" * HUGE_FRAME})
+                case reason:
+                    socket.send(_goodbye(reason))
 
     def _cut(self, socket: Socket) -> None:
         socket.open = False
@@ -114,11 +113,6 @@ class SocketMode:
         """Say goodbye to every client."""
         goodbyes = [socket.websocket.close(code=WSCloseCode.GOING_AWAY) for socket in self._sockets]
         await asyncio.gather(*goodbyes, return_exceptions=True)
-
-    def disconnect(self, reason: str) -> None:
-        """Ask the clients to come back: `warning`, `refresh_requested`, `link_disabled` or `too_many_websockets`."""
-        for socket in self._sockets:
-            socket.send(_goodbye(reason))
 
     async def link(self, request: web.Request) -> web.StreamResponse:
         """One connection, from the ticket to the end."""
