@@ -1,17 +1,19 @@
 """A question under a fault, from the message to what is read; and a small world for faults that stay."""
 
+import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
 from demo.model.server import Pace
 from demo.world import open_world
-from tests.stories.world import Json, Person, Post, Seen, World
+from tests.stories.world import Json, Person, Post, Seen, T, World
 
 SILENCE_SECONDS = 80.0
 """What may be waited for here: the product itself gives up a silent model after nearly half a minute."""
@@ -43,6 +45,16 @@ async def talk(world: World, person: Person, thing: str, *rounds: Json) -> Told:
     wanted = question(thing)
     requests = [each for each in await world.model_requests() if each["by"] == "script" and wanted in _said_to(each)]
     return Told(asked, seen.text, said_in(seen), seconds, requests)
+
+
+@asynccontextmanager
+async def at_once(works: Mapping[str, Coroutine[Any, Any, T]]) -> AsyncIterator[dict[str, asyncio.Task[T]]]:
+    """All of it is begun; what is not over when the block is left is given up."""
+    running = {name: asyncio.create_task(work) for name, work in works.items()}
+    yield running
+    for task in running.values():
+        task.cancel()
+    await asyncio.gather(*running.values(), return_exceptions=True)
 
 
 def said_in(seen: Seen) -> str:

@@ -15,8 +15,8 @@ import pytest_asyncio
 
 from tests.doubles.self_signed import open_self_signed
 from tests.faults.quiet import check_log, errors
-from tests.faults.talk import Told, open_bare_world, question, talk
-from tests.stories.world import Json, Post, World, open_world
+from tests.faults.talk import Told, at_once, open_bare_world, question, talk
+from tests.stories.world import Json, Post, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,13 +34,6 @@ BEGINNING = f"{OPENING} It must be unused and complete. Trying a jacket on at ho
 REST = "ail is not."
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A world whose model does not dawdle."""
-    async with open_world(tmp_path_factory.mktemp("world"), pace=0) as opened:
-        yield opened
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
 async def slow(world: World) -> AsyncIterator[dict[str, asyncio.Task[Told]]]:
     """Conversations that take their time, all at once."""
@@ -53,13 +46,10 @@ async def slow(world: World) -> AsyncIterator[dict[str, asyncio.Task[Told]]]:
         "anorak": [fallen_silent, fallen_silent],
         "poncho": [fallen_silent, rest],
     }
-    running = {
-        thing: asyncio.create_task(talk(world, world.guest, thing, *rounds)) for thing, rounds in scripts.items()
-    }
-    yield running
-    for task in running.values():
-        task.cancel()
-    await asyncio.gather(*running.values(), return_exceptions=True)
+    async with at_once(
+        {thing: talk(world, world.guest, thing, *rounds) for thing, rounds in scripts.items()}
+    ) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module", autouse=True)
@@ -279,20 +269,16 @@ async def apart(world: World, tmp_path_factory: pytest.TempPathFactory) -> Async
             await check_log(world)
 
     async with open_self_signed() as port:
-        running = {
-            "empty account": asyncio.create_task(run(an_empty_account_is_met_once_and_told_once)),
-            "long wait": asyncio.create_task(run(a_wait_that_is_too_long_is_not_begun)),
-            "probe": asyncio.create_task(run(after_its_rest_a_server_is_probed_and_answers)),
-            "refused": asyncio.create_task(run(nobody_is_reached, OPENAI_BASE_URL="http://127.0.0.1:9/v1")),
-            "no such name": asyncio.create_task(run(nobody_is_reached, OPENAI_BASE_URL="https://model.invalid/v1")),
-            "bad certificate": asyncio.create_task(
-                run(nobody_is_reached, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1")
-            ),
+        works = {
+            "empty account": run(an_empty_account_is_met_once_and_told_once),
+            "long wait": run(a_wait_that_is_too_long_is_not_begun),
+            "probe": run(after_its_rest_a_server_is_probed_and_answers),
+            "refused": run(nobody_is_reached, OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
+            "no such name": run(nobody_is_reached, OPENAI_BASE_URL="https://model.invalid/v1"),
+            "bad certificate": run(nobody_is_reached, OPENAI_BASE_URL=f"https://127.0.0.1:{port}/v1"),
         }
-        yield running
-        for task in running.values():
-            task.cancel()
-        await asyncio.gather(*running.values(), return_exceptions=True)
+        async with at_once(works) as running:
+            yield running
 
 
 async def an_empty_account_is_met_once_and_told_once(world: World) -> None:

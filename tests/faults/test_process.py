@@ -12,13 +12,11 @@ import resource
 import signal
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from bot.cases.cases import Cases
 from bot.cases.messages import CaseMessages
@@ -33,7 +31,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import open_local_slack
 from tests.faults.quiet import check_log, read_log
 from tests.stories.over_http import open_world_over_http
-from tests.stories.world import PATIENCE, World, open_world, product_environment, run_product
+from tests.stories.world import PATIENCE, World, product_environment, run_product
 from tests.turns.arrivals import TEAM, arrival
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -45,12 +43,6 @@ PERSON = "I want to talk to a real person"
 RETURNS = "How many days do I have to return an item?"
 HANGS = {"wait": 100.0}
 """A round of the model in which nothing comes."""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with open_world(tmp_path_factory.mktemp("world"), pace=0) as opened:
-        yield opened
 
 
 def stored(world: World, query: str, *values: object) -> list[Any]:

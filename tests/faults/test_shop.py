@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.faults.quiet import check_log, read_log
-from tests.faults.talk import open_bare_world
-from tests.stories.world import Json, World, open_world
+from tests.faults.talk import at_once, open_bare_world
+from tests.stories.world import Json, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -23,13 +23,6 @@ MEMORY_MB = 60
 """What may be added by answers of 50 MB, of which 256 KB are read."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A world whose model does not dawdle."""
-    async with open_world(tmp_path_factory.mktemp("world"), pace=0) as opened:
-        yield opened
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
 async def waiting(world: World) -> AsyncIterator[dict[str, asyncio.Task[str]]]:
     """Questions about three orders that the shop takes its time for, all at once."""
@@ -37,11 +30,8 @@ async def waiting(world: World) -> AsyncIterator[dict[str, asyncio.Task[str]]]:
     await world.shop_breaks(kind="slow", seconds=11, path="/orders/ORD-24680")
     await world.shop_breaks(kind="hang", path="/orders/ORD-13579")
     orders = ("ORD-67890", "ORD-24680", "ORD-13579")
-    running = {order: asyncio.create_task(answer_about(world, order)) for order in orders}
-    yield running
-    for task in running.values():
-        task.cancel()
-    await asyncio.gather(*running.values(), return_exceptions=True)
+    async with at_once({order: answer_about(world, order) for order in orders}) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module", autouse=True)

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from tests.faults.quiet import check_log, errors
-from tests.faults.talk import open_bare_world, question, said_in
+from tests.faults.talk import at_once, open_bare_world, question, said_in
 from tests.stories.world import PATIENCE, Json, Person, Post, World, open_world, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -32,7 +32,7 @@ ALWAYS = 10_000
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A world whose model does not dawdle."""
+    """A world whose model takes some time, so that streams grow."""
     async with open_world(tmp_path_factory.mktemp("world"), pace=0.5) as opened:
         yield opened
 
@@ -42,22 +42,22 @@ async def begun(world: World, tmp_path_factory: pytest.TempPathFactory) -> Async
     """What takes long, begun at once, but few worlds at a time: others want the machine as well."""
     places = asyncio.Semaphore(3)
 
-    def start(work: Callable[[World], Coroutine[Any, Any, Any]]) -> asyncio.Task[Any]:
-        return asyncio.create_task(in_world_of_its_own(tmp_path_factory.mktemp("own"), places, work))
+    async def apart(work: Callable[[World], Coroutine[Any, Any, None]]) -> None:
+        async with places, open_bare_world(tmp_path_factory.mktemp("own")) as world:
+            await work(world)
+            await check_log(world)
 
-    running = {
-        "limited": asyncio.create_task(asked_under_a_long_limit(world)),
-        "late": asyncio.create_task(asked_with_a_late_answer(world)),
-        "silent": start(sockets_fall_silent),
-        "lost": start(sockets_are_lost),
-        "sent away": start(sockets_are_sent_away),
-        "crowded": start(sockets_are_crowded),
-        "unacknowledged": start(acknowledgements_are_lost),
+    works: dict[str, Coroutine[Any, Any, Any]] = {
+        "limited": asked_under_a_long_limit(world),
+        "late": asked_with_a_late_answer(world),
+        "silent": apart(sockets_fall_silent),
+        "lost": apart(sockets_are_lost),
+        "sent away": apart(sockets_are_sent_away),
+        "crowded": apart(sockets_are_crowded),
+        "unacknowledged": apart(acknowledgements_are_lost),
     }
-    yield running
-    for task in running.values():
-        task.cancel()
-    await asyncio.gather(*running.values(), return_exceptions=True)
+    async with at_once(works) as running:
+        yield running
 
 
 @pytest_asyncio.fixture(loop_scope="module", autouse=True)
@@ -258,14 +258,6 @@ async def outage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worl
     async with open_bare_world(tmp_path_factory.mktemp("outage")) as opened:
         yield opened
         await check_log(opened)
-
-
-async def in_world_of_its_own(
-    data: Path, places: asyncio.Semaphore, work: Callable[[World], Coroutine[Any, Any, None]]
-) -> None:
-    async with places, open_bare_world(data) as world:
-        await work(world)
-        await check_log(world)
 
 
 async def asked_under_a_long_limit(world: World) -> Post:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import event, text
 
 from bot.errors import StoreUnavailable
@@ -25,7 +24,7 @@ from bot.turns.inbox import Inbox
 from tests.doubles.clock import ManualClock
 from tests.faults.quiet import check_log, read_log
 from tests.faults.writing import Nobody
-from tests.stories.world import PATIENCE, ROOT, World, open_world
+from tests.stories.world import PATIENCE, ROOT, World
 from tests.turns.arrivals import arrival
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -34,12 +33,6 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="NOT TESTED: limit
 per_function = pytest.mark.asyncio(loop_scope="function")
 
 PERSON = "I want to talk to a real person"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with open_world(tmp_path_factory.mktemp("world")) as opened:
-        yield opened
 
 
 @contextmanager
