@@ -1,7 +1,7 @@
-"""The process: its end, its limits, its clock, its log, and more work than it can do.
+"""The process: its end, its limits, its log, and more work than it can do.
 
-F34, F35 signals · F36 the clock jumps · F37, F38 memory and files run out · F39 an event that ends it each time
-F40, F41 bursts · F44 settings · F45 a log that nobody reads
+F34, F35 signals · F37, F38 memory and files run out · F39 an event that ends it each time · F40, F41 bursts
+F45 a log that nobody reads
 """
 
 import asyncio
