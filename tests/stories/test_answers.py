@@ -150,13 +150,7 @@ async def test_an_answer_stopped_half_way_leaves_no_order_data_in_the_channels_h
         {"text": "It is on its way.", "stall": 5, "when": question},
     )
     asked = await world.customer.says(f"<@U0FRONTDESK> {question}", to="C0SUPPORT")
-    await world.until(
-        lambda state: next(
-            (m for m in state["messages"]["C0SUPPORT"] if m.get("streaming_state") == "in_progress"), None
-        ),
-        what="a stream to stop",
-        channel="C0SUPPORT",
-    )
+    await world.under_way(asked)
     await world.act("stop", {"user": world.customer.user, "channel": "C0SUPPORT", "thread_ts": asked.ts})
     curious = await world.other_customer.says("What does standard shipping cost?", to=asked)
     # What the app says before is that it has stopped.

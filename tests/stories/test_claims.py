@@ -126,13 +126,7 @@ async def test_in_a_channel_nothing_private_comes_out_beside_the_withdrawal(worl
 async def test_a_withdrawal_survives_a_crash_and_is_said_once(world: World) -> None:
     await world.model_says({"text": "You have 30 days. I have refunded you.", "stall": 1})
     asked = await world.customer.says(RETURNS)
-    await world.until(
-        lambda state: next(
-            (m for m in state["messages"][asked.channel] if m.get("streaming_state") == "in_progress"), None
-        ),
-        what="an answer under way",
-        channel=asked.channel,
-    )
+    await world.under_way(asked)
     await world.model_says({"text": "You have 30 days. I have refunded you."})
     await world.bot("kill")
     await world.bot("restart")

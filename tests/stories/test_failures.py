@@ -32,13 +32,7 @@ async def test_an_answer_that_is_cut_is_not_passed_off_as_whole(world: World) ->
 
 async def test_a_killed_product_answers_what_it_had_acknowledged_exactly_once(world: World) -> None:
     asked = await world.customer.says(RETURNS)
-    await world.until(
-        lambda state: next(
-            (m for m in state["messages"][asked.channel] if m.get("streaming_state") == "in_progress"), None
-        ),
-        what="an answer under way",
-        channel=asked.channel,
-    )
+    await world.under_way(asked)
     await world.bot("kill")
     await world.bot("restart")
     answer = await world.customer.reads(asked, having=lambda seen: "30 days" in seen.text)

@@ -72,11 +72,7 @@ async def test_what_customers_think_better_of_reaches_whoever_is_writing_the_ans
     async def under_way() -> Post:
         await world.model_says(slow)
         asked = await world.customer.says(RETURNS)
-        await world.until(
-            lambda state: next((seen for seen in seen_in(state, asked.channel) if not seen.is_done), None),
-            what="an answer under way",
-            channel=asked.channel,
-        )
+        await world.under_way(asked)
         return asked
 
     asked = await under_way()
@@ -122,13 +118,7 @@ async def test_what_one_process_takes_others_answer_and_a_dead_ones_answer_is_fi
 
     asked = await world.customer.says(RETURNS)
     worker = await fleet.worker_of(asked)
-    await world.until(
-        lambda state: next(
-            (m for m in state["messages"][asked.channel] if m.get("streaming_state") == "in_progress"), None
-        ),
-        what="an answer under way",
-        channel=asked.channel,
-    )
+    await world.under_way(asked)
     os.kill(worker.process.pid, signal.SIGKILL)
     async with asyncio.timeout(60):
         while "turns of processes that are gone are taken over" not in world.bot_log():

@@ -18,18 +18,7 @@ async def begins(world: World, text: str, *, to: Post | str | None = None) -> Po
     """Ask what is answered slowly, and wait until the answer is on its way."""
     await world.model_says({**SLOW, "when": text[:20]})
     asked = await world.customer.says(text, to=to)
-    await world.until(
-        lambda state: next(
-            (
-                seen
-                for seen in seen_in(state, asked.channel)
-                if seen.thread_ts == asked.thread_ts and not seen.is_done and "30 days" in seen.text
-            ),
-            None,
-        ),
-        what="an answer on its way",
-        channel=asked.channel,
-    )
+    await world.under_way(asked, having="30 days")
     return asked
 
 
@@ -105,7 +94,7 @@ async def test_nobody_stops_the_answer_to_somebody_else(world: World) -> None:
         {"text": "You have 30 days of delivery to return an item. ", "stall": 3, "when": "days do I"}
     )
     asked = await world.customer.says(f"<@U0FRONTDESK> {RETURNS}", to="C0SUPPORT")
-    await until_thread(world, asked, lambda seen: any(not each.is_done for each in seen), what="an answer on its way")
+    await world.under_way(asked)
     await world.other_customer.says("stop", to=asked)
     answer = await world.customer.reads(asked, having=lambda seen: "30 days" in seen.text)
     await world.customer.reads(asked, after=answer.ts)

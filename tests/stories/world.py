@@ -216,6 +216,15 @@ class World:
         """The app's messages in a post's thread, oldest first."""
         return [seen for seen in await self.posts(to.channel) if seen.thread_ts == to.thread_ts]
 
+    async def under_way(self, asked: Post, *, having: str = "") -> Seen:
+        """What is being written in a post's thread, as soon as it has these words."""
+
+        def find(state: Json) -> Seen | None:
+            shown = (seen for seen in seen_in(state, asked.channel) if seen.thread_ts == asked.thread_ts)
+            return next((seen for seen in shown if not seen.is_done and having in seen.text), None)
+
+        return await self.until(find, what="an answer under way", channel=asked.channel)
+
     async def card_of(self, asked: Post) -> Seen:
         """The card of the case whose number is told in the post's thread."""
         told = await self.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
