@@ -110,7 +110,7 @@ class Cases:
             if case is None:
                 raise RuntimeError("the thread's case was opened inside this transaction")
             reach("case_added")
-            await self._queue(tx, self.messages.opened(case, lines))
+            await outbox.add(tx, *self.messages.opened(case, lines), now=self.clock.now())
             await self._note(tx, customer.user, "opened", case, reason=reason)
         reach("case_opened")
         self.outbox.wake()
@@ -227,14 +227,10 @@ class Cases:
                 raise MovedOn(await the_case(tx, ref))
             if note is not None:
                 await threads.begin_episode(tx, after.thread, note=_stretch(before, note, until=self.clock.now()))
-            await self._queue(tx, say(before, after))
+            await outbox.add(tx, *say(before, after), now=self.clock.now())
             await self._note(tx, actor, action, after)
         self.outbox.wake()
         return after
-
-    async def _queue(self, tx: Transaction, rows: Sequence[Outgoing]) -> None:
-        for row in rows:
-            await outbox.add(tx, row, now=self.clock.now())
 
     async def _note(self, tx: Transaction, actor: str, action: str, case: Case, **detail: str) -> None:
         await records.note(

@@ -73,8 +73,7 @@ class CaseDrafts:
                 return before.payload == row.payload
             owned(case, user)
             sent = self._chosen(case, asked, texts, Choice(number, user, self.clock.now()))
-            for each in (row, sent):
-                await outbox.add(tx, each, now=self.clock.now())
+            await outbox.add(tx, row, sent, now=self.clock.now())
             detail = {"asked": asked, "number": number}
             await records.note(
                 tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now()

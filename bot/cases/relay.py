@@ -225,8 +225,7 @@ class Relay:
 
     async def _queue(self, *rows: Outgoing) -> None:
         async with self.database.transaction() as tx:
-            for row in rows:
-                await outbox.add(tx, row, now=self.clock.now())
+            await outbox.add(tx, *rows, now=self.clock.now())
         self.outbox.wake()
 
 

@@ -362,8 +362,7 @@ class Outbox:
         )
         async with self._database.transaction() as tx:
             await outbox.mark_failed(tx, row, error, now=self._clock.now())
-            for told in self._told(row, error):
-                await outbox.add(tx, told, now=self._clock.now())
+            await outbox.add(tx, *self._told(row, error), now=self._clock.now())
             return await outbox.head(tx, row.channel, row.lane)
 
     def _told(self, row: OutboxRow, error: str) -> list[Outgoing]:

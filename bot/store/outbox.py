@@ -62,33 +62,34 @@ class OutboxRow:
     when_failed: tuple[Outgoing, ...]
 
 
-async def add(tx: AsyncConnection, outgoing: Outgoing, *, now: float) -> None:
-    """Queue one call; a key that is there already is left as it is. Superseded in a turn that somebody else has
+async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
+    """Queue calls; a key that is there already is left as it is. Superseded in a turn that somebody else has
     taken over."""
     await attempts.hold(tx)
-    source_channel, source_ts = outgoing.source or (None, None)
-    await insert_new(
-        tx,
-        schema.outbox,
-        {
-            "key": outgoing.key,
-            "method": outgoing.method,
-            "channel": outgoing.channel,
-            "thread_ts": outgoing.thread_ts,
-            "lane": await _lane(tx, outgoing),
-            "parent": outgoing.parent,
-            "payload": dict(outgoing.payload),
-            "afterwards": {
-                "sent": [asdict(one) for one in outgoing.when_sent],
-                "failed": [asdict(one) for one in outgoing.when_failed],
+    for outgoing in calls:
+        source_channel, source_ts = outgoing.source or (None, None)
+        await insert_new(
+            tx,
+            schema.outbox,
+            {
+                "key": outgoing.key,
+                "method": outgoing.method,
+                "channel": outgoing.channel,
+                "thread_ts": outgoing.thread_ts,
+                "lane": await _lane(tx, outgoing),
+                "parent": outgoing.parent,
+                "payload": dict(outgoing.payload),
+                "afterwards": {
+                    "sent": [asdict(one) for one in outgoing.when_sent],
+                    "failed": [asdict(one) for one in outgoing.when_failed],
+                },
+                "state": "pending",
+                "case_id": outgoing.case_id,
+                "source_channel": source_channel,
+                "source_ts": source_ts,
+                "created_at": now,
             },
-            "state": "pending",
-            "case_id": outgoing.case_id,
-            "source_channel": source_channel,
-            "source_ts": source_ts,
-            "created_at": now,
-        },
-    )
+        )
 
 
 async def open_rows(tx: AsyncConnection, *, limit: int = 500) -> list[OutboxRow]:
@@ -175,16 +176,14 @@ async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now:
     """Say that Slack did it, and queue what follows; `ts` is the message's."""
     statement = update(schema.outbox).where(schema.outbox.c.id == row.id)
     await tx.execute(statement.values(state="sent", ts=ts, sent_at=now, error=""))
-    for following in row.when_sent:
-        await add(tx, following, now=now)
+    await add(tx, *row.when_sent, now=now)
 
 
 async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: float) -> None:
     """Say that Slack refused for good, and queue what follows."""
     statement = update(schema.outbox).where(schema.outbox.c.id == row.id)
     await tx.execute(statement.values(state="failed", error=error))
-    for following in row.when_failed:
-        await add(tx, following, now=now)
+    await add(tx, *row.when_failed, now=now)
 
 
 async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:

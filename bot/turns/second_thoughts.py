@@ -8,7 +8,6 @@ Each is one transaction, and can be done again after a crash at any point. Whate
 outbox by the same transaction.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -87,7 +86,7 @@ class SecondThoughts:
                 rows = self.relay.edited_by_staff(edit, mirrors, mark=await self._mark(tx, mirrors))
             else:
                 rows = self.relay.edited_by_customer(edit, mirrors, case, before=before)
-            await self._queue(tx, rows)
+            await outbox.add(tx, *rows, now=self.clock.now())
             is_for_people = row.kind == "staff" or bool(mirrors) or case is not None
             answers = (
                 not is_for_people
@@ -145,7 +144,7 @@ class SecondThoughts:
             rows += self.relay.deleted_by_staff(row.ts, mirrors)
         else:
             rows += self.relay.deleted_by_customer(row.ts, mirrors)
-        await self._queue(tx, rows)
+        await outbox.add(tx, *rows, now=self.clock.now())
 
     async def _erase(self, tx: Transaction, row: InboxItem, edits: list[InboxItem]) -> None:
         """Erase the words wherever they are kept, and have staff's messages that quote them changed."""
@@ -179,16 +178,12 @@ class SecondThoughts:
         for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean):
             if key not in copies | spared and shown.channel == self.relay.agent_channel:
                 change = Outgoing(f"erased/{row.id}/{shown.id}", "update", shown.channel, payload, parent=key)
-                await self._queue(tx, [change])
+                await outbox.add(tx, change, now=self.clock.now())
         # What is said to customers is not made of what staff wrote, save the copies of it.
         within = self.relay.agent_channel if by_staff else None
         await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
         await erasure.blank(tx, list(copies | reworded))
         await erasure.tombstone(tx, [row, *edits])
-
-    async def _queue(self, tx: Transaction, rows: Iterable[Outgoing]) -> None:
-        for row in rows:
-            await outbox.add(tx, row, now=self.clock.now())
 
     async def _mark(self, tx: Transaction, mirrors: list[OutboxRow]) -> str:
         """What tells the customer that a copy was edited, in the language of its case."""
