@@ -6,6 +6,7 @@ build_library   what staff and operators do with the knowledge bases
 """
 
 import asyncio
+import gc
 import logging
 import signal
 from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -365,6 +366,9 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}
             if app.database.is_new:
                 logger.warning(NO_MEMORY, extra={"data": str(app.settings.data_dir)})
+            # What a start has made is here to stay: looking through it for garbage would hold the loop up.
+            gc.collect()
+            gc.freeze()
             logger.info("ready", extra=ready)
             await stop.wait()
             end = app.clock.monotonic() + END_SECONDS

@@ -17,7 +17,8 @@ import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.response import BoltResponse
 
 from bot.agent.guardrails import clean, mask
@@ -40,34 +41,55 @@ TEXT_LIMIT = 12_000
 """Characters of one message that are kept."""
 
 
-def register(app: AsyncApp, desk: Desk) -> None:
-    """Store messages in a middleware: Bolt awaits it before it acknowledges, and with 503 it does not."""
+class StoreFirst(AsyncMiddleware):
+    """Bolt awaits it before it acknowledges, and with 503 it does not.
 
-    alerts = Alerts()
+    No listener is asked for messages: that would cost as much again, and keep those waiting who come next.
+    """
 
-    @app.use
-    async def store_first(body: dict[str, Any], next: Callable[[], Awaitable[None]]) -> BoltResponse | None:  # noqa: A002
-        try:
-            arrival = read_event(body, desk.me, agent_channel=desk.agent_channel)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # Unacknowledged it would come again, and be understood no better.
-            event, fault = str(body.get("event_id")), type(error).__name__
-            alerts.tell(logger, "an event in a form that is not known is left", about=fault, event=event, fault=fault)
-            arrival = None
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._alerts = Alerts()
+
+    async def async_process(
+        self,
+        *,
+        req: AsyncBoltRequest,
+        resp: BoltResponse,
+        next: Callable[[], Awaitable[BoltResponse]],  # noqa: A002
+    ) -> BoltResponse:
+        arrival = self._read(req.body)
         if arrival is not None:
             try:
-                await desk.inbox.accept(arrival)
+                await self._desk.inbox.accept(arrival)
             except StoreUnavailable as error:
                 left = {"event": arrival.event_id, "reason": str(error)}
                 logger.warning("an event is not acknowledged", extra=left)
                 return BoltResponse(status=503)
-        await next()
-        return None
+        elif not _is_message(req.body):
+            return await next()
+        return BoltResponse(status=200)
 
-    # What comes most stands first: Bolt asks one listener after the other, which for the last costs a millisecond.
-    @app.event(re.compile("message|app_mention"))
-    async def acknowledge() -> None:
-        return
+    def _read(self, body: dict[str, Any]) -> Arrival | None:
+        try:
+            return read_event(body, self._desk.me, agent_channel=self._desk.agent_channel)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            # Unacknowledged it would come again, and be understood no better.
+            event, fault = str(body.get("event_id")), type(error).__name__
+            self._alerts.tell(
+                logger, "an event in a form that is not known is left", about=fault, event=event, fault=fault
+            )
+            return None
+
+
+def _is_message(body: dict[str, Any]) -> bool:
+    event = body.get("event")
+    return isinstance(event, dict) and event.get("type") in ("message", "app_mention")
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """Store what people write before anything else sees it."""
+    app.use(StoreFirst(desk))
 
 
 def register_rest(app: AsyncApp) -> None:

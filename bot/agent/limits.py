@@ -25,8 +25,8 @@ class Limits:
     """When no more than this is left of the turn, the answer is forced."""
     round_seconds: float = 60.0
     """One reply, from the request to its end."""
-    first_token_seconds: float = 20.0
-    """From a request to the first sign of life in its stream."""
+    first_token_seconds: float = 13.0
+    """From a request to the first sign of life in its stream; with the second try 20 seconds at most."""
     idle_seconds: float = 15.0
     """Between two signs of life; keep-alive comments are none. Kept to within a tenth."""
     silent_again_seconds: float = 6.0
