@@ -204,6 +204,7 @@ async def answer(
     pieces = [f"{f'word {number}.{piece}':.19} " for piece in range(PIECES)]
     thread_ts = await workspace.act.send(PEOPLE[channel], channel, f"question {number}?")
     watched, answered, asked = Watched(slack, calls), Answered(channel, thread_ts, "".join(pieces)), time.monotonic()
+    ended = asked
     try:
         async with open_stream(
             watched,
