@@ -104,7 +104,7 @@ class Program:
                 stderr=log,
                 # A session of its own: Ctrl-C reaches the world, which ends the program in good order.
                 start_new_session=True,
-                preexec_fn=_dying_with_parent(),
+                preexec_fn=dying_with_parent(),
             )
         self._watcher = asyncio.create_task(self._watch(self._process))
 
@@ -142,7 +142,7 @@ async def _answers(session: aiohttp.ClientSession, url: str) -> bool:
         return False
 
 
-def _dying_with_parent() -> Callable[[], None] | None:
+def dying_with_parent() -> Callable[[], None] | None:
     """What the child runs before the program: ask the kernel to be killed when its parent is gone."""
     if sys.platform != "linux":
         return None

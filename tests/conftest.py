@@ -35,6 +35,15 @@ MIGRATED = "migrated"
 """A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
 
 
+FIRST = ("chaos", "stories", "faults", "knowledge")
+"""Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in FIRST)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     where = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
     if "database_url" in metafunc.fixturenames and where.startswith(ON_BOTH):

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 import aiohttp
 
 from demo.ports import free_port
+from demo.program import dying_with_parent
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
@@ -353,7 +354,15 @@ async def open_world(
     arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "demo", *arguments, cwd=ROOT, env=surroundings, stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        "-m",
+        "demo",
+        *arguments,
+        cwd=ROOT,
+        env=surroundings,
+        stdout=asyncio.subprocess.PIPE,
+        # Tests that are killed leave no world behind either.
+        preexec_fn=dying_with_parent(),
     )
     assert process.stdout is not None
     try:
