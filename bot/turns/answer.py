@@ -146,7 +146,7 @@ class Answers:
         try:
             async with asyncio.timeout(SETTLE_SECONDS):
                 for name in STANDING:
-                    if await journal.recall(name) is not None:
+                    if journal.known(name) is not None:
                         await self._stop_streams(item, name)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
             logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
@@ -183,7 +183,7 @@ class Answers:
 
     async def _answer(self, question: Question, journal: TurnJournal) -> str:
         thread = question.item.thread
-        is_resumed = await journal.recall("stream") is not None
+        is_resumed = journal.known("stream") is not None
         async with self._stream(question, thread, journal, "stream") as writer:
             if question.heading:
                 writer.text(f"{question.heading}\n\n")
@@ -390,9 +390,7 @@ class Answers:
             instead = WITHHELD
         said: Sequence[Message] = outcome.messages if instead is None else (AgentMessage(instead, agent=outcome.agent),)
         did = tuple(asked.did)
-        is_replaced = did != tuple(said) and (
-            thread is not None or await asked.journal.recall("private-stream") is None
-        )
+        is_replaced = did != tuple(said) and (thread is not None or asked.journal.known("private-stream") is None)
         record = TurnRecord(
             id=question.item.id,
             thread=place,
@@ -466,7 +464,7 @@ class Answers:
         self, question: Question, thread: ThreadRef, journal: TurnJournal, name: str
     ) -> AsyncIterator[StreamWriter]:
         """A stream in `thread`; after a crash it takes the place of what the earlier attempt left there."""
-        begun = await journal.recall(name)
+        begun = journal.known(name)
         opened: list[str] = begun["opened"] if begun else []
         if begun is None:
             # Said before anything is opened: whoever finds it knows that a stream may stand in the thread.

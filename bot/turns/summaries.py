@@ -25,7 +25,7 @@ from bot.conversation import Customer, ThreadRef
 from bot.desk.summing_up import as_note, as_summary, last_words, transcript
 from bot.errors import StoreUnavailable
 from bot.store import spending, summaries, threads, turns
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.spending import Spending
 from bot.store.summaries import Summary
@@ -102,18 +102,17 @@ class Summaries:
     _failed: dict[str, str] = field(default_factory=dict)
     """Threads of which the last summary was not made -> the timestamp of the latest turn then."""
 
-    async def read(self, thread: ThreadRef, state: ThreadState) -> Episode:
+    async def read(self, tx: Transaction, thread: ThreadRef, state: ThreadState) -> Episode:
         """The thread's present episode."""
-        async with self.database.transaction() as tx:
-            past = await turns.of_episode(tx, thread, state.episode, latest=self.turns)
-            return Episode(state.episode, state.note, past, await summaries.latest(tx, thread, state.episode))
+        past = await turns.of_episode(tx, thread, state.episode, latest=self.turns)
+        return Episode(state.episode, state.note, past, await summaries.latest(tx, thread, state.episode))
 
     async def catch_up(self, item: InboxItem) -> None:
         """Sum up what is owed, once the item's turn has ended. What goes wrong is for the log."""
         try:
             async with self.database.transaction() as tx:
                 state = await threads.find_thread(tx, item.thread)
-            episode = await self.read(item.thread, state) if state else None
+                episode = await self.read(tx, item.thread, state) if state else None
             if episode and not self._is_paused(episode, item.thread) and (older := self._older(episode)):
                 made = await self._sum_up(item, episode, older)
                 self._remember(episode, item.thread, failed=made is None)

@@ -226,7 +226,7 @@ class Turns:
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
-        episode = await self.summaries.read(item.thread, state)
+            episode = await self.summaries.read(tx, item.thread, state)
         if item.body.get("masked"):
             await self._say(item, "masked", language)
         if case is not None and await self.answers.has_begun(item, before=case.opened_at):

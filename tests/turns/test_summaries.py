@@ -72,8 +72,8 @@ class Bench:
     async def episode(self, item: InboxItem) -> Episode:
         async with self.database.transaction() as tx:
             state = await threads.find_thread(tx, THREAD)
-        assert state is not None
-        return await self.summaries.read(item.thread, state)
+            assert state is not None
+            return await self.summaries.read(tx, item.thread, state)
 
     async def kept(self) -> list[tuple[str, str]]:
         """The summaries, as what they reach to and their text."""
