@@ -44,7 +44,7 @@ from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.turns import STANDING, TurnRecord
 from bot.telemetry import Metrics
-from bot.turns.asking import Agents, Asked
+from bot.turns.asking import DECLINED, Agents, Asked
 from bot.turns.costs import costs_of
 from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
@@ -62,10 +62,6 @@ STATUS_SECONDS = 2.0
 """How long the status line may take."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
-
-
-DECLINED = frozenset({"filtered", "refused"})
-"""Failures that are no fault of anybody's: the model, or its provider's filter, will not speak of it."""
 
 
 @dataclass(frozen=True, slots=True)

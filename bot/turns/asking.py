@@ -42,6 +42,8 @@ SOURCES = 4
 """Pages named under the answers to several questions, at the most."""
 NAMED_LIMIT = 120
 """Characters of a question by which the customer is told which of several is meant."""
+DECLINED = frozenset({"filtered", "refused"})
+"""Failures that are no fault of anybody's: the model, or its provider's filter, will not speak of it."""
 
 Verdict = Literal[
     "stands", "not_found", "pages_down", "too_fast", "claimed", "shop_down", "escalated", "failed", "stopped"
@@ -210,7 +212,8 @@ class Agents:
                 part.reply.release()
                 part.sources = part.reply.evidence.sources(outcome.text)
             case "not_found" | "pages_down" | "too_fast" | "claimed" | "shop_down" | "failed" as why:
-                sentence = self.sentences.say(question.language, _INSTEAD[why], question=_in_short(part.share.question))
+                key = "part_declined" if why == "failed" and outcome.reason in DECLINED else _INSTEAD[why]
+                sentence = self.sentences.say(question.language, key, question=_in_short(part.share.question))
                 said = part.section.drop()
                 column.say_beside(sentence)
                 outcome = reworded(_without_words(outcome), f"{said}\n\n{sentence}" if said else sentence)

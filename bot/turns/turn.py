@@ -321,6 +321,9 @@ class Turns:
             async with asyncio.timeout(SETTLE_SECONDS):
                 await self.second_thoughts.deleted(item)
             return "dropped", "deleted"
+        if item.wish == "stop" and item.attempts <= 2 * ATTEMPTS:
+            async with asyncio.timeout(SETTLE_SECONDS):
+                return "done", await self.answers.stop_leftover(item, await self._language(item))
         reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
         logger.error("a row is set aside as a dead letter", extra={"turn": item.id, "kind": item.kind, "why": reason})
         if item.attempts > 2 * ATTEMPTS:

@@ -12,7 +12,7 @@ from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message
-from bot.agent.model import ModelEvent, ModelFailure, ModelRequest, Usage
+from bot.agent.model import FailureKind, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.conversation import Customer
 from bot.desk.answers import answer_tools
 from bot.desk.claim_patterns import load_wordings
@@ -386,15 +386,24 @@ async def test_an_end_without_an_answer_keeps_what_was_read(last: Sequence[Step]
     assert "3422" not in asked.outcome.text + str(asked.outcome.messages)
 
 
-async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answered(room_for: OpenRoom) -> None:
-    cut: list[Step] = [*says("Return them with")[:-1], ModelFailure("filtered")]
+@pytest.mark.parametrize(
+    ("failure", "why"),
+    [
+        (
+            "malformed",
+            "I can't answer at the moment because of a technical problem on our side. I've passed it to our team.",
+        ),
+        ("filtered", "I can't answer myself, so I've passed it to our team."),
+    ],
+)
+async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answered(
+    failure: FailureKind, why: str, room_for: OpenRoom
+) -> None:
+    cut: list[Step] = [*says("Return them with")[:-1], ModelFailure(failure)]
     room = room_for(several([cut]))
     asked = await room.ask(f"{RETURNS} {WHERE}", agent="orders")
     assert (asked.verdict, asked.partly) == ("failed", True)
-    assert room.writer.words == (
-        "Return them with\n\nOn “How do returns of boots work?” I can't answer at the moment because of a technical "
-        "problem on our side. I've passed it to our team.\n\nShipped."
-    )
+    assert room.writer.words == f"Return them with\n\nOn “How do returns of boots work?” {why}\n\nShipped."
 
 
 class SlowerFirst(RoutedModel):

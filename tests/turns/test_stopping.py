@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import select, update
 
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Endpoint, Models
@@ -25,7 +25,7 @@ from bot.turns.journal import open_journal
 from bot.turns.places import Places
 from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
-from bot.turns.turn import Turns
+from bot.turns.turn import ATTEMPTS, Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
@@ -279,3 +279,19 @@ async def test_a_wish_that_came_before_the_turn_began_is_heard(
     kept = [(turn.ended, turn.messages[0]["text"]) for turn in await desk.kept()]
     expected = {"edited": [("answered", "What about boots?")], "stop": [("stopped", "Boots?")], "deleted": []}
     assert kept == expected[wish]
+
+
+async def test_a_question_that_was_stopped_and_failed_each_time_calls_nobody(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack)
+    ts, row = await desk.asked()
+    async with database.transaction() as tx:
+        await tx.execute(update(schema.inbox).where(schema.inbox.c.id == row).values(attempts=ATTEMPTS))
+    await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        await desk.turns.take(row)
+    assert await desk.said() == [load_sentences().say("en", "stopped")]
+    async with database.transaction() as tx:
+        assert (await tx.execute(select(schema.inbox.c.state).where(schema.inbox.c.id == row))).scalar_one() == "done"
+        assert (await tx.execute(select(schema.kase))).all() == []
