@@ -36,6 +36,8 @@ from bot.telemetry import Metrics
 
 logger = logging.getLogger(__name__)
 
+OPEN_CASES = 5
+"""Cases that one customer may have open: nobody shall keep the whole desk busy by writing in ever more threads."""
 TITLE_LIMIT = 90
 SUMMARY_LIMIT = 600
 LINK_SECONDS = 2.0
@@ -72,19 +74,27 @@ class Cases:
     ) -> Case:
         """Open a case for the thread and tell both sides; the case that is open already, when there is one.
 
-        With `one_a_customer` it may be of another thread of theirs, and is then of the same reason.
+        With `one_a_customer` it may be of another thread of theirs, and is then of the same reason. Who has OPEN_CASES
+        has no more: both sides are told that the thread belongs to the latest of these.
         """
         link = await self._permalink(thread)
         async with self.database.transaction() as tx:
-            if one_a_customer:
-                await lock(tx, f"cases/{customer.team}/{customer.user}/{reason}")
+            await lock(tx, f"cases/{customer.team}/{customer.user}")
             await lock(tx, _lock_of(thread))
             if already := await cases.find_open(tx, thread):
                 return already
-            if one_a_customer and (already := await _joinable(tx, thread, customer, reason)):
+            theirs = await _joinable(tx, thread, customer)
+            if one_a_customer and (already := next((each for each in theirs if each.reason == reason), None)):
                 return already
             state = await threads.find_thread(tx, thread)
             lines = await transcripts.of_thread(tx, thread)
+            if len(theirs) >= OPEN_CASES and not one_a_customer:
+                code = state.language if state else ""
+                written = [line for line in lines if line.speaker == customer.user]
+                latest = written[-1] if written else Line(thread.ts, customer.user, "")
+                await outbox.add(tx, *self.messages.joined(theirs[-1], thread, code, latest), now=self.clock.now())
+                self.outbox.wake()
+                return theirs[-1]
             told = mask(summary).strip()
             new = Case(
                 id=0,
@@ -265,10 +275,10 @@ async def the_case(tx: Transaction, ref: str) -> Case:
     return case
 
 
-async def _joinable(tx: Transaction, thread: ThreadRef, customer: Customer, reason: str) -> Case | None:
-    """The customer's open case of the reason, unless others would read what is answered to a direct message."""
-    found = await cases.find_open_of(tx, thread.team, customer.user, reason=reason)
-    return next((case for case in found if case.thread.is_direct or not thread.is_direct), None)
+async def _joinable(tx: Transaction, thread: ThreadRef, customer: Customer) -> list[Case]:
+    """The customer's open cases, without those where others would read what is answered to a direct message."""
+    found = await cases.find_open_of(tx, thread.team, customer.user)
+    return [case for case in found if case.thread.is_direct or not thread.is_direct]
 
 
 def _own(case: Case, user: str) -> Case:

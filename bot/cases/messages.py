@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from bot.agent.guardrails import OutputGate
 from bot.cases.case import State
-from bot.conversation import Standing
+from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards
 from bot.slack.cards import Card
@@ -70,6 +70,24 @@ class CaseMessages:
         if transcript := _transcript(case, lines):
             rows.append(self._in_card_thread(case, "transcript", Card(transcript, ())))
         return rows
+
+    def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line) -> list[Outgoing]:
+        """A further thread belongs to an open case; `code` is its language, `latest` the customer's last line in it."""
+        key = f"case/{case.id}/joined/{thread.channel}/{latest.ts}"
+        words = self.sentences.say(language_for(code), "case_joined", case=case.ref)
+        told = copy_for_staff(case.customer_name, latest.text, elsewhere=True)
+        return [
+            Outgoing(f"{key}/said", "post", thread.channel, {"text": words}, thread_ts=thread.ts, case_id=case.id),
+            Outgoing(
+                key,
+                "post",
+                self.agent_channel,
+                {"text": told},
+                parent=card_key(case.id),
+                case_id=case.id,
+                source=(thread.channel, latest.ts),
+            ),
+        ]
 
     def claimed(self, case: Case) -> list[Outgoing]:
         """A person has joined."""
@@ -159,6 +177,17 @@ def language(case: Case) -> Language:
 def payload(card: Card) -> dict[str, object]:
     """A card as the arguments of a post."""
     return {"text": card.text, "blocks": list(card.blocks)} if card.blocks else {"text": card.text}
+
+
+def copy_for_staff(name: str, words: str, *, elsewhere: bool) -> str:
+    """A customer's message as it stands in the thread of a card; `elsewhere`: it was not written in the case's."""
+    where = ", in another thread; your answers go to the case's" if elsewhere else ""
+    return f"*{escape(name)}* (customer{where})\n{quoted(words)}"
+
+
+def quoted(words: str) -> str:
+    """Somebody's words as a quotation."""
+    return "\n".join(f">{line}" for line in escape(words).splitlines())
 
 
 def _after(sentence: str, card: Card) -> Card:

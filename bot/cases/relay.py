@@ -16,7 +16,7 @@ from typing import Any
 
 from bot.cases.case import owned
 from bot.cases.cases import the_case
-from bot.cases.messages import language
+from bot.cases.messages import copy_for_staff, language, quoted
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import Sentences
@@ -57,8 +57,7 @@ class Relay:
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
-        where = "" if item.thread == case.thread else ", in another thread; your answers go to the case's"
-        words = f"*{escape(customer.name)}* (customer{where})\n{_quoted(item.words)}"
+        words = copy_for_staff(customer.name, item.words, elsewhere=item.thread != case.thread)
         rows = [
             Outgoing(
                 f"relay/{item.id}",
@@ -96,17 +95,17 @@ class Relay:
         A case that was opened over the message has no copy of it; then the note tells both.
         """
         copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
-        rows = [_reworded(mirror, f"edited/{edit.ts}", f"{_quoted(edit.words)} {EDITED}") for mirror in copies]
+        rows = [_reworded(mirror, f"edited/{edit.ts}", f"{quoted(edit.words)} {EDITED}") for mirror in copies]
         case_id = copies[-1].case_id if copies else case.id if case else None
         if case_id is not None:
-            told = f"An earlier message was edited by the customer. It now says:\n{_quoted(edit.words)}\n"
+            told = f"An earlier message was edited by the customer. It now says:\n{quoted(edit.words)}\n"
             now = "" if copies else told
             rows.append(
                 Outgoing(
                     f"relay/{edit.id}/before",
                     "post",
                     self.agent_channel,
-                    {"text": f"{now}Before the edit it said:\n{_quoted(before)}"},
+                    {"text": f"{now}Before the edit it said:\n{quoted(before)}"},
                     parent=card_key(case_id),
                     case_id=case_id,
                 )
@@ -245,7 +244,3 @@ def _reworded(mirror: OutboxRow, name: str, words: str, *, when_failed: tuple[Ou
         case_id=mirror.case_id,
         when_failed=when_failed,
     )
-
-
-def _quoted(words: str) -> str:
-    return "\n".join(f">{line}" for line in escape(words).splitlines())

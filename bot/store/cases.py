@@ -109,15 +109,14 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     return _case(row) if row else None
 
 
-async def find_open_of(tx: AsyncConnection, team: str, customer: str, *, reason: str) -> list[Case]:
-    """A person's waiting or human cases of one reason, the oldest first."""
+async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Case]:
+    """A person's waiting or human cases, the oldest first."""
     table = schema.kase
     statement = (
         select(table)
         .where(
             table.c.team == team,
             table.c.customer == customer,
-            table.c.reason == reason,
             table.c.state.in_(OPEN_STATES),
         )
         .order_by(table.c.id)

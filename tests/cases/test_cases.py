@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from bot.cases.case import MovedOn
-from bot.cases.cases import Cases, UnknownCase
+from bot.cases.cases import OPEN_CASES, Cases, UnknownCase
 from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
 from bot.sentences import load_sentences
@@ -171,3 +171,31 @@ async def test_what_a_channel_reads_on_after_a_case_says_nothing_of_the_matter(
 async def test_a_case_that_is_not_there_is_said_so(cases: Cases, ref: str) -> None:
     with pytest.raises(UnknownCase):
         await cases.claim(ref, "U0AGENTA")
+
+
+async def test_who_has_many_open_cases_gets_no_further_ones(cases: Cases, database: Database) -> None:
+    threads_of_theirs = [ThreadRef(TEAM, "D0CUSTOMERA", f"{number}.2") for number in range(1, OPEN_CASES + 1)]
+    one_more = ThreadRef(TEAM, "D0CUSTOMERA", "99.2")
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("99.2", text="Somebody, please"), now=1.0)
+    opened = await asyncio.gather(
+        *(cases.open(thread, CUSTOMER, reason="asked_for_person", priority="medium") for thread in threads_of_theirs)
+    )
+    assert len({case.ref for case in opened}) == OPEN_CASES
+    for _ in range(2):
+        joined = await cases.open(one_more, CUSTOMER, reason="upset", priority="medium")
+    assert joined.ref == f"FD-{1000 + OPEN_CASES}"
+
+    async with database.transaction() as tx:
+        said = [row for row in await rows.open_rows(tx) if "/joined/" in row.key]
+        mirrors = await rows.mirrors(tx, one_more.channel, "99.2")
+    to_customer, to_staff = sorted(said, key=lambda row: row.channel, reverse=True)
+    assert (to_customer.thread_ts, joined.ref in to_customer.payload["text"]) == (one_more.ts, True)
+    assert to_staff.payload["text"].endswith(">Somebody, please")
+    assert [row.key for row in mirrors] == [to_staff.key], "an edit and a deletion reach it"
+
+    another = Customer(TEAM, "U0CUSTOMERB", "Customer B", "en-US", "member")
+    theirs = await cases.open(ThreadRef(TEAM, "C0SUPPORT", "20.2"), another, reason="upset", priority="medium")
+    assert theirs.ref == f"FD-{1001 + OPEN_CASES}"
+    await cases.cancel("FD-1001", CUSTOMER.user)
+    assert (await cases.open(one_more, CUSTOMER, reason="upset", priority="medium")).thread == one_more
