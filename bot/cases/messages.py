@@ -4,9 +4,10 @@ Every function is pure and returns outbox rows; their keys hold the case's versi
 repeated says nothing twice.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import get_args
 
 from bot.agent.guardrails import OutputGate
 from bot.cases.case import State
@@ -120,6 +121,16 @@ class CaseMessages:
             self._in_card_thread(case, f"ring/{case.version}", ring),
         ]
 
+    def own_words(self, case: Case) -> list[str]:
+        """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
+        bare = replace(case, title="…", summary="…")
+        shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
+        shown += [cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
+        shown.append(cards.take_over_prompt(case=case.ref, ts=""))
+        shown.append(cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
+        headings = [copy_for_staff(case.customer_name, "", elsewhere=True), case.owner_name or ""]
+        return [*headings, *(text for card in shown for text in _texts(payload(card)))]
+
     def _to_customer(self, case: Case, event: str, card: Card) -> Outgoing:
         key = f"case/{case.id}/{event}/{case.version}"
         return Outgoing(key, "post", case.thread.channel, payload(card), thread_ts=case.thread.ts, case_id=case.id)
@@ -193,6 +204,19 @@ def quoted(words: str) -> str:
 def _after(sentence: str, card: Card) -> Card:
     block = {"type": "section", "text": {"type": "mrkdwn", "text": sentence}}
     return Card(f"{sentence}\n{card.text}", (block, *card.blocks))
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every text that a payload shows."""
+    if isinstance(value, Mapping):
+        for name, each in value.items():
+            if name == "text" and isinstance(each, str):
+                yield each
+            else:
+                yield from _texts(each)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _texts(each)
 
 
 def _transcript(case: Case, lines: Iterable[Line]) -> str:

@@ -38,6 +38,8 @@ NOT_DELIVERED = "warning"
 SEEN = "eyes"
 EDITED = "_(edited)_"
 DELETED = "_deleted by the customer_"
+EDITED_TO = "An earlier message was edited by the customer. It now says:"
+EDITED_FROM = "Before the edit it said:"
 NOT_TAKEN_BACK = (
     "A message of this thread was deleted or made a note, but Slack refused to delete the customer's copy. "
     "The customer still reads it."
@@ -98,14 +100,14 @@ class Relay:
         rows = [_reworded(mirror, f"edited/{edit.ts}", f"{quoted(edit.words)} {EDITED}") for mirror in copies]
         case_id = copies[-1].case_id if copies else case.id if case else None
         if case_id is not None:
-            told = f"An earlier message was edited by the customer. It now says:\n{quoted(edit.words)}\n"
+            told = f"{EDITED_TO}\n{quoted(edit.words)}\n"
             now = "" if copies else told
             rows.append(
                 Outgoing(
                     f"relay/{edit.id}/before",
                     "post",
                     self.agent_channel,
-                    {"text": f"{now}Before the edit it said:\n{quoted(before)}"},
+                    {"text": f"{now}{EDITED_FROM}\n{quoted(before)}"},
                     parent=card_key(case_id),
                     case_id=case_id,
                 )

@@ -1,5 +1,6 @@
 """The cases' rows; every change is a compare-and-set on `version`, so of two people one wins."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -99,6 +100,11 @@ async def find(tx: AsyncConnection, case_id: int) -> Case | None:
     """The case with this id."""
     row = (await tx.execute(select(schema.kase).where(schema.kase.c.id == case_id))).one_or_none()
     return _case(row) if row else None
+
+
+async def find_all(tx: AsyncConnection, ids: Collection[int]) -> list[Case]:
+    """The cases with these ids."""
+    return [_case(row) for row in await tx.execute(select(schema.kase).where(schema.kase.c.id.in_(ids)))]
 
 
 async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:

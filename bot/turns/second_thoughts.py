@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.agent.journal import WRITE
-from bot.cases.relay import Relay
+from bot.cases.drafts import VOICES
+from bot.cases.relay import EDITED_FROM, EDITED_TO, Relay
 from bot.clock import Clock
 from bot.desk.second_thoughts import Blotter, changes_meaning
 from bot.sentences import Language, Sentences
@@ -158,6 +159,9 @@ class SecondThoughts:
             tx, keys, more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
         )
         others = await erasure.words_besides(tx, row.thread, concerned, besides=ids, by_staff=by_staff)
+        others += [EDITED_TO, EDITED_FROM, *VOICES]
+        for case in await cases.find_all(tx, concerned):
+            others += self.answers.cases.messages.own_words(case)
         said = {words for each in (row, *edits) for words in (each.words, str(each.body.get("before", "")))}
         blotters = [Blotter(words, others) for words in said]
 

@@ -293,6 +293,33 @@ async def test_what_somebody_else_wrote_is_theirs_even_in_words_that_nobody_keep
     assert f"It is {CANARY}" in left
 
 
+async def test_the_words_of_the_card_itself_stay_whoever_writes_them_too(desk: Desk) -> None:
+    words = f"Customer A, assistant: draft replies, hand back, resolve! Waiting claimed medium priority {CANARY}"
+    await desk.receives(arrival("1.1", text=words))
+    case = await desk.opened(THREAD, summary=f"Wants {CANARY}")
+    (gone,) = await desk.receives(deletion("1.1", "2.1"))
+    await desk.thoughts.deleted(gone)
+    assert CANARY not in await desk.everything()
+
+    async with desk.database.transaction() as tx:
+        table = schema.outbox
+        rows = (await tx.execute(select(table).where(table.c.channel == "C0AGENTS").order_by(table.c.id))).all()
+    changed = next(row.payload for row in rows if row.key.startswith("erased/"))
+    shown = json.dumps(changed, ensure_ascii=False)
+    for label in (
+        "Claim",
+        "Customer",
+        "Priority",
+        "High",
+        "Waiting",
+        "a dispute about money",
+        "written by the assistant",
+    ):
+        assert label in shown, label
+    opener = next(row.payload for row in rows if row.key == f"case/{case.id}/opener")
+    assert "go to the customer" in json.dumps(opener)
+
+
 async def test_what_staff_delete_leaves_the_words_of_customers_and_colleagues(desk: Desk) -> None:
     said = f"My {CANARY} lamp does not light up"
     (asked,) = await desk.receives(arrival("1.1", text=said))
