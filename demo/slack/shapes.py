@@ -44,13 +44,14 @@ def user_shape(user: User, *, include_locale: bool = False) -> Json:
     return shape | ({"locale": user.locale} if include_locale else {})
 
 
-def channel_shape(workspace: Workspace, channel: Channel) -> Json:
-    """A conversation as in conversations.info."""
+def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -> Json:
+    """A conversation as in conversations.info, seen by `viewer`, who is the app if nobody is named."""
+    viewer = viewer or workspace.app.user_id
     shape: Json = {
         "id": channel.id,
         "created": channel.created,
         "is_im": channel.is_im,
-        "is_mpim": False,
+        "is_mpim": channel.is_mpim,
         "is_archived": channel.is_archived,
         "is_org_shared": False,
         "is_ext_shared": channel.is_ext_shared,
@@ -59,17 +60,22 @@ def channel_shape(workspace: Workspace, channel: Channel) -> Json:
         "updated": channel.created * 1_000,
     }
     if channel.is_im:
-        partner = next(user for user in channel.members if user != workspace.app.user_id)
+        partner = next(user for user in channel.members if user != viewer)
         return shape | {"user": partner, "is_user_deleted": workspace.user(partner).deleted, "priority": 0}
     return shape | {
         "name": channel.name,
         "name_normalized": channel.name,
-        "is_channel": not channel.is_private,
+        "is_channel": channel.kind == "channel",
         "is_group": channel.is_private,
         "is_private": channel.is_private,
         "is_general": channel.name == "general",
-        "is_member": workspace.app.user_id in channel.members,
-        "creator": "U0AGENTA",
+        "is_member": viewer in channel.members,
+        "is_pending_ext_shared": False,
+        "pending_shared": [],
+        "previous_names": [],
+        "shared_team_ids": [workspace.team.id],
+        "unlinked": 0,
+        "creator": channel.creator,
         "topic": {"value": channel.topic, "creator": "", "last_set": 0},
         "purpose": {"value": "", "creator": "", "last_set": 0},
         "num_members": len(channel.members),

@@ -9,7 +9,7 @@ import copy
 from demo.slack.shapes import readable
 from demo.slack.workspace import Channel, Json, SlackError, Workspace
 
-_SUBSCRIPTION = {"im": "message.im", "group": "message.groups", "channel": "message.channels"}
+_SUBSCRIPTION = {"im": "message.im", "mpim": "message.mpim", "group": "message.groups", "channel": "message.channels"}
 
 
 def post(workspace: Workspace, channel: Channel, message: Json) -> Json:
@@ -71,7 +71,7 @@ def react(workspace: Workspace, channel: Channel, ts: str, name: str, *, user: s
     emit(workspace, event | {"item_user": message["user"]} if "user" in message else event, channel)
 
 
-def join(workspace: Workspace, channel: Channel, user: str) -> None:
+def join(workspace: Workspace, channel: Channel, user: str, *, inviter: str = "") -> None:
     """Make `user` a member; nothing happens when they are one."""
     if user in channel.members:
         return
@@ -83,7 +83,8 @@ def join(workspace: Workspace, channel: Channel, user: str) -> None:
         "user": user,
         "text": f"<@{user}> has joined the channel",
     }
-    post(workspace, channel, joined)
+    invited = {"inviter": inviter} if inviter else {}
+    post(workspace, channel, joined | invited)
     event = {
         "type": "member_joined_channel",
         "user": user,
@@ -92,7 +93,7 @@ def join(workspace: Workspace, channel: Channel, user: str) -> None:
         "team": workspace.user(user).team,
         "event_ts": workspace.new_ts(),
     }
-    emit(workspace, event, channel)
+    emit(workspace, event | invited, channel)
 
 
 def emit(workspace: Workspace, event: Json, channel: Channel | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from demo.slack.faults import CallRule, Faults
-from demo.slack.methods import agents, chat, conversations, files, people, reactions, views
+from demo.slack.methods import agents, chat, conversations, files, membership, people, reactions, views
 from demo.slack.methods.call import Call, Method
 from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Json, SlackError, Workspace
@@ -21,6 +21,7 @@ METHODS: dict[str, Method] = {
     **chat.METHODS,
     **conversations.METHODS,
     **files.METHODS,
+    **membership.METHODS,
     **people.METHODS,
     **reactions.METHODS,
     **views.METHODS,
@@ -98,7 +99,7 @@ class WebApi:
             raise SlackError("ratelimited", retry_after=wait)
         call = Call(self._workspace, name, args, self._limits)
         if method.scope:
-            call.need(method.scope)
+            call.need(*method.scope.split(","))
         return method.run(call)
 
     def _authorize(self, method: Method, token: str) -> None:

@@ -62,6 +62,8 @@ class Channel:
     name: str
     """Empty for a direct message."""
     is_im: bool = False
+    is_mpim: bool = False
+    """A conversation of several people, which is private too."""
     is_private: bool = False
     is_archived: bool = False
     is_ext_shared: bool = False
@@ -69,12 +71,13 @@ class Channel:
     members: list[str] = field(default_factory=list)
     topic: str = ""
     created: int = 1_750_000_000
+    creator: str = "U0AGENTA"
 
     @property
     def kind(self) -> str:
-        """What events call it: `im`, `group` or `channel`."""
-        if self.is_im:
-            return "im"
+        """What events call it: `im`, `mpim`, `group` or `channel`."""
+        if self.is_im or self.is_mpim:
+            return "im" if self.is_im else "mpim"
         return "group" if self.is_private else "channel"
 
 
@@ -306,6 +309,8 @@ class Workspace:
         """By channel and thread_ts: `{"status", "loading_messages"}`."""
         self.sessions: dict[tuple[str, str], Json] = {}
         """By channel and thread_ts: `{"status", "title"}`."""
+        self.last_read: dict[tuple[str, str], str] = {}
+        """By channel and user: the ts up to which they have read, as far as it was marked."""
         self.prompts: dict[tuple[str, str], Json] = {}
         """By channel and thread_ts ("" = the whole DM): `{"title", "prompts": [{"title", "message"}]}`."""
         self.homes: dict[str, Json] = {}

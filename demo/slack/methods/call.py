@@ -8,8 +8,8 @@ from typing import Any, Literal
 from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Channel, Json, SlackError, Workspace
 
-_HISTORY = {"im": "im:history", "group": "groups:history", "channel": "channels:history"}
-_READ = {"im": "im:read", "group": "groups:read", "channel": "channels:read"}
+HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history", "mpim": "mpim:history"}
+READ = {"channel": "channels:read", "group": "groups:read", "im": "im:read", "mpim": "mpim:read"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,44 +56,48 @@ class Call:
         except ValueError:
             raise SlackError(error) from None
 
-    def need(self, scope: str) -> None:
-        """Raises `missing_scope` when the token lacks it."""
+    @property
+    def me(self) -> str:
+        """The user by whose token the call was made."""
+        return self.workspace.app.user_id
+
+    def need(self, *scopes: str) -> None:
+        """Raises `missing_scope` when the token has none of them."""
         provided = self.workspace.scopes
-        if scope not in provided:
-            raise SlackError("missing_scope", needed=scope, provided=",".join(sorted(provided)))
+        if not provided.intersection(scopes):
+            raise SlackError("missing_scope", needed=",".join(scopes), provided=",".join(sorted(provided)))
 
     def conversation(self, name: str = "channel") -> Channel:
-        """The channel, if the app may know of it: private ones only as a member."""
+        """The channel, if the caller may know of it: private ones only as a member."""
         channel = self.workspace.channel(self.required(name))
-        hidden = channel.is_private or channel.is_im
-        if hidden and self.workspace.app.user_id not in channel.members:
+        if channel.kind != "channel" and self.me not in channel.members:
             raise SlackError("channel_not_found")
         return channel
 
     def joined(self, name: str = "channel") -> Channel:
-        """A channel of which the app is a member. Raises `not_in_channel`."""
+        """A channel of which the caller is a member. Raises `not_in_channel`."""
         channel = self.conversation(name)
-        if self.workspace.app.user_id not in channel.members:
+        if self.me not in channel.members:
             raise SlackError("not_in_channel")
         return channel
 
     def writable(self, name: str = "channel") -> Channel:
-        """A channel in which the app can write. Raises `is_archived`."""
+        """A channel in which the caller can write. Raises `is_archived`."""
         channel = self.joined(name)
         if channel.is_archived:
             raise SlackError("is_archived")
         return channel
 
     def readable(self, name: str = "channel") -> Channel:
-        """A channel whose history the app may read."""
+        """A channel whose history the caller may read."""
         channel = self.joined(name)
-        self.need(_HISTORY[channel.kind])
+        self.need(HISTORY[channel.kind])
         return channel
 
     def known(self, name: str = "channel") -> Channel:
-        """A channel whose properties the app may read."""
+        """A channel whose properties the caller may read."""
         channel = self.conversation(name)
-        self.need(_READ[channel.kind])
+        self.need(READ[channel.kind])
         return channel
 
     def thread(self, channel: Channel, name: str = "thread_ts") -> str:
@@ -130,6 +134,7 @@ class Method:
 
     run: Callable[[Call], Json]
     scope: str = ""
+    """Of several, with commas, the token needs one; the method says which."""
     tier: int = 3
     caller: Literal["bot", "app", "anyone"] = "bot"
     """Whose token it takes."""

@@ -1,32 +1,46 @@
-"""conversations.*: channels, their members and their messages."""
+"""conversations.*: what of channels and their messages can be read. methods/membership.py changes them."""
 
-from demo.slack import timeline
-from demo.slack.methods.call import Call, Method, invalid_arguments
+from demo.slack.methods.call import HISTORY, READ, Call, Method, invalid_arguments
 from demo.slack.shapes import channel_shape, readable
-from demo.slack.workspace import Json, SlackError
+from demo.slack.workspace import Channel, Json, SlackError
 
-_TYPES = {"im": "im", "group": "private_channel", "channel": "public_channel"}
+_KINDS = {"public_channel": "channel", "private_channel": "group", "mpim": "mpim", "im": "im"}
 
 
 def list_(call: Call) -> Json:
-    wanted = call.text("types", "public_channel").replace(" ", "").split(",")
-    bot = call.workspace.app.user_id
+    kinds = _wanted_kinds(call)
     channels = [
-        channel_shape(call.workspace, channel)
-        for channel in call.workspace.channels.values()
-        if _TYPES[channel.kind] in wanted
-        and (channel.kind == "channel" or bot in channel.members)
-        and not (channel.is_archived and call.flag("exclude_archived"))
+        channel_shape(call.workspace, channel, viewer=call.me)
+        for channel in _shown(call, kinds)
+        if channel.kind == "channel" or call.me in channel.members
     ]
-    page, cursor = call.page(channels)
-    return {"channels": page, "response_metadata": {"next_cursor": cursor}}
+    return _listed(call, channels)
+
+
+def of_user(call: Call) -> Json:
+    """users.conversations: those of one person; private ones only if the caller is in them too."""
+    user = call.workspace.user(call.text("user", call.me)).id
+    kinds = _wanted_kinds(call)
+    channels = [
+        channel_shape(call.workspace, channel, viewer=call.me)
+        for channel in _shown(call, kinds)
+        if user in channel.members and (channel.kind == "channel" or call.me in channel.members)
+    ]
+    for shape in channels:
+        for name in ("is_member", "num_members"):
+            shape.pop(name, None)
+    return _listed(call, channels)
 
 
 def info(call: Call) -> Json:
     channel = call.known()
-    shape = channel_shape(call.workspace, channel)
+    shape = channel_shape(call.workspace, channel, viewer=call.me)
     if not call.flag("include_num_members"):
         shape.pop("num_members", None)
+    if last_read := call.workspace.last_read.get((channel.id, call.me)):
+        shape["last_read"] = last_read
+    if call.flag("include_locale"):
+        shape["locale"] = "en-US"
     return {"channel": shape}
 
 
@@ -61,43 +75,41 @@ def replies(call: Call) -> Json:
     return _messages(call, page, cursor)
 
 
-def open_(call: Call) -> Json:
-    """The direct message with one person; conversations of several people are not kept here."""
-    call.need("im:write")
-    if given := call.text("channel"):
-        return {"channel": channel_shape(call.workspace, call.workspace.channel(given))}
-    users = [user for user in call.required("users").split(",") if user]
-    if len(users) != 1:
-        raise SlackError("method_not_supported_for_channel_type")
-    if users[0] == call.workspace.app.user_id:
-        raise SlackError("cannot_dm_bot")
-    already = any(channel.is_im and users[0] in channel.members for channel in call.workspace.channels.values())
-    channel = call.workspace.dm_with(users[0])
-    shape = channel_shape(call.workspace, channel) if call.flag("return_im") else {"id": channel.id}
-    return {"channel": shape, "already_open": already, "no_op": already}
-
-
-def join(call: Call) -> Json:
-    channel = call.conversation()
-    if channel.kind != "channel":
-        raise SlackError("method_not_supported_for_channel_type")
-    if channel.is_archived:
-        raise SlackError("is_archived")
-    bot = call.workspace.app.user_id
-    already = {"warning": "already_in_channel"} if bot in channel.members else {}
-    timeline.join(call.workspace, channel, bot)
-    return {"channel": channel_shape(call.workspace, channel), **already}
-
+_ANY_READ = ",".join(READ.values())
+_ANY_HISTORY = ",".join(HISTORY.values())
 
 METHODS = {
-    "conversations.list": Method(list_, scope="channels:read", tier=2),
-    "conversations.info": Method(info, tier=3),
-    "conversations.members": Method(members, tier=4),
-    "conversations.history": Method(history, tier=3),
-    "conversations.replies": Method(replies, tier=3),
-    "conversations.open": Method(open_, tier=3),
-    "conversations.join": Method(join, scope="channels:join", tier=3),
+    "conversations.list": Method(list_, scope=_ANY_READ, tier=2),
+    "conversations.info": Method(info, scope=_ANY_READ, tier=3),
+    "conversations.members": Method(members, scope=_ANY_READ, tier=4),
+    "conversations.history": Method(history, scope=_ANY_HISTORY, tier=3),
+    "conversations.replies": Method(replies, scope=_ANY_HISTORY, tier=3),
+    "users.conversations": Method(of_user, scope=_ANY_READ, tier=3),
 }
+
+
+def _wanted_kinds(call: Call) -> set[str]:
+    """What `types` asks for. Raises `invalid_types`, and `missing_scope` for a type that may not be read."""
+    types = [each for each in call.text("types", "public_channel").replace(" ", "").split(",") if each]
+    if not set(types) <= _KINDS.keys():
+        raise SlackError("invalid_types")
+    kinds = {_KINDS[each] for each in types}
+    for kind in sorted(kinds):
+        call.need(READ[kind])
+    return kinds
+
+
+def _shown(call: Call, kinds: set[str]) -> list[Channel]:
+    return [
+        channel
+        for channel in call.workspace.channels.values()
+        if channel.kind in kinds and not (channel.is_archived and call.flag("exclude_archived"))
+    ]
+
+
+def _listed(call: Call, channels: list[Json]) -> Json:
+    page, cursor = call.page(channels)
+    return {"channels": page, "response_metadata": {"next_cursor": cursor}}
 
 
 def _between(call: Call, messages: list[Json]) -> list[Json]:
