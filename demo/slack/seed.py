@@ -19,6 +19,8 @@ EVENTS = frozenset(
         "message.groups",
         "message.im",
         "message.mpim",
+        "pin_added",
+        "pin_removed",
         "reaction_added",
         "reaction_removed",
     }
@@ -49,6 +51,8 @@ SCOPES = frozenset(
         "mpim:history",
         "mpim:read",
         "mpim:write",
+        "pins:read",
+        "pins:write",
         "reactions:read",
         "reactions:write",
         "team:read",

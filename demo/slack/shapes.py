@@ -127,6 +127,14 @@ def by_app(workspace: Workspace, *, username: str = "", icons: Json | None = Non
     return fields | named | ({"icons": icons} if icons else {})
 
 
+def permalink(workspace: Workspace, channel: Channel, message: Json) -> str:
+    """The address of a message; that of a reply names its thread."""
+    ts: str = message["ts"]
+    thread = message.get("thread_ts", ts)
+    query = f"?thread_ts={thread}&cid={channel.id}" if thread != ts else ""
+    return f"{workspace.url}/archives/{channel.id}/p{ts.replace('.', '')}{query}"
+
+
 def text_block(workspace: Workspace, text: str) -> list[Json]:
     """The blocks that Slack makes for a message of text alone."""
     return [{"block_id": workspace.new_id("", length=5)} | rich_text.from_mrkdwn(text)] if text else []

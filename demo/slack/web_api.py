@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from demo.slack.faults import CallRule, Faults
-from demo.slack.methods import agents, chat, conversations, files, membership, people, reactions, views
+from demo.slack.methods import agents, chat, conversations, files, membership, people, pins, reactions, views
 from demo.slack.methods.call import Call, Method
 from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Json, SlackError, Workspace
@@ -23,6 +23,7 @@ METHODS: dict[str, Method] = {
     **files.METHODS,
     **membership.METHODS,
     **people.METHODS,
+    **pins.METHODS,
     **reactions.METHODS,
     **views.METHODS,
 }

@@ -1,6 +1,7 @@
 """One call of the Web API as the methods see it."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -110,6 +111,15 @@ class Call:
             raise SlackError("thread_not_found")
         if root.get("thread_ts", ts) != ts:
             raise SlackError("cannot_reply_to_message")
+        return ts
+
+    def timestamp(self, name: str = "timestamp") -> str:
+        """The ts of a message. Raises `no_item_specified` and `bad_timestamp`."""
+        ts = self.text(name)
+        if not ts:
+            raise SlackError("no_item_specified")
+        if not re.fullmatch(r"\d+\.\d+", ts):
+            raise SlackError("bad_timestamp")
         return ts
 
     def page(self, items: list[Any], *, default: int = 100, most: int = 999) -> tuple[list[Any], str]:

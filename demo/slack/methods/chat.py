@@ -4,7 +4,7 @@ from demo.slack import streams, timeline
 from demo.slack.agent_status import SESSION_STATES, set_status
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.methods.content import TEXT_KEPT, content, given_blocks, given_metadata
-from demo.slack.shapes import by_app, readable
+from demo.slack.shapes import by_app, permalink, readable
 from demo.slack.workspace import Channel, Json, SlackError
 
 UPDATE_CHARACTERS = 4_000
@@ -67,11 +67,7 @@ def post_ephemeral(call: Call) -> Json:
 def get_permalink(call: Call) -> Json:
     channel = call.conversation()
     message = call.workspace.message(channel.id, call.required("message_ts"))
-    ts = message["ts"]
-    thread = message.get("thread_ts", ts)
-    query = f"?thread_ts={thread}&cid={channel.id}" if thread != ts else ""
-    link = f"{call.workspace.url}/archives/{channel.id}/p{ts.replace('.', '')}{query}"
-    return {"channel": channel.id, "permalink": link}
+    return {"channel": channel.id, "permalink": permalink(call.workspace, channel, message)}
 
 
 def start_stream(call: Call) -> Json:

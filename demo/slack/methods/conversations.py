@@ -1,6 +1,7 @@
 """conversations.*: what of channels and their messages can be read. methods/membership.py changes them."""
 
 from demo.slack.methods.call import HISTORY, READ, Call, Method, invalid_arguments
+from demo.slack.methods.pins import pinned
 from demo.slack.shapes import channel_shape, readable
 from demo.slack.workspace import Channel, Json, SlackError
 
@@ -58,7 +59,7 @@ def history(call: Call) -> Json:
         if message.get("thread_ts", message["ts"]) == message["ts"] or message.get("subtype") == "thread_broadcast"
     ]
     page, cursor = call.page(_between(call, messages)[::-1])
-    return _messages(call, page, cursor) | {"pin_count": 0}
+    return _messages(call, page, cursor) | {"pin_count": len(pinned(call, channel))}
 
 
 def replies(call: Call) -> Json:

@@ -4,7 +4,7 @@ import re
 
 from demo.slack import timeline
 from demo.slack.methods.call import Call, Method
-from demo.slack.shapes import readable
+from demo.slack.shapes import permalink, readable
 from demo.slack.workspace import Json, SlackError
 
 
@@ -17,9 +17,18 @@ def remove(call: Call) -> Json:
 
 
 def get(call: Call) -> Json:
+    """Of a message, or of a file, which has none here."""
+    if file_id := call.text("file"):
+        file = call.workspace.files.get(file_id)
+        if file is None:
+            raise SlackError("file_not_found")
+        return {"type": "file", "file": file}
+    if not call.text("channel"):
+        raise SlackError("no_item_specified")
     channel = call.joined()
-    message = call.workspace.message(channel.id, call.required("timestamp"))
-    return {"type": "message", "channel": channel.id, "message": readable(message)}
+    message = call.workspace.message(channel.id, call.timestamp())
+    shown = readable(message) | {"permalink": permalink(call.workspace, channel, message)}
+    return {"type": "message", "channel": channel.id, "message": shown}
 
 
 METHODS = {
@@ -34,6 +43,5 @@ def _react(call: Call, *, add: bool) -> Json:
     name = call.required("name").strip(":")
     if not re.fullmatch(r"[a-z0-9_+'-]+(?:::skin-tone-[2-6])?", name):
         raise SlackError("invalid_name")
-    bot = call.workspace.app.user_id
-    timeline.react(call.workspace, channel, call.required("timestamp"), name, user=bot, add=add)
+    timeline.react(call.workspace, channel, call.timestamp(), name, user=call.me, add=add)
     return {}
