@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from demo.slack.faults import CallRule, Faults
-from demo.slack.methods import agents, chat, conversations, files, membership, people, pins, reactions, views
+from demo.slack.methods import agents, chat, conversations, files, membership, people, pins, reactions, scheduled, views
 from demo.slack.methods.call import Call, Method
 from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Json, SlackError, Workspace
@@ -25,6 +25,7 @@ METHODS: dict[str, Method] = {
     **people.METHODS,
     **pins.METHODS,
     **reactions.METHODS,
+    **scheduled.METHODS,
     **views.METHODS,
 }
 

@@ -319,6 +319,8 @@ class Workspace:
         self.files: dict[str, Json] = {}
         self.uploads: dict[str, bytes] = {}
         """The content of uploaded files, by file id."""
+        self.scheduled: dict[str, Json] = {}
+        """Messages that wait: `{"id", "channel_id", "post_at", "date_created", "text"}` by id."""
         self.commands: list[Json] = []
         """`{"command", "description", "usage_hint"}`; empty: every command is passed to the app."""
         self.subscriptions: frozenset[str] = frozenset()

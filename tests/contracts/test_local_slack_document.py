@@ -11,6 +11,8 @@ from demo.slack.faults import Faults
 from demo.slack.local import LocalApi
 from demo.slack.methods.chat import UPDATE_CHARACTERS
 from demo.slack.methods.content import MARKDOWN_CHARACTERS, METADATA_BYTES, TEXT_KEPT
+from demo.slack.methods.pins import PINS
+from demo.slack.methods.scheduled import FARTHEST_SECONDS, IN_WINDOW
 from demo.slack.rate_limits import CHANNEL_BURST, CHANNEL_PER_SECOND, PER_MINUTE
 from demo.slack.seed import EVENTS
 from demo.slack.server import build_workspace, open_workspace
@@ -35,6 +37,9 @@ LIMITS: dict[str, float] = {
     "characters of an update": UPDATE_CHARACTERS,
     "characters of `markdown_text` a call": MARKDOWN_CHARACTERS,
     "bytes of metadata": METADATA_BYTES,
+    "days to a scheduled message": FARTHEST_SECONDS / 86_400,
+    "scheduled messages to a channel within five minutes": IN_WINDOW,
+    "pins of a channel": PINS,
     "blocks of a message": MESSAGE_BLOCKS,
     "blocks of a view": VIEW_BLOCKS,
     "characters of all blocks of a message": MESSAGE_CHARACTERS,

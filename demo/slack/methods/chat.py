@@ -4,22 +4,23 @@ from demo.slack import streams, timeline
 from demo.slack.agent_status import SESSION_STATES, set_status
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.methods.content import TEXT_KEPT, content, given_blocks, given_metadata
-from demo.slack.shapes import by_app, permalink, readable
-from demo.slack.workspace import Channel, Json, SlackError
+from demo.slack.methods.sender import author, destination, own
+from demo.slack.shapes import permalink, readable
+from demo.slack.workspace import Json, SlackError
 
 UPDATE_CHARACTERS = 4_000
 
 
 def post_message(call: Call) -> Json:
     """To a channel, or to a person by user id."""
-    channel = _destination(call)
+    channel = destination(call)
     given = content(call)
     thread_ts = call.thread(channel)
     if wait := call.limits.wait_for_channel(channel.id):
         raise SlackError("ratelimited", retry_after=wait)
     broadcast = {"subtype": "thread_broadcast"} if thread_ts and call.flag("reply_broadcast") else {}
     in_thread = {"thread_ts": thread_ts, **broadcast} if thread_ts else {}
-    message = timeline.post(call.workspace, channel, _author(call) | given | in_thread | given_metadata(call))
+    message = timeline.post(call.workspace, channel, author(call) | given | in_thread | given_metadata(call))
     set_status(call.workspace, channel.id, thread_ts, "", [])
     shown = readable(message, include_metadata=True)
     return {"channel": channel.id, "ts": message["ts"], "message": shown, **_truncation(call)}
@@ -28,7 +29,7 @@ def post_message(call: Call) -> Json:
 def update(call: Call) -> Json:
     channel = call.writable()
     ts = call.required("ts")
-    message = _own(call, channel, ts, error="cant_update_message")
+    message = own(call, channel, ts, error="cant_update_message")
     if message.get("streaming_state") == "in_progress":
         raise SlackError("streaming_state_conflict")
     if len(call.text("text")) > UPDATE_CHARACTERS:
@@ -45,7 +46,7 @@ def update(call: Call) -> Json:
 def delete(call: Call) -> Json:
     channel = call.writable()
     ts = call.required("ts")
-    _own(call, channel, ts, error="cant_delete_message")
+    own(call, channel, ts, error="cant_delete_message")
     timeline.delete(call.workspace, channel, ts)
     return {"channel": channel.id, "ts": ts}
 
@@ -60,7 +61,7 @@ def post_ephemeral(call: Call) -> Json:
     ts = call.workspace.new_ts()
     place = {"ts": ts, "channel": channel.id, "user": user.id, "is_ephemeral": True}
     in_thread = {"thread_ts": thread_ts} if thread_ts else {}
-    call.workspace.keep_ephemeral(_author(call) | given | in_thread | place)
+    call.workspace.keep_ephemeral(author(call) | given | in_thread | place)
     return {"message_ts": ts}
 
 
@@ -84,7 +85,7 @@ def start_stream(call: Call) -> Json:
     display = call.text("task_display_mode", "timeline")
     if display not in ("timeline", "plan", "dense"):
         raise invalid_arguments("must be one of timeline, plan, dense [json-pointer:/task_display_mode]")
-    stream = streams.start(call.workspace, channel, _author(call), thread_ts=thread_ts, display=display)
+    stream = streams.start(call.workspace, channel, author(call), thread_ts=thread_ts, display=display)
     streams.grow(call.workspace, stream, chunks)
     return {"channel": channel.id, "ts": stream.ts}
 
@@ -124,29 +125,6 @@ METHODS = {
     "chat.appendStream": Method(append_stream, scope="chat:write", tier=4),
     "chat.stopStream": Method(stop_stream, scope="chat:write", tier=2),
 }
-
-
-def _destination(call: Call) -> Channel:
-    """A person's id stands for the direct message with them."""
-    target = call.required("channel")
-    if target in call.workspace.users and target != call.workspace.app.user_id:
-        return call.workspace.dm_with(target)
-    return call.writable()
-
-
-def _author(call: Call) -> Json:
-    username, emoji, url = (call.text(name) for name in ("username", "icon_emoji", "icon_url"))
-    if username or emoji or url:
-        call.need("chat:write.customize")
-    icons = {name: value for name, value in (("emoji", emoji), ("image_48", url)) if value}
-    return by_app(call.workspace, username=username, icons=icons or None)
-
-
-def _own(call: Call, channel: Channel, ts: str, *, error: str) -> Json:
-    message = call.workspace.message(channel.id, ts)
-    if message.get("bot_id") != call.workspace.app.bot_id:
-        raise SlackError(error)
-    return message
 
 
 def _truncation(call: Call) -> Json:
