@@ -12,6 +12,7 @@ EVENTS = frozenset(
         "app_mention",
         "channel_archive",
         "channel_created",
+        "file_deleted",
         "group_archive",
         "member_joined_channel",
         "member_left_channel",
@@ -39,6 +40,7 @@ SCOPES = frozenset(
         "chat:write",
         "chat:write.customize",
         "commands",
+        "emoji:read",
         "files:read",
         "files:write",
         "groups:history",
@@ -48,6 +50,7 @@ SCOPES = frozenset(
         "im:history",
         "im:read",
         "im:write",
+        "links:write",
         "mpim:history",
         "mpim:read",
         "mpim:write",
@@ -56,6 +59,7 @@ SCOPES = frozenset(
         "reactions:read",
         "reactions:write",
         "team:read",
+        "users.profile:read",
         "users:read",
         "users:read.email",
     }
@@ -109,10 +113,10 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
     `team` and `app` replace fields; `users` and `channels` are lists of fields, added or changed by id;
-    `commands`, `events` and `scopes` replace the lists. `members: all` puts everybody into a channel. A new user gets
-    a direct message with the app as soon as one is needed.
+    `commands`, `emoji` (addresses by name), `events` and `scopes` replace what is there. `members: all` puts everybody
+    into a channel. A new user gets a direct message with the app as soon as one is needed.
     """
-    known = {"team", "app", "users", "channels", "commands", "events", "scopes"}
+    known = {"team", "app", "users", "channels", "commands", "emoji", "events", "scopes"}
     if unknown := config.keys() - known:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(known))}")
     workspace.team = _copy(Team, workspace.team, config.get("team"))
@@ -124,6 +128,7 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
             given = given | {"members": list(workspace.users)}
         workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
     workspace.commands = list(config.get("commands", workspace.commands))
+    workspace.emoji = dict(config.get("emoji", workspace.emoji))
     workspace.subscriptions = frozenset(config.get("events", workspace.subscriptions))
     workspace.scopes = frozenset(config.get("scopes", workspace.scopes))
 

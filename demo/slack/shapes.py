@@ -15,9 +15,19 @@ def user_shape(user: User, *, include_locale: bool = False) -> Json:
         "real_name_normalized": user.real_name,
         "display_name": user.real_name,
         "display_name_normalized": user.real_name,
+        "first_name": user.real_name.partition(" ")[0],
+        "last_name": user.real_name.partition(" ")[2],
         "team": user.team,
         "title": "",
-        "image_72": "",
+        "phone": "",
+        "skype": "",
+        "pronouns": "",
+        "status_text": "",
+        "status_emoji": "",
+        "status_emoji_display_info": [],
+        "status_expiration": 0,
+        "avatar_hash": "",
+        **{f"image_{pixels}": "" for pixels in (24, 32, 48, 72, 192, 512)},
         **email,
     }
     shape = {
@@ -39,6 +49,8 @@ def user_shape(user: User, *, include_locale: bool = False) -> Json:
         "is_bot": user.is_bot,
         "is_app_user": False,
         "is_stranger": user.is_stranger,
+        "is_email_confirmed": bool(email),
+        "who_can_share_contact_card": "EVERYONE",
         "updated": 1_750_000_000,
     }
     return shape | ({"locale": user.locale} if include_locale else {})

@@ -11,7 +11,19 @@ from typing import Any
 from aiohttp import web
 
 from demo.slack.faults import CallRule, Faults
-from demo.slack.methods import agents, chat, conversations, files, membership, people, pins, reactions, scheduled, views
+from demo.slack.methods import (
+    agents,
+    chat,
+    conversations,
+    files,
+    membership,
+    people,
+    pins,
+    reactions,
+    scheduled,
+    unfurls,
+    views,
+)
 from demo.slack.methods.call import Call, Method
 from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Json, SlackError, Workspace
@@ -26,6 +38,7 @@ METHODS: dict[str, Method] = {
     **pins.METHODS,
     **reactions.METHODS,
     **scheduled.METHODS,
+    **unfurls.METHODS,
     **views.METHODS,
 }
 

@@ -321,6 +321,8 @@ class Workspace:
         """The content of uploaded files, by file id."""
         self.scheduled: dict[str, Json] = {}
         """Messages that wait: `{"id", "channel_id", "post_at", "date_created", "text"}` by id."""
+        self.emoji: dict[str, str] = {}
+        """The workspace's own emoji: the address of each picture by name."""
         self.commands: list[Json] = []
         """`{"command", "description", "usage_hint"}`; empty: every command is passed to the app."""
         self.subscriptions: frozenset[str] = frozenset()

@@ -1,9 +1,12 @@
 """files.*: uploads in three steps, kept in memory."""
 
+import mimetypes
+from pathlib import PurePath
+
 from demo.slack import timeline
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.shapes import by_app, text_block
-from demo.slack.workspace import Json, SlackError
+from demo.slack.workspace import Channel, Json, SlackError
 
 FILE_BYTES = 5_000_000
 FILES_KEPT = 100
@@ -20,10 +23,19 @@ def get_upload_url_external(call: Call) -> Json:
         "name": name,
         "title": name,
         "size": length,
-        "user": workspace.app.user_id,
+        "user": call.me,
+        "user_team": workspace.user(call.me).team,
         "created": int(workspace.clock.time()),
-        "mimetype": "application/octet-stream",
+        "timestamp": int(workspace.clock.time()),
+        "mimetype": mimetypes.guess_type(name)[0] or "application/octet-stream",
+        "filetype": call.text("snippet_type") or PurePath(name).suffix.removeprefix(".") or "binary",
+        "alt_txt": call.text("alt_txt"),
+        "mode": "hosted",
+        "is_external": False,
+        "is_public": False,
         "url_private": f"{workspace.url}/files/{file_id}",
+        "url_private_download": f"{workspace.url}/files/{file_id}",
+        "permalink": f"{workspace.url}/files/{file_id}",
     }
     while len(workspace.files) > FILES_KEPT:
         forgotten = next(iter(workspace.files))
@@ -52,17 +64,48 @@ def complete_upload_external(call: Call) -> Json:
 
 
 def info(call: Call) -> Json:
-    file = call.workspace.files.get(call.required("file"))
-    if file is None:
-        raise SlackError("file_not_found")
-    return {"file": file, "comments": []}
+    return {"file": _known(call), "comments": [], "response_metadata": {"next_cursor": ""}}
+
+
+def delete(call: Call) -> Json:
+    """Messages keep a tombstone in its place."""
+    file = _known(call)
+    if file["user"] != call.me:
+        raise SlackError("cant_delete_file")
+    stone = {"id": file["id"], "mode": "tombstone"}
+    call.workspace.files[file["id"]] = stone
+    call.workspace.uploads.pop(file["id"], None)
+    shared_in = [channel for channel in call.workspace.channels.values() if _bury(call, channel, stone)]
+    event = {"type": "file_deleted", "file_id": file["id"], "channel_ids": [channel.id for channel in shared_in]}
+    timeline.emit(call.workspace, event | {"event_ts": call.workspace.new_ts()})
+    return {}
 
 
 METHODS = {
     "files.getUploadURLExternal": Method(get_upload_url_external, scope="files:write", tier=4),
     "files.completeUploadExternal": Method(complete_upload_external, scope="files:write", tier=4),
     "files.info": Method(info, scope="files:read", tier=4),
+    "files.delete": Method(delete, scope="files:write", tier=3),
 }
+
+
+def _known(call: Call) -> Json:
+    file = call.workspace.files.get(call.required("file"))
+    if file is None:
+        raise SlackError("file_not_found")
+    if file.get("mode") == "tombstone":
+        raise SlackError("file_deleted")
+    return file
+
+
+def _bury(call: Call, channel: Channel, stone: Json) -> bool:
+    """Put the tombstone in every message that has the file; whether there was one."""
+    kept = list(call.workspace.messages.get(channel.id, {}).values())
+    holding = [each for each in kept if stone["id"] in (file["id"] for file in each.get("files", ()))]
+    for message in holding:
+        files = [stone if file["id"] == stone["id"] else file for file in message["files"]]
+        call.workspace.keep_message(channel.id, message | {"files": files})
+    return bool(holding)
 
 
 def _uploaded(call: Call, file_id: str, title: str) -> Json:

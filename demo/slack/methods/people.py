@@ -1,4 +1,4 @@
-"""auth.*, users.*, team.*, bots.* and apps.*: who is who, and the way to a socket."""
+"""auth.*, users.*, team.*, bots.*, emoji.* and apps.*: who is who, and the way to a socket."""
 
 from demo.slack.methods.call import Call, Method
 from demo.slack.shapes import bot_profile, user_shape
@@ -29,16 +29,20 @@ def connections_open(call: Call) -> Json:
 
 
 def bots_info(call: Call) -> Json:
+    if call.text("team_id", call.workspace.team.id) != call.workspace.team.id:
+        raise SlackError("team_not_found")
     if call.text("bot", call.workspace.app.bot_id) != call.workspace.app.bot_id:
         raise SlackError("bot_not_found")
-    return {"bot": bot_profile(call.workspace)}
+    return {"bot": {name: value for name, value in bot_profile(call.workspace).items() if name != "team_id"}}
 
 
 def team_info(call: Call) -> Json:
     team = call.workspace.team
     if call.text("team", team.id) != team.id:
         raise SlackError("team_not_found")
-    return {"team": {"id": team.id, "name": team.name, "domain": team.domain, "email_domain": "", "icon": {}}}
+    address = {"url": f"{call.workspace.url}/", "domain": team.domain, "email_domain": ""}
+    icon = {"image_default": True}
+    return {"team": {"id": team.id, "name": team.name, "is_verified": False, "icon": icon, **address}}
 
 
 def users_info(call: Call) -> Json:
@@ -50,6 +54,17 @@ def users_list(call: Call) -> Json:
     page, cursor = call.page([_shape(call, user) for user in call.workspace.users.values()])
     members = {"members": page, "cache_ts": int(call.workspace.clock.time())}
     return members | {"response_metadata": {"next_cursor": cursor}}
+
+
+def profile_get(call: Call) -> Json:
+    """Of the caller if nobody is named."""
+    user = call.workspace.user(call.text("user", call.me))
+    return {"profile": _shape(call, user)["profile"] | {"fields": {}}}
+
+
+def emoji_list(call: Call) -> Json:
+    """The workspace's own ones; an alias is `alias:NAME`."""
+    return {"emoji": call.workspace.emoji, "cache_ts": f"{call.workspace.clock.time():.6f}"}
 
 
 def lookup_by_email(call: Call) -> Json:
@@ -66,6 +81,8 @@ METHODS = {
     "apps.connections.open": Method(connections_open, tier=4, caller="app"),
     "bots.info": Method(bots_info, scope="users:read", tier=3),
     "team.info": Method(team_info, scope="team:read", tier=3),
+    "emoji.list": Method(emoji_list, scope="emoji:read", tier=2),
+    "users.profile.get": Method(profile_get, scope="users.profile:read", tier=4),
     "users.info": Method(users_info, scope="users:read", tier=4),
     "users.list": Method(users_list, scope="users:read", tier=2),
     "users.lookupByEmail": Method(lookup_by_email, scope="users:read.email", tier=3),

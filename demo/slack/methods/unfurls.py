@@ -1,0 +1,71 @@
+"""chat.unfurl: what an app shows under the links of a message."""
+
+import json
+
+from demo.slack import timeline
+from demo.slack.blocks import completed, message_faults
+from demo.slack.methods.call import Call, Method
+from demo.slack.workspace import Channel, Json, SlackError
+
+SOURCES = ("composer", "conversations_history")
+
+
+def unfurl(call: Call) -> Json:
+    """A second unfurl of the same link replaces the first."""
+    channel, message = _message(call)
+    unfurls = _unfurls(call)
+    if not all(_is_linked(message, url) for url in unfurls):
+        raise SlackError("cannot_unfurl_url")
+    kept = [each for each in message.get("attachments", []) if each.get("from_url") not in unfurls]
+    shown = [_attachment(call, url, given) for url, given in unfurls.items()]
+    attachments = [each | {"id": number} for number, each in enumerate([*kept, *shown], start=1)]
+    timeline.change(call.workspace, channel, message["ts"], {"attachments": attachments})
+    return {}
+
+
+METHODS = {"chat.unfurl": Method(unfurl, scope="links:write", tier=3)}
+
+
+def _message(call: Call) -> tuple[Channel, Json]:
+    """The message by channel and ts. No other place has links here, so an unfurl_id is never right."""
+    if call.text("unfurl_id") or call.text("source"):
+        for name in ("unfurl_id", "source"):
+            if not call.text(name):
+                raise SlackError(f"missing_{name}")
+        raise SlackError("invalid_unfurl_id" if call.text("source") in SOURCES else "invalid_source")
+    for name in ("channel", "ts"):
+        if not call.text(name):
+            raise SlackError(f"missing_{name}")
+    try:
+        channel = call.joined()
+    except SlackError:
+        raise SlackError("cannot_find_channel") from None
+    message = call.workspace.messages.get(channel.id, {}).get(call.text("ts"))
+    if message is None:
+        raise SlackError("cannot_find_message")
+    return channel, message
+
+
+def _unfurls(call: Call) -> dict[str, Json]:
+    given = call.json("unfurls", error="invalid_unfurls_format")
+    if given is None:
+        raise SlackError("missing_unfurls")
+    if not isinstance(given, dict):
+        raise SlackError("invalid_unfurls_format")
+    if not all(
+        isinstance(each, dict) and each and not message_faults(each.get("blocks", [])) for each in given.values()
+    ):
+        raise SlackError("cannot_parse_attachment")
+    return given
+
+
+def _is_linked(message: Json, url: str) -> bool:
+    entity = url.replace("&", "&amp;")
+    return f"<{entity}" in message.get("text", "") or json.dumps(url) in json.dumps(message.get("blocks", []))
+
+
+def _attachment(call: Call, url: str, given: Json) -> Json:
+    blocks = completed(given.get("blocks", []), lambda: call.workspace.new_id("", length=5))
+    named = {"from_url": url, "app_unfurl_url": url, "original_url": url, "is_app_unfurl": True}
+    app = {"bot_id": call.workspace.app.bot_id, "app_id": call.workspace.app.app_id}
+    return given | named | app | ({"blocks": blocks} if blocks else {})
