@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from demo.slack.workspace import Bot, Channel, Team, User, Workspace
+from demo.slack.workspace import Bot, Channel, Grant, Team, User, Workspace
 
 EVENTS = frozenset(
     {
@@ -66,6 +66,9 @@ SCOPES = frozenset(
 )
 """Everything that a bot token can be allowed here."""
 
+USER_SCOPES = SCOPES - {"channels:join", "channels:manage"} | {"channels:write"}
+"""Everything that a person's token can be allowed here."""
+
 PEOPLE = (
     User("U0CUSTOMERA", "customer.a", "Customer A", "customer.a@example.com"),
     User("U0CUSTOMERB", "customer.b", "Customer B", "customer.b@example.com", "id-ID", "Asia/Jakarta"),
@@ -114,9 +117,10 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
 
     `team` and `app` replace fields; `users` and `channels` are lists of fields, added or changed by id;
     `commands`, `emoji` (addresses by name), `events` and `scopes` replace what is there. `members: all` puts everybody
-    into a channel. A new user gets a direct message with the app as soon as one is needed.
+    into a channel. A new user gets a direct message with the app as soon as one is needed. `user_tokens` is a list of
+    `token`, `user` and, unless it may do everything, `scopes`.
     """
-    known = {"team", "app", "users", "channels", "commands", "emoji", "events", "scopes"}
+    known = {"team", "app", "users", "channels", "commands", "emoji", "events", "scopes", "user_tokens"}
     if unknown := config.keys() - known:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(known))}")
     workspace.team = _copy(Team, workspace.team, config.get("team"))
@@ -131,6 +135,9 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     workspace.emoji = dict(config.get("emoji", workspace.emoji))
     workspace.subscriptions = frozenset(config.get("events", workspace.subscriptions))
     workspace.scopes = frozenset(config.get("scopes", workspace.scopes))
+    for given in config.get("user_tokens", ()):
+        scopes = frozenset(given.get("scopes", USER_SCOPES))
+        workspace.user_tokens[given["token"]] = Grant(workspace.users[given["user"]].id, scopes)
 
 
 def _copy(kind: Any, original: Any, changes: dict[str, Any] | None = None) -> Any:

@@ -26,7 +26,7 @@ from demo.slack.methods import (
 )
 from demo.slack.methods.call import Call, Method
 from demo.slack.rate_limits import RateLimits
-from demo.slack.workspace import Json, SlackError, Workspace
+from demo.slack.workspace import Grant, Json, SlackError, Workspace
 
 METHODS: dict[str, Method] = {
     **agents.METHODS,
@@ -69,14 +69,15 @@ class WebApi:
         try:
             args, warning = await _arguments(request)
         except SlackError as refusal:
-            return self._answer(request, method, {}, _refused(refusal), started=started)
+            return self._answer(_token(request, {}), method, {}, _refused(refusal), started=started)
         rule = self._faults.take_call(method, str(args.get("channel") or args.get("channel_id") or ""))
         if rule is not None and (early := await self._fail(request, method, args, rule)):
             return early
-        answer = self._run(request, method, args)
+        token = _token(request, args)
+        answer = self._run(token, method, args)
         if warning and answer["ok"]:
             answer |= {"warning": warning, "response_metadata": {"warnings": [warning]}}
-        response = self._answer(request, method, args, answer, started=started)
+        response = self._answer(token, method, args, answer, started=started)
         return response if rule is None else await self._lose(request, response, rule)
 
     async def upload(self, request: web.Request) -> web.Response:
@@ -91,14 +92,14 @@ class WebApi:
     async def download(self, request: web.Request) -> web.Response:
         """The content of an uploaded file; without the token Slack sends a login page."""
         content = self._workspace.uploads.get(request.match_info["file"])
-        if request.headers.get("Authorization") != f"Bearer {self._workspace.bot_token}":
+        token = _token(request, {})
+        if token != self._workspace.bot_token and token not in self._workspace.user_tokens:
             return web.Response(text="<!doctype html><title>Sign in</title>", content_type="text/html")
         if content is None:
             return web.Response(status=404)
         return web.Response(body=content, content_type="application/octet-stream")
 
-    def _run(self, request: web.Request, name: str, args: Json) -> Json:
-        token = _token(request, args)
+    def _run(self, token: str, name: str, args: Json) -> Json:
         try:
             return {"ok": True} | self._call(name, token, args)
         except SlackError as refusal:
@@ -109,23 +110,28 @@ class WebApi:
         method = METHODS.get(name)
         if method is None:
             raise SlackError("unknown_method", req_method=name)
-        self._authorize(method, token)
+        grant = self._authorize(method, token)
         if wait := self._limits.wait_for_call(name, method.tier):
             raise SlackError("ratelimited", retry_after=wait)
-        call = Call(self._workspace, name, args, self._limits)
+        call = Call(self._workspace, name, args, self._limits, grant)
         if method.scope:
             call.need(*method.scope.split(","))
         return method.run(call)
 
-    def _authorize(self, method: Method, token: str) -> None:
+    def _authorize(self, method: Method, token: str) -> Grant | None:
+        """The person who calls; None for the app."""
+        workspace = self._workspace
         if method.caller == "anyone":
-            return
+            return None
         if not token:
             raise SlackError("not_authed")
-        if token not in (self._workspace.bot_token, self._workspace.app_token):
+        if token not in (workspace.bot_token, workspace.app_token, *workspace.user_tokens):
             raise SlackError("invalid_auth")
-        if token != (self._workspace.bot_token if method.caller == "bot" else self._workspace.app_token):
+        grant = workspace.user_tokens.get(token)
+        allowed = {"member": grant is not None or token == workspace.bot_token, "bot": token == workspace.bot_token}
+        if not allowed.get(method.caller, token == workspace.app_token):
             raise SlackError("not_allowed_token_type")
+        return grant
 
     async def _lose(self, request: web.Request, response: web.Response, rule: CallRule) -> web.Response:
         """What arrives of the answer to a call that was made."""
@@ -158,7 +164,7 @@ class WebApi:
             case error_name:
                 return web.json_response({"ok": False, "error": error_name})
 
-    def _answer(self, request: web.Request, method: str, args: Json, answer: Json, *, started: float) -> web.Response:
+    def _answer(self, token: str, method: str, args: Json, answer: Json, *, started: float) -> web.Response:
         """Write the call down and its answer out."""
         retry_after = answer.pop("retry_after", None)
         milliseconds = round((time.monotonic() - started) * 1000, 1)
@@ -166,9 +172,11 @@ class WebApi:
             detail = {"args": _shown(args), "answer": answer, "milliseconds": milliseconds}
             self._workspace.note("call", method, ok=answer["ok"], detail=detail)
         known = METHODS.get(method)
+        grant = self._workspace.user_tokens.get(token)
+        scopes = grant.scopes if grant else self._workspace.scopes
         headers = {
             "x-slack-req-id": self._workspace.new_id("", length=16),
-            "x-oauth-scopes": ",".join(sorted(self._workspace.scopes)),
+            "x-oauth-scopes": ",".join(sorted(scopes)),
             "x-accepted-oauth-scopes": known.scope if known else "",
         }
         if retry_after is not None:

@@ -100,6 +100,14 @@ class Team:
     domain: str = "frontdesk-local"
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a person lets the app do in their name."""
+
+    user: str
+    scopes: frozenset[str]
+
+
 StreamState = Literal["in_progress", "completed", "stopped", "expired"]
 
 
@@ -329,6 +337,8 @@ class Workspace:
         """The event names that the app hears; message events as `message.im`."""
         self.scopes: frozenset[str] = frozenset()
         """What the bot token may do."""
+        self.user_tokens: dict[str, Grant] = {}
+        """What people granted, by token; nobody did at first."""
         self.log: deque[Json] = deque(maxlen=LOG_KEPT)
         self.online = 0
         """Open sockets of the app, or 1 once an events URL has been verified."""

@@ -64,11 +64,13 @@ def rename(call: Call) -> Json:
 
 
 METHODS = {
-    "assistant.threads.setStatus": Method(set_thread_status, scope="chat:write", tier=5),
-    "assistant.threads.setTitle": Method(set_title, scope="assistant:write", tier=4),
-    "assistant.threads.setSuggestedPrompts": Method(set_suggested_prompts, scope="assistant:write", tier=4),
-    "agents.sessions.setStatus": Method(set_session_status, scope="chat:write", tier=3),
-    "agents.sessions.rename": Method(rename, scope="chat:write", tier=3),
+    "assistant.threads.setStatus": Method(set_thread_status, scope="chat:write", tier=5, caller="bot"),
+    "assistant.threads.setTitle": Method(set_title, scope="assistant:write", tier=4, caller="bot"),
+    "assistant.threads.setSuggestedPrompts": Method(
+        set_suggested_prompts, scope="assistant:write", tier=4, caller="bot"
+    ),
+    "agents.sessions.setStatus": Method(set_session_status, scope="chat:write", tier=3, caller="bot"),
+    "agents.sessions.rename": Method(rename, scope="chat:write", tier=3, caller="bot"),
 }
 
 

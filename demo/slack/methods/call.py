@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from demo.slack.rate_limits import RateLimits
-from demo.slack.workspace import Channel, Json, SlackError, Workspace
+from demo.slack.workspace import Channel, Grant, Json, SlackError, Workspace
 
 HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history", "mpim": "mpim:history"}
 READ = {"channel": "channels:read", "group": "groups:read", "im": "im:read", "mpim": "mpim:read"}
+_OF_PEOPLE = {"channels:join": "channels:write", "channels:manage": "channels:write"}
+"""What a person grants in place of a bot's scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Call:
     method: str
     args: Json
     limits: RateLimits
+    grant: Grant | None = None
+    """What the caller's token stands for; None for the bot's own."""
 
     def text(self, name: str, default: str = "") -> str:
         """A string, or `default` when it was not given."""
@@ -60,13 +64,24 @@ class Call:
     @property
     def me(self) -> str:
         """The user by whose token the call was made."""
-        return self.workspace.app.user_id
+        return self.workspace.app.user_id if self.grant is None else self.grant.user
+
+    @property
+    def by_person(self) -> bool:
+        """Whether it was a person's token."""
+        return self.grant is not None
+
+    @property
+    def scopes(self) -> frozenset[str]:
+        """What the token may do."""
+        return self.workspace.scopes if self.grant is None else self.grant.scopes
 
     def need(self, *scopes: str) -> None:
-        """Raises `missing_scope` when the token has none of them."""
-        provided = self.workspace.scopes
-        if not provided.intersection(scopes):
-            raise SlackError("missing_scope", needed=",".join(scopes), provided=",".join(sorted(provided)))
+        """Raises `missing_scope` when the token has none of them. They are those of a bot."""
+        if self.by_person:
+            scopes = tuple(dict.fromkeys(_OF_PEOPLE.get(scope, scope) for scope in scopes))
+        if not self.scopes.intersection(scopes):
+            raise SlackError("missing_scope", needed=",".join(scopes), provided=",".join(sorted(self.scopes)))
 
     def conversation(self, name: str = "channel") -> Channel:
         """The channel, if the caller may know of it: private ones only as a member."""
@@ -146,5 +161,5 @@ class Method:
     scope: str = ""
     """Of several, with commas, the token needs one; the method says which."""
     tier: int = 3
-    caller: Literal["bot", "app", "anyone"] = "bot"
-    """Whose token it takes."""
+    caller: Literal["member", "bot", "app", "anyone"] = "member"
+    """Whose token it takes; a member is the bot or a person."""

@@ -20,8 +20,9 @@ def post_message(call: Call) -> Json:
         raise SlackError("ratelimited", retry_after=wait)
     broadcast = {"subtype": "thread_broadcast"} if thread_ts and call.flag("reply_broadcast") else {}
     in_thread = {"thread_ts": thread_ts, **broadcast} if thread_ts else {}
-    message = timeline.post(call.workspace, channel, author(call) | given | in_thread | given_metadata(call))
-    set_status(call.workspace, channel.id, thread_ts, "", [])
+    message = timeline.post(call.workspace, channel, author(call, channel) | given | in_thread | given_metadata(call))
+    if not call.by_person:
+        set_status(call.workspace, channel.id, thread_ts, "", [])
     shown = readable(message, include_metadata=True)
     return {"channel": channel.id, "ts": message["ts"], "message": shown, **_truncation(call)}
 
@@ -34,7 +35,7 @@ def update(call: Call) -> Json:
         raise SlackError("streaming_state_conflict")
     if len(call.text("text")) > UPDATE_CHARACTERS:
         raise SlackError("msg_too_long")
-    edited = {"edited": {"user": call.workspace.app.user_id, "ts": call.workspace.new_ts()}}
+    edited = {"edited": {"user": call.me, "ts": call.workspace.new_ts()}}
     # A finished stream that is updated loses its cards and is a message like any other.
     call.workspace.streams.pop((channel.id, ts), None)
     changes = content(call) | edited | given_metadata(call) | {"streaming_state": None}
@@ -61,7 +62,7 @@ def post_ephemeral(call: Call) -> Json:
     ts = call.workspace.new_ts()
     place = {"ts": ts, "channel": channel.id, "user": user.id, "is_ephemeral": True}
     in_thread = {"thread_ts": thread_ts} if thread_ts else {}
-    call.workspace.keep_ephemeral(author(call) | given | in_thread | place)
+    call.workspace.keep_ephemeral(author(call, channel) | given | in_thread | place)
     return {"message_ts": ts}
 
 
@@ -85,7 +86,7 @@ def start_stream(call: Call) -> Json:
     display = call.text("task_display_mode", "timeline")
     if display not in ("timeline", "plan", "dense"):
         raise invalid_arguments("must be one of timeline, plan, dense [json-pointer:/task_display_mode]")
-    stream = streams.start(call.workspace, channel, author(call), thread_ts=thread_ts, display=display)
+    stream = streams.start(call.workspace, channel, author(call, channel), thread_ts=thread_ts, display=display)
     streams.grow(call.workspace, stream, chunks)
     return {"channel": channel.id, "ts": stream.ts}
 
@@ -121,9 +122,9 @@ METHODS = {
     "chat.delete": Method(delete, scope="chat:write", tier=3),
     "chat.postEphemeral": Method(post_ephemeral, scope="chat:write", tier=4),
     "chat.getPermalink": Method(get_permalink, tier=5),
-    "chat.startStream": Method(start_stream, scope="chat:write", tier=2),
-    "chat.appendStream": Method(append_stream, scope="chat:write", tier=4),
-    "chat.stopStream": Method(stop_stream, scope="chat:write", tier=2),
+    "chat.startStream": Method(start_stream, scope="chat:write", tier=2, caller="bot"),
+    "chat.appendStream": Method(append_stream, scope="chat:write", tier=4, caller="bot"),
+    "chat.stopStream": Method(stop_stream, scope="chat:write", tier=2, caller="bot"),
 }
 
 

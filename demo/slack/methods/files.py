@@ -5,7 +5,8 @@ from pathlib import PurePath
 
 from demo.slack import timeline
 from demo.slack.methods.call import Call, Method, invalid_arguments
-from demo.slack.shapes import by_app, text_block
+from demo.slack.methods.sender import author
+from demo.slack.shapes import text_block
 from demo.slack.workspace import Channel, Json, SlackError
 
 FILE_BYTES = 5_000_000
@@ -57,7 +58,7 @@ def complete_upload_external(call: Call) -> Json:
     channel = call.writable()
     thread_ts = call.thread(channel)
     text = call.text("initial_comment")
-    message = by_app(call.workspace) | {"subtype": "file_share", "text": text, "files": files}
+    message = author(call, channel) | {"subtype": "file_share", "text": text, "files": files}
     in_thread = {"thread_ts": thread_ts} if thread_ts else {}
     timeline.post(call.workspace, channel, message | {"blocks": text_block(call.workspace, text)} | in_thread)
     return {"files": files}

@@ -110,11 +110,11 @@ METHODS = {
 
 
 def _partners(call: Call) -> list[str]:
-    """Whom the caller wants to talk to, each once."""
+    """Whom the caller wants to talk to, each once. Two people have no direct message here."""
     users = _listed(call.text("users"))
     if not users:
         raise SlackError("users_list_not_supplied")
-    if users == [call.workspace.app.user_id]:
+    if users == [call.workspace.app.user_id] and not call.by_person:
         raise SlackError("cannot_dm_bot")
     users = [user for user in users if user != call.me]
     if len(users) > PARTNERS:
@@ -129,14 +129,18 @@ def _partners(call: Call) -> list[str]:
 def _open_with(call: Call, users: list[str]) -> Channel | None:
     if len(users) > 1:
         return channels.group_of(call.workspace, [*users, call.me])
-    everything = call.workspace.channels.values()
-    return next((channel for channel in everything if channel.is_im and users[0] in channel.members), None)
+    pair = {users[0], call.me}
+    return next((each for each in call.workspace.channels.values() if each.is_im and pair == set(each.members)), None)
 
 
 def _begin(call: Call, users: list[str]) -> Channel:
     if len(users) > 1:
         return channels.open_group(call.workspace, [*users, call.me], creator=call.me)
-    return call.workspace.dm_with(users[0])
+    if not call.by_person:
+        return call.workspace.dm_with(users[0])
+    if users != [call.workspace.app.user_id]:
+        raise SlackError("channel_not_found")
+    return call.workspace.dm_with(call.me)
 
 
 def _opened(call: Call, channel: Channel, *, already: bool) -> Json:

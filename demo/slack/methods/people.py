@@ -13,13 +13,14 @@ def api_test(call: Call) -> Json:
 
 def auth_test(call: Call) -> Json:
     workspace = call.workspace
+    bot = {} if call.by_person else {"bot_id": workspace.app.bot_id}
     return {
         "url": f"{workspace.url}/",
         "team": workspace.team.name,
-        "user": workspace.user(workspace.app.user_id).name,
+        "user": workspace.user(call.me).name,
         "team_id": workspace.team.id,
-        "user_id": workspace.app.user_id,
-        "bot_id": workspace.app.bot_id,
+        "user_id": call.me,
+        **bot,
         "is_enterprise_install": False,
     }
 
@@ -91,6 +92,6 @@ METHODS = {
 
 def _shape(call: Call, user: User) -> Json:
     shape = user_shape(user, include_locale=call.flag("include_locale"))
-    if "users:read.email" not in call.workspace.scopes:
+    if "users:read.email" not in call.scopes:
         shape["profile"].pop("email", None)
     return shape

@@ -21,7 +21,7 @@ def schedule(call: Call) -> Json:
     thread_ts = call.thread(channel)
     broadcast = {"subtype": "thread_broadcast"} if thread_ts and call.flag("reply_broadcast") else {}
     in_thread = {"thread_ts": thread_ts, **broadcast} if thread_ts else {}
-    message = author(call) | given | in_thread | given_metadata(call)
+    message = author(call, channel) | given | in_thread | given_metadata(call)
     waiting = {
         "id": call.workspace.new_id("Q"),
         "channel_id": channel.id,
