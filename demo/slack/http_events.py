@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import aiohttp
 
 from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, event_delivery, interaction_delivery
-from demo.slack.faults import Faults
+from demo.slack.faults import Disorder, Faults
 from demo.slack.workspace import Ack, Json, SlackError, Workspace
 
 TOGETHER = 16
@@ -39,6 +39,9 @@ class HttpEvents:
         self._session = session
         self._together = asyncio.Semaphore(TOGETHER)
         self._under_way = 0
+        self._order = Disorder(faults)
+        self._turns = asyncio.Lock()
+        """Requests whose order was changed leave one after the other."""
 
     def connection_url(self) -> str:
         raise SlackError("not_allowed_token_type")
@@ -99,11 +102,22 @@ class HttpEvents:
             self._workspace.note("delivery", delivery.name, ok=False, detail={"fault": fault})
             delivery.attempts += 1
             return "http_timeout"
+        turn = asyncio.Event()
+        if not self._order.leave(fault, turn.set):
+            outcome = await self._send(delivery, body, fault)
+        else:
+            self._workspace.background.after(self._workspace.clock, self._workspace.rules.ack_seconds, turn.set)
+            await turn.wait()
+            async with self._turns:
+                outcome = await self._send(delivery, body, fault)
+        delivery.attempts += 1
+        return outcome
+
+    async def _send(self, delivery: Delivery, body: bytes, fault: str) -> Outcome:
         if fault == "duplicate":
             await self._post(delivery, body, "application/json")
         outcome, _ = await self._post(delivery, body, "application/json")
-        delivery.attempts += 1
-        return outcome
+        return "http_timeout" if fault == "forget" else outcome
 
     async def _post(self, delivery: Delivery, body: bytes, content_type: str) -> tuple[Outcome, Json]:
         """One signed request and how it went; the answer's body as JSON, or as `{"text": …}`."""

@@ -9,7 +9,18 @@ from typing import Any
 
 from aiohttp import web
 
-from demo.slack.faults import DELIVERY_FAULTS, NEW_SOCKET_FAULTS, CallRule, Faults
+from demo.slack import streams
+from demo.slack.faults import (
+    DELIVERY_FAULTS,
+    DISCONNECT_REASONS,
+    NEW_SOCKET_FAULTS,
+    SOCKET_FAULTS,
+    Faults,
+    call_rule,
+    count_of,
+    one_of,
+)
+from demo.slack.web_api import METHODS
 from demo.slack.workspace import Ack, Acts, Json, SlackError, Workspace
 
 LONG_POLL_SECONDS = 30.0
@@ -128,41 +139,55 @@ class LocalApi:
         return web.json_response({"n": n})
 
     async def fault(self, request: web.Request) -> web.Response:
-        """Break something: `{"method", "do", "count", "seconds", "channel", "retry_after"}` (see CallRule),
-        `{"deliveries": …, "count"}` and `{"sockets": …, "count"}` (see DELIVERY_FAULTS, NEW_SOCKET_FAULTS), or
-        `{"clear": true}`."""
+        """Break something. One of
+
+        `{"method", "do", "count", "seconds", "channel", "retry_after"}`: calls, see CallRule;
+        `{"deliveries", "count"}`: one of DELIVERY_FAULTS;
+        `{"sockets", "count"}`: one of NEW_SOCKET_FAULTS, SOCKET_FAULTS and DISCONNECT_REASONS;
+        `{"stream", "channel"}`: the running stream of this ts ("*": all of them, or all of the channel) ends as if of
+        age; `{"clear": true}`: what is still to come does not happen.
+        """
         try:
             given = await _body(request)
             self._break(given)
-        except (KeyError, ValueError, TypeError) as wrong:
+        except (ValueError, TypeError) as wrong:
             return _no(f"not a fault: {wrong}")
         self._workspace.note("act", "fault", detail=given)
         return web.json_response({"ok": True})
 
     def _break(self, given: Json) -> None:
-        if given.get("clear"):
-            self._faults.clear()
-        elif "sockets" in given:
-            if given["sockets"] in NEW_SOCKET_FAULTS:
-                self._faults.sockets[given["sockets"]] += int(given.get("count", 1))
-            else:
-                self._break_sockets(str(given["sockets"]))
-        elif "deliveries" in given:
-            if given["deliveries"] not in DELIVERY_FAULTS:
-                raise ValueError(given["deliveries"])
-            self._faults.deliveries[given["deliveries"]] += int(given.get("count", 1))
-        else:
-            retry_after = given.get("retry_after")
-            self._faults.calls.append(
-                CallRule(
-                    str(given["method"]),
-                    str(given["do"]),
-                    count=int(given.get("count", 1)),
-                    seconds=float(given.get("seconds", 1)),
-                    channel=str(given.get("channel", "")),
-                    retry_after=None if retry_after is None else str(retry_after),
-                )
-            )
+        kinds = given.keys() & {"method", "deliveries", "sockets", "stream", "clear"}
+        if len(kinds) != 1:
+            raise ValueError("give one of method, deliveries, sockets, stream, clear")
+        match kinds.pop():
+            case "clear":
+                self._faults.clear()
+            case "sockets":
+                _only(given, "sockets", "count")
+                word = one_of(given["sockets"], (*NEW_SOCKET_FAULTS, *SOCKET_FAULTS, *DISCONNECT_REASONS))
+                if word in NEW_SOCKET_FAULTS:
+                    self._faults.sockets[word] += count_of(given)
+                else:
+                    self._break_sockets(word)
+            case "deliveries":
+                _only(given, "deliveries", "count")
+                self._faults.deliveries[one_of(given["deliveries"], DELIVERY_FAULTS)] += count_of(given)
+            case "stream":
+                _only(given, "stream", "channel")
+                self._end_streams(str(given["stream"]), given.get("channel"))
+            case _:
+                self._faults.calls.append(call_rule(given, METHODS))
+
+    def _end_streams(self, ts: str, channel: str | None) -> None:
+        running = [
+            stream
+            for stream in self._workspace.streams.values()
+            if stream.state == "in_progress" and ts in ("*", stream.ts) and channel in (None, stream.channel)
+        ]
+        if not running:
+            raise ValueError(f"no such stream is running: {ts!r}")
+        for stream in running:
+            streams.finish(self._workspace, stream, "expired")
 
     def _messages(self, channel: str) -> list[Json]:
         shown = []
@@ -192,6 +217,11 @@ def _check_strings(given: Json) -> None:
     for name, value in given.items():
         if name not in ("value", "state") and value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be a string")
+
+
+def _only(given: Json, *known: str) -> None:
+    if unknown := given.keys() - set(known):
+        raise ValueError(f"unknown field {min(unknown)!r}; known are {', '.join(known)}")
 
 
 def _number(request: web.Request, name: str, default: float) -> float:

@@ -7,16 +7,18 @@ while the app is away it waits, so an app that died with work in hand gets it ag
 import asyncio
 import json
 from collections import OrderedDict
+from collections.abc import Callable
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, event_delivery, interaction_delivery
-from demo.slack.faults import Faults
+from demo.slack.faults import Disorder, Faults
 from demo.slack.workspace import Ack, Json, Workspace
 
 TICKETS = 100
 TICKET_SECONDS = 30
-APPROXIMATE_CONNECTION_SECONDS = 18_060
+LEAVING_SECONDS = 10.0
+"""Between the word that a connection will end and its end; documented for a warning, believed of the other reasons."""
 HEARTBEAT_SECONDS = 30
 GOODBYE_SECONDS = 1.0
 HUGE_FRAME = 5_000_000
@@ -31,19 +33,38 @@ class Socket:
         self.open = True
         self.silent = False
         """Neither sends nor answers any more, as behind a network that forgot the connection."""
-        self._frames: asyncio.Queue[str] = asyncio.Queue(maxsize=2 * WAITING)
+        self.timer: asyncio.Task[None] | None = None
+        """Until it is warned, and then until its end."""
+        self._frames: asyncio.Queue[str | None] = asyncio.Queue(maxsize=2 * WAITING)
 
-    def send(self, frame: Json) -> None:
-        """Queue a frame. A client that reads nothing loses its connection."""
+    def send(self, *frames: Json) -> None:
+        """Queue frames. A client that reads nothing loses its connection."""
         try:
-            self._frames.put_nowait(json.dumps(frame))
+            for frame in frames:
+                self._frames.put_nowait(json.dumps(frame))
         except asyncio.QueueFull:
-            self.open = False
+            self.cut()
+
+    def end(self) -> None:
+        """Close the connection behind everything that was queued."""
+        self.open = False
+        if self._frames.full():
+            self.cut()
+        else:
+            self._frames.put_nowait(None)
+
+    def cut(self) -> None:
+        """End the connection without a word."""
+        self.open = False
+        self.transport.abort()
 
     async def write(self) -> None:
         """Send the queued frames until the connection ends."""
-        while self.open and not self.websocket.closed:
+        while not self.websocket.closed:
             frame = await self._frames.get()
+            if frame is None:
+                await self.websocket.close(code=WSCloseCode.GOING_AWAY)
+                return
             if self.silent:
                 continue
             try:
@@ -64,8 +85,7 @@ class SocketMode:
         self._sent: OrderedDict[str, tuple[Delivery, Socket]] = OrderedDict()
         self._forgotten: set[str] = set()
         """Deliveries whose acknowledgement shall not arrive."""
-        self._held: Json | None = None
-        """The frame of a delivery that goes out behind the next one."""
+        self._order = Disorder(faults)
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get("/link", self.link), web.get("/link/", self.link)]
@@ -97,17 +117,30 @@ class SocketMode:
         for socket in self._sockets:
             match how:
                 case "cut":
-                    self._cut(socket)
+                    socket.cut()
                 case "silent":
                     socket.silent = True
                 case "huge":
                     socket.send({"type": "events_api", "padding": "x" * HUGE_FRAME})
                 case reason:
-                    socket.send(_goodbye(reason))
+                    self._dismiss(socket, reason)
 
-    def _cut(self, socket: Socket) -> None:
-        socket.open = False
-        socket.transport.abort()
+    def _dismiss(self, socket: Socket, reason: str) -> None:
+        """Ask a client to leave; one that stays loses its connection."""
+        socket.send(_goodbye(reason))
+        self._workspace.note("delivery", "disconnect", detail={"reason": reason})
+        last_word = "refresh_requested" if reason == "warning" else ""
+        self._set_timer(socket, LEAVING_SECONDS, lambda: self._end(socket, last_word))
+
+    def _end(self, socket: Socket, last_word: str) -> None:
+        if last_word:
+            socket.send(_goodbye(last_word))
+        socket.end()
+
+    def _set_timer(self, socket: Socket, seconds: float, act: Callable[[], object]) -> None:
+        if socket.timer is not None:
+            socket.timer.cancel()
+        socket.timer = self._workspace.background.after(self._workspace.clock, seconds, act)
 
     async def close(self) -> None:
         """Say goodbye to every client."""
@@ -148,8 +181,11 @@ class SocketMode:
         self._presence()
         fault = self._faults.take_socket("mute", "crowded")
         if fault == "crowded":
-            socket.send(_goodbye("too_many_websockets"))
+            self._dismiss(socket, "too_many_websockets")
             return
+        life = self._workspace.rules.refresh_seconds
+        warned = max(life - LEAVING_SECONDS, life / 2)
+        self._set_timer(socket, warned, lambda: self._dismiss(socket, "warning"))
         if fault != "mute":
             socket.send(self._hello())
         for delivery in self._waiting.values():
@@ -165,7 +201,7 @@ class SocketMode:
             "debug_info": {
                 "host": "applink-local",
                 "build_number": 1,
-                "approximate_connection_time": APPROXIMATE_CONNECTION_SECONDS,
+                "approximate_connection_time": int(self._workspace.rules.refresh_seconds),
             },
             "connection_info": {"app_id": self._workspace.app.app_id},
         }
@@ -173,6 +209,8 @@ class SocketMode:
     def _part(self, socket: Socket) -> None:
         """What this socket still owes is sent again when its three seconds are over."""
         socket.open = False
+        if socket.timer is not None:
+            socket.timer.cancel()
         self._sockets.remove(socket)
         self._presence()
 
@@ -215,15 +253,13 @@ class SocketMode:
         delivery.attempts += 1
         if fault == "forget":
             self._forgotten.add(delivery.id)
-        if fault not in ("drop", "hold"):
-            socket.send(frame)
-            if self._held is not None and delivery.answer is None:
-                socket.send(self._held)
-                self._held = None
-        if fault == "hold":
-            self._held = frame
+        frames = [] if fault == "drop" else [frame]
         if fault == "duplicate":
-            socket.send(frame | {"envelope_id": self._workspace.new_id("", length=24)})
+            frames.append(frame | {"envelope_id": self._workspace.new_id("", length=24)})
+        if delivery.answer is None:
+            self._order.leave(fault, lambda: socket.send(*frames))
+        else:
+            socket.send(frame)
 
     def _start_timer(self, delivery: Delivery, seconds: float) -> None:
         delivery.timer = self._workspace.background.after(
@@ -268,7 +304,7 @@ class SocketMode:
             frame = json.loads(message.data)
             if frame["envelope_id"] in self._forgotten:
                 self._forgotten.remove(frame["envelope_id"])
-                self._cut(self._sent[frame["envelope_id"]][1])
+                self._sent[frame["envelope_id"]][1].cut()
                 return
             delivery, _ = self._sent.pop(frame["envelope_id"], (None, None))
         except (ValueError, KeyError, TypeError):

@@ -171,6 +171,8 @@ class Rules:
     response_url_uses: int = 5
     rate_limits: bool = True
     max_sockets: int = 10
+    refresh_seconds: float = 18_060
+    """The life of a socket; ten seconds before its end the client is warned."""
 
 
 @dataclass(frozen=True, slots=True)

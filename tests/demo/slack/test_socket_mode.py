@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from typing import Any
 
 import aiohttp
@@ -139,6 +140,73 @@ async def test_bolt_returns_when_it_is_asked_to_reconnect(workspace: Workspace, 
         await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "still there?")
         assert await heard.get() == "still there?"
     await handler.close_async()  # type: ignore[no-untyped-call]
+
+
+async def breaks_sockets(workspace: Workspace, how: str) -> None:
+    async with aiohttp.ClientSession(headers={"secret": workspace.secret}) as session:
+        await (await session.post(f"{workspace.url}/_local/fault", json={"sockets": how})).release()
+
+
+async def test_a_socket_is_warned_before_its_life_ends(clock: ManualClock) -> None:
+    async with open_workspace(clock=clock, rules=Rules(refresh_seconds=60)) as short, connected(short) as app:
+        await clock.advance(49)
+        await short.act.send("U0CUSTOMERA", "D0CUSTOMERA", "still here")
+        await app.ack(await app.frame())
+        await clock.advance(1)
+        assert (await app.frame())["reason"] == "warning"
+        await clock.advance(9)
+        await short.act.send("U0CUSTOMERA", "D0CUSTOMERA", "and now")
+        await app.ack(await app.frame())
+        await clock.advance(1)
+        last = await app.frame()
+        assert (last["type"], last["reason"]) == ("disconnect", "refresh_requested")
+        assert await app.ended()
+
+
+@pytest.mark.parametrize("reason", ["refresh_requested", "link_disabled", "too_many_websockets"])
+async def test_a_client_that_is_asked_to_leave_and_stays_loses_its_connection(
+    slow: Workspace, clock: ManualClock, reason: str
+) -> None:
+    async with connected(slow) as app:
+        await breaks_sockets(slow, reason)
+        assert (await app.frame())["reason"] == reason
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "one more")
+        await app.ack(await app.frame())
+        await clock.advance(10)
+        assert await app.ended()
+
+
+async def test_hello_tells_the_life_and_the_number_of_connections(workspace: Workspace, client: AsyncWebClient) -> None:
+    async with connected(workspace), aiohttp.ClientSession() as session:
+        url = (await client.apps_connections_open(app_token=workspace.app_token))["url"]
+        async with session.ws_connect(url) as websocket:
+            hello = await websocket.receive_json()
+    assert (hello["type"], hello["num_connections"]) == ("hello", 2)
+    assert hello["debug_info"]["approximate_connection_time"] == 18_060
+    assert hello["connection_info"] == {"app_id": "A0FRONTDESK"}
+
+
+async def test_an_app_has_ten_sockets_at_most(workspace: Workspace, client: AsyncWebClient) -> None:
+    async with AsyncExitStack() as stack:
+        for _ in range(10):
+            await stack.enter_async_context(connected(workspace))
+        url = (await client.apps_connections_open(app_token=workspace.app_token))["url"]
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+            await session.ws_connect(url)
+        assert refused.value.status == 429
+
+
+async def test_a_redelivery_goes_to_the_next_socket(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as one, connected(slow) as other:
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        first = await one.frame()
+        await clock.advance(3.1)
+        again = await other.frame()
+        assert again["envelope_id"] == first["envelope_id"]
+        await one.ack(first)
+        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "next")
+        assert (await one.frame())["payload"]["event"]["text"] == "next"
 
 
 async def test_without_an_app_a_command_fails_in_words(slow: Workspace, clock: ManualClock) -> None:

@@ -1,0 +1,154 @@
+"""Failures on demand: what `/_local/fault` takes, and what then befalls calls, deliveries, connections and streams."""
+
+import json
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from demo.slack.server import open_workspace
+from demo.slack.workspace import Rules, Workspace
+from tests.demo.slack.apps import HttpApp, ManualClock, connected, listening
+from tests.demo.slack.test_web_api import error_of
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def workspace(clock: ManualClock) -> AsyncIterator[Workspace]:
+    """A workspace whose time stands still."""
+    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
+        yield opened
+
+
+async def breaks(workspace: Workspace, **fault: object) -> str:
+    """Ask for a fault; the answer is why it was refused, or nothing."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{workspace.url}/_local/fault", params={"secret": workspace.secret}, json=fault) as response,
+    ):
+        answer = await response.json()
+        assert (response.status == 200) is answer["ok"]
+        return str(answer.get("error", ""))
+
+
+async def says(workspace: Workspace, *texts: str) -> None:
+    for text in texts:
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", text)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"weather": "rain"}, "give one of method, deliveries, sockets, stream, clear"),
+        ({"method": "chat.update", "sockets": "cut"}, "give one of"),
+        ({"method": "chat.update"}, "missing field 'do'"),
+        ({"method": "chat.sing", "do": "500"}, "unknown method 'chat.sing'"),
+        ({"method": "chat.update", "do": "explode"}, "unknown failure 'explode'; known are 429, 500"),
+        ({"method": "chat.update", "do": "500", "times": 2}, "unknown field 'times'; known are method, do, count"),
+        ({"method": "chat.update", "do": "500", "count": 0}, "count must be"),
+        ({"method": "chat.update", "do": "500", "count": True}, "count must be"),
+        ({"method": "chat.update", "do": "slow", "seconds": "soon"}, "seconds must be"),
+        ({"deliveries": "eat"}, "unknown fault 'eat'; known are drop, duplicate, forget, hold, reorder"),
+        ({"deliveries": "drop", "seconds": 1}, "unknown field 'seconds'"),
+        ({"sockets": "melt"}, "unknown fault 'melt'; known are mute"),
+        ({"stream": "1.1"}, "no such stream is running: '1.1'"),
+    ],
+)
+async def test_a_fault_that_is_not_known_is_refused_in_words(
+    workspace: Workspace, fault: dict[str, object], reason: str
+) -> None:
+    assert (await breaks(workspace, **fault)).startswith(f"not a fault: {reason}")
+
+
+@pytest.mark.parametrize("asked", ["7", "0.5", "", "soon"])
+async def test_a_rate_limit_asks_for_whatever_wait_it_is_told(
+    workspace: Workspace, client: AsyncWebClient, asked: str
+) -> None:
+    assert not await breaks(workspace, method="auth.test", do="429", retry_after=asked)
+    with pytest.raises(SlackApiError) as limited:
+        await client.auth_test()
+    assert limited.value.response.status_code == 429
+    assert limited.value.response.headers.get("Retry-After", "") == asked
+    await client.auth_test()
+
+
+async def test_a_running_stream_is_killed_and_others_go_on(workspace: Workspace, client: AsyncWebClient) -> None:
+    await says(workspace, "hello")
+    root = next(iter(workspace.messages["D0CUSTOMERA"]))
+    first, second = [
+        (await client.chat_startStream(channel="D0CUSTOMERA", thread_ts=root, markdown_text="Well"))["ts"]
+        for _ in range(2)
+    ]
+    assert not await breaks(workspace, stream=first)
+    more = client.chat_appendStream(channel="D0CUSTOMERA", ts=first, markdown_text="more")
+    assert await error_of(more) == "message_not_in_streaming_state"
+    assert workspace.message("D0CUSTOMERA", first)["text"] == "Well"
+    await client.chat_appendStream(channel="D0CUSTOMERA", ts=second, markdown_text="more")
+    assert await breaks(workspace, stream="*", channel="C0SUPPORT")
+    assert not await breaks(workspace, stream="*", channel="D0CUSTOMERA")
+    assert workspace.streams["D0CUSTOMERA", second].state == "expired"
+
+
+async def test_deliveries_are_reordered_over_sockets(workspace: Workspace) -> None:
+    async with connected(workspace) as app:
+        assert not await breaks(workspace, deliveries="reorder", count=3)
+        await says(workspace, "a", "b", "c", "d")
+        texts = [(await app.frame())["payload"]["event"]["text"] for _ in range(4)]
+    assert texts == ["c", "b", "a", "d"]
+
+
+async def test_a_held_delivery_comes_behind_the_next_one(workspace: Workspace) -> None:
+    async with connected(workspace) as app:
+        assert not await breaks(workspace, deliveries="hold")
+        await says(workspace, "a", "b")
+        texts = [(await app.frame())["payload"]["event"]["text"] for _ in range(2)]
+    assert texts == ["b", "a"]
+
+
+async def heard(app: HttpApp, count: int) -> list[tuple[str, str]]:
+    """The next requests' texts, and of which retry they are."""
+    found = []
+    for _ in range(count):
+        request, content = await app.request()
+        found.append((json.loads(content)["event"]["text"], request.headers.get("X-Slack-Retry-Num", "")))
+    return found
+
+
+async def test_deliveries_are_reordered_held_doubled_and_forgotten_over_http(clock: ManualClock) -> None:
+    async with (
+        listening() as app,
+        open_workspace(clock=clock, rules=Rules(rate_limits=False), events_url=app.url) as workspace,
+    ):
+        while not workspace.online:
+            await workspace.wait_for_change(workspace.counter, timeout=5)
+        assert not await breaks(workspace, deliveries="reorder", count=3)
+        await says(workspace, "a", "b", "c")
+        assert await heard(app, 3) == [("c", ""), ("b", ""), ("a", "")]
+        assert not await breaks(workspace, deliveries="hold")
+        await says(workspace, "d", "e")
+        assert await heard(app, 2) == [("e", ""), ("d", "")]
+        assert not await breaks(workspace, deliveries="duplicate")
+        await says(workspace, "f")
+        assert await heard(app, 2) == [("f", ""), ("f", "")]
+        assert not await breaks(workspace, deliveries="forget")
+        await says(workspace, "g")
+        assert await heard(app, 2) == [("g", ""), ("g", "1")]
+
+
+async def test_a_held_delivery_that_nothing_follows_comes_late(clock: ManualClock) -> None:
+    async with (
+        listening() as app,
+        open_workspace(clock=clock, rules=Rules(rate_limits=False), events_url=app.url) as workspace,
+    ):
+        while not workspace.online:
+            await workspace.wait_for_change(workspace.counter, timeout=5)
+        assert not await breaks(workspace, deliveries="hold")
+        await says(workspace, "a")
+        await clock.advance(3.1)
+        assert await heard(app, 1) == [("a", "")]
