@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from demo.slack import timeline, views
+from demo.slack.blocks import elements
 from demo.slack.methods.call import Call
 from demo.slack.methods.content import content
 from demo.slack.rate_limits import RateLimits
@@ -51,18 +52,29 @@ class Interactivity:
         self, user: User, channel: Channel, message: Json, action: Json, *, state: Json, is_ephemeral: bool
     ) -> Json:
         """The payload of an element in a message. An ephemeral message is not in it, as in Slack."""
-        ts = message["ts"]
-        thread_ts = message.get("thread_ts", "")
-        place = Place(channel.id, user.id, thread_ts, ts, is_ephemeral)
-        container = {"type": "message", "message_ts": ts, "channel_id": channel.id, "is_ephemeral": is_ephemeral}
-        payload = self._common("block_actions", user) | {
-            "container": container | ({"thread_ts": thread_ts} if thread_ts else {}),
-            "channel": {"id": channel.id, "name": _channel_name(channel)},
-            "state": {"values": state},
-            "response_url": self._new_url("actions", place),
-            "actions": [action],
+        place = Place(channel.id, user.id, message.get("thread_ts", ""), message["ts"], is_ephemeral)
+        return (
+            self._common("block_actions", user)
+            | self.container(channel, message, is_ephemeral=is_ephemeral)
+            | {
+                "state": {"values": state},
+                "response_url": self._new_url("actions", place),
+                "actions": [action],
+            }
+        )
+
+    def container(self, channel: Channel, message: Json, *, is_ephemeral: bool) -> Json:
+        """Where in which message something was done."""
+        container = {
+            "type": "message",
+            "message_ts": message["ts"],
+            "channel_id": channel.id,
+            "is_ephemeral": is_ephemeral,
         }
-        return payload if is_ephemeral else payload | {"message": readable(message)}
+        if thread_ts := message.get("thread_ts"):
+            container["thread_ts"] = thread_ts
+        where: Json = {"container": container, "channel": {"id": channel.id, "name": _channel_name(channel)}}
+        return where if is_ephemeral else where | {"message": readable(message)}
 
     def view_actions(self, user: User, view: Json, action: Json) -> Json:
         """The payload of an element in a modal or a Home tab."""
@@ -70,10 +82,34 @@ class Interactivity:
         return self._common("block_actions", user) | {"container": container, "view": view, "actions": [action]}
 
     def view_submission(self, user: User, view: Json) -> Json:
-        return self._common("view_submission", user) | {"view": view, "response_urls": []}
+        urls = self._response_urls(user, view)
+        return self._common("view_submission", user) | {"view": view, "response_urls": urls}
 
     def view_closed(self, user: User, view: Json, *, is_cleared: bool) -> Json:
         return self._common("view_closed", user) | {"view": view, "is_cleared": is_cleared}
+
+    def suggestion(self, user: User, element: Json, block_id: str, query: str, **where: Json) -> Json:
+        """What asks for the options of an external select; `where` is its container and its message or view."""
+        asked = {"action_id": element["action_id"], "block_id": block_id, "value": query}
+        payload = self._common("block_suggestion", user) | asked | where
+        del payload["trigger_id"]
+        return payload
+
+    def global_shortcut(self, user: User, callback_id: str) -> Json:
+        action = {"callback_id": callback_id, "action_ts": self._workspace.new_ts()}
+        return self._common("shortcut", user) | action
+
+    def message_shortcut(self, user: User, channel: Channel, message: Json, callback_id: str) -> Json:
+        """A shortcut in a message's menu. Its response_url answers beside the message."""
+        place = Place(channel.id, user.id, message.get("thread_ts", ""))
+        return self._common("message_action", user) | {
+            "callback_id": callback_id,
+            "action_ts": self._workspace.new_ts(),
+            "channel": {"id": channel.id, "name": _channel_name(channel)},
+            "message_ts": message["ts"],
+            "message": readable(message),
+            "response_url": self._new_url("actions", place),
+        }
 
     def slash_command(self, user: User, channel: Channel, command: str, text: str) -> Json:
         """Flat fields, as Slack posts them."""
@@ -176,6 +212,20 @@ class Interactivity:
             "enterprise": None,
             "is_enterprise_install": False,
         }
+
+    def _response_urls(self, user: User, view: Json) -> list[Json]:
+        """One for each chosen conversation of a select that asks for it."""
+        urls = []
+        for block_id, element in elements(view["blocks"]):
+            if not element.get("response_url_enabled"):
+                continue
+            held = view["state"]["values"].get(block_id, {}).get(element["action_id"], {})
+            chosen = held.get("selected_conversation") or held.get("selected_channel")
+            if chosen:
+                url = self._new_url("actions", Place(chosen, user.id))
+                named = {"block_id": block_id, "action_id": element["action_id"], "channel_id": chosen}
+                urls.append(named | {"response_url": url})
+        return urls
 
     def _new_url(self, kind: str, place: Place) -> str:
         key = self._workspace.new_id("", length=24)

@@ -52,13 +52,30 @@ _ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
     "command": lambda act, given: act.command(
         given["user"], given["channel"], f"{given['command']} {given.get('text', '')}"
     ),
+    "suggest": lambda act, given: act.suggest(
+        given["user"],
+        given["action_id"],
+        given["query"],
+        channel=given.get("channel", ""),
+        ts=given.get("ts", ""),
+        view_id=given.get("view_id", ""),
+        block_id=given.get("block_id", ""),
+    ),
+    "global_shortcut": lambda act, given: act.global_shortcut(given["user"], given["callback_id"]),
+    "message_shortcut": lambda act, given: act.message_shortcut(
+        given["user"], given["channel"], given["ts"], given["callback_id"]
+    ),
     "open_home": lambda act, given: act.open_home(given["user"]),
     "open_dm_tab": lambda act, given: act.open_dm_tab(given["user"]),
     "submit_view": lambda act, given: act.submit_view(given["user"], given["view_id"], given.get("state")),
-    "close_view": lambda act, given: act.close_view(given["user"], given["view_id"]),
+    "close_view": lambda act, given: act.close_view(
+        given["user"], given["view_id"], whole_stack=given.get("whole_stack") is True
+    ),
     "stop": lambda act, given: act.stop(given["user"], given["channel"], given["thread_ts"]),
     "join": lambda act, given: act.join(given["user"], given["channel"]),
 }
+
+_NOT_TEXT = ("value", "state", "whole_stack")
 
 
 class LocalApi:
@@ -213,9 +230,9 @@ async def _body(request: web.Request) -> Json:
 
 
 def _check_strings(given: Json) -> None:
-    """Everything but `value` and `state` is text."""
+    """Everything but `_NOT_TEXT` is text."""
     for name, value in given.items():
-        if name not in ("value", "state") and value is not None and not isinstance(value, str):
+        if name not in _NOT_TEXT and value is not None and not isinstance(value, str):
             raise TypeError(f"{name} must be a string")
 
 

@@ -8,6 +8,7 @@ from demo.slack import streams, timeline, views
 from demo.slack.blocks import elements
 from demo.slack.interactivity import Interactivity, Place
 from demo.slack.shapes import by_person, readable, text_block
+from demo.slack.suggestions import Suggestions, check_query
 from demo.slack.workspace import Ack, Channel, Json, SlackError, User, Workspace
 
 TEXT_CHARACTERS = 12_000
@@ -24,6 +25,7 @@ class People:
     def __init__(self, workspace: Workspace, interactivity: Interactivity) -> None:
         self._workspace = workspace
         self._interactivity = interactivity
+        self._suggestions = Suggestions()
 
     async def send(self, user: str, channel: str, text: str, *, thread_ts: str | None = None) -> str:
         author, place = self._member(user, channel)
@@ -72,11 +74,8 @@ class People:
         state: Json | None = None,
     ) -> Ack:
         person, place = self._member(user, channel)
-        ephemeral = next((each for each in self._workspace.ephemerals if each["ts"] == ts), None)
-        message = ephemeral or self._workspace.message(place.id, ts)
-        if ephemeral is not None and ephemeral["user"] != user:
-            raise SlackError("message_not_found")
-        blocks = message.get("blocks", [])
+        message, is_ephemeral = self._seen(user, place, ts)
+        blocks = self._suggestions.filled(ts, message.get("blocks", []))
         element, block_id = _element(blocks, action_id, block_id, value)
         action = self._interactivity.action(element, block_id, value)
         payload = self._interactivity.block_actions(
@@ -85,7 +84,7 @@ class People:
             message,
             action,
             state=_state(blocks, state, action),
-            is_ephemeral=ephemeral is not None,
+            is_ephemeral=is_ephemeral,
         )
         self._did("click", user, channel=place.id, ts=ts, action_id=action_id)
         return await self._workspace.transport.interact("interactive", payload)
@@ -102,9 +101,10 @@ class People:
     ) -> Ack:
         person = self._workspace.user(user)
         view = self._view_of(user, view_id)
-        element, block_id = _element(view["blocks"], action_id, block_id, value)
+        blocks = self._suggestions.filled(view_id, view["blocks"])
+        element, block_id = _element(blocks, action_id, block_id, value)
         action = self._interactivity.action(element, block_id, value)
-        view["state"] = {"values": _state(view["blocks"], state, action)}
+        view["state"] = {"values": _state(blocks, state, action)}
         self._did("click", user, view=view_id, action_id=action_id)
         payload = self._interactivity.view_actions(person, readable(view), action)
         return await self._workspace.transport.interact("interactive", payload)
@@ -132,6 +132,55 @@ class People:
             self._interactivity.slackbot_says(here, f'{command} failed with the error "{error}"')
         return Ack(ok=not error, payload=ack.payload, error=error)
 
+    async def suggest(
+        self,
+        user: str,
+        action_id: str,
+        query: str,
+        *,
+        channel: str = "",
+        ts: str = "",
+        view_id: str = "",
+        block_id: str = "",
+    ) -> Ack:
+        person = self._workspace.user(user)
+        where: dict[str, Json]
+        if view_id:
+            view = self._view_of(user, view_id)
+            blocks, where = view["blocks"], {"container": {"type": "view", "view_id": view_id}, "view": readable(view)}
+        else:
+            _, place = self._member(user, channel)
+            message, is_ephemeral = self._seen(user, place, ts)
+            blocks = message.get("blocks", [])
+            where = self._interactivity.container(place, message, is_ephemeral=is_ephemeral)
+        element, block_id = _element(blocks, action_id, block_id, None)
+        check_query(element, query)
+        self._did("suggest", user, action_id=action_id, query=query)
+        payload = self._interactivity.suggestion(person, element, block_id, query, **where)
+        ack = await self._workspace.transport.interact("interactive", payload)
+        if not ack.ok:
+            return ack
+        try:
+            return Ack(ok=True, payload=self._suggestions.offer(view_id or ts, block_id, element, ack.payload))
+        except SlackError as refusal:
+            self._workspace.note("error", "block_suggestion", ok=False, detail=ack.payload)
+            return Ack(ok=False, payload=ack.payload, error=refusal.error)
+
+    async def global_shortcut(self, user: str, callback_id: str) -> Ack:
+        person = self._workspace.user(user)
+        self._offers_shortcut("global", callback_id)
+        self._did("global_shortcut", user, callback_id=callback_id)
+        payload = self._interactivity.global_shortcut(person, callback_id)
+        return await self._workspace.transport.interact("interactive", payload)
+
+    async def message_shortcut(self, user: str, channel: str, ts: str, callback_id: str) -> Ack:
+        person, place = self._member(user, channel)
+        message = self._workspace.message(place.id, ts)
+        self._offers_shortcut("message", callback_id)
+        self._did("message_shortcut", user, channel=place.id, ts=ts, callback_id=callback_id)
+        payload = self._interactivity.message_shortcut(person, place, message, callback_id)
+        return await self._workspace.transport.interact("interactive", payload)
+
     async def open_home(self, user: str) -> None:
         self._open_tab(user, "home")
 
@@ -141,7 +190,7 @@ class People:
     async def submit_view(self, user: str, view_id: str, state: Json | None = None) -> Ack:
         person = self._workspace.user(user)
         view = self._view_of(user, view_id)
-        view["state"] = {"values": _state(view["blocks"], state)}
+        view["state"] = {"values": _state(self._suggestions.filled(view_id, view["blocks"]), state)}
         if errors := _input_faults(view):
             return Ack(ok=False, payload={"errors": errors}, error="invalid_input")
         self._did("submit_view", user, view=view_id, callback_id=view["callback_id"])
@@ -149,13 +198,14 @@ class People:
         ack = await self._workspace.transport.interact("interactive", payload)
         return self._submitted(user, view, ack) if ack.ok else ack
 
-    async def close_view(self, user: str, view_id: str) -> None:
+    async def close_view(self, user: str, view_id: str, *, whole_stack: bool = False) -> None:
         person = self._workspace.user(user)
         view = self._view_of(user, view_id)
         self._did("close_view", user, view=view_id)
-        for closed in reversed(views.close(self._workspace, user, view_id, everything=view["clear_on_close"])):
+        everything = whole_stack or view["clear_on_close"]
+        for closed in reversed(views.close(self._workspace, user, view_id, everything=everything)):
             if closed["notify_on_close"]:
-                payload = self._interactivity.view_closed(person, closed, is_cleared=view["clear_on_close"])
+                payload = self._interactivity.view_closed(person, closed, is_cleared=everything)
                 await self._workspace.transport.interact("interactive", payload)
 
     async def stop(self, user: str, channel: str, thread_ts: str) -> None:
@@ -204,6 +254,20 @@ class People:
         if message.get("user") != user or "subtype" in message:
             raise SlackError(error)
 
+    def _seen(self, user: str, channel: Channel, ts: str) -> tuple[Json, bool]:
+        """A message or an ephemeral as this person sees it, and whether it is one."""
+        for each in self._workspace.ephemerals:
+            if each["ts"] == ts:
+                if each["user"] != user:
+                    raise SlackError("message_not_found")
+                return each, True
+        return self._workspace.message(channel.id, ts), False
+
+    def _offers_shortcut(self, kind: str, callback_id: str) -> None:
+        known = [(each["type"], each["callback_id"]) for each in self._workspace.shortcuts]
+        if known and (kind, callback_id) not in known:
+            raise SlackError("shortcut_not_found")
+
     def _view_of(self, user: str, view_id: str) -> Json:
         home = self._workspace.homes.get(user)
         mine = self._workspace.modals.get(user, []) + ([home] if home else [])
@@ -226,15 +290,19 @@ class People:
         try:
             match ack.payload.get("response_action"):
                 case "errors":
-                    return Ack(ok=False, payload={"errors": ack.payload.get("errors", {})}, error="invalid_input")
+                    errors = _told_errors(view, ack.payload.get("errors"))
+                    return Ack(ok=False, payload={"errors": errors}, error="invalid_input")
                 case "update":
                     views.replace(self._workspace, view, ack.payload.get("view"))
                 case "push":
                     views.show(self._workspace, user, ack.payload.get("view"), on_top=True)
                 case "clear":
                     views.close(self._workspace, user, view["id"], everything=True)
-                case _:
+                case None:
                     views.close(self._workspace, user, view["id"])
+                case unknown:
+                    self._workspace.note("error", "view_submission", ok=False, detail={"response_action": unknown})
+                    return Ack(ok=False, error="invalid_response")
         except SlackError as refusal:
             self._workspace.note("error", "view_submission", ok=False, detail=refusal.extra)
             return Ack(ok=False, error=refusal.error)
@@ -282,6 +350,15 @@ def _state(blocks: list[Json], given: Json | None, action: Json | None = None) -
         held = {name: item for name, item in action.items() if name not in ("action_id", "block_id", "action_ts")}
         values[action["block_id"]][action["action_id"]] = held
     return values
+
+
+def _told_errors(view: Json, errors: Any) -> dict[str, str]:
+    """What the app says against inputs of the view. Raises `invalid_response` when it names none of them; Slack then
+    shows a fault of the app (believed)."""
+    inputs = {block["block_id"] for block in view["blocks"] if block["type"] == "input"}
+    if not isinstance(errors, dict) or not errors or errors.keys() - inputs:
+        raise SlackError("invalid_response", errors=errors)
+    return {block_id: str(said) for block_id, said in errors.items()}
 
 
 def _input_faults(view: Json) -> dict[str, str]:

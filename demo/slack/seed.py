@@ -116,11 +116,11 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
     `team` and `app` replace fields; `users` and `channels` are lists of fields, added or changed by id;
-    `commands`, `emoji` (addresses by name), `events` and `scopes` replace what is there. `members: all` puts everybody
-    into a channel. A new user gets a direct message with the app as soon as one is needed. `user_tokens` is a list of
-    `token`, `user` and, unless it may do everything, `scopes`.
+    `commands`, `shortcuts`, `emoji` (addresses by name), `events` and `scopes` replace what is there. `members: all` puts
+    everybody into a channel. A new user gets a direct message with the app as soon as one is needed. `user_tokens` is a
+    list of `token`, `user` and, unless it may do everything, `scopes`.
     """
-    known = {"team", "app", "users", "channels", "commands", "emoji", "events", "scopes", "user_tokens"}
+    known = {"team", "app", "users", "channels", "commands", "shortcuts", "emoji", "events", "scopes", "user_tokens"}
     if unknown := config.keys() - known:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(known))}")
     workspace.team = _copy(Team, workspace.team, config.get("team"))
@@ -133,6 +133,7 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
         workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
     workspace.commands = list(config.get("commands", workspace.commands))
     workspace.emoji = dict(config.get("emoji", workspace.emoji))
+    workspace.shortcuts = list(config.get("shortcuts", workspace.shortcuts))
     workspace.subscriptions = frozenset(config.get("events", workspace.subscriptions))
     workspace.scopes = frozenset(config.get("scopes", workspace.scopes))
     for given in config.get("user_tokens", ()):

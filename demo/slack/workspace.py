@@ -258,6 +258,26 @@ class Acts(Protocol):
     async def command(self, user: str, channel: str, line: str) -> Ack:
         """Run a slash command, as `/kb status`. What the app answers appears as an ephemeral."""
 
+    async def suggest(
+        self,
+        user: str,
+        action_id: str,
+        query: str,
+        *,
+        channel: str = "",
+        ts: str = "",
+        view_id: str = "",
+        block_id: str = "",
+    ) -> Ack:
+        """Type into an external select of a message or a view. The payload holds what the app offers; only that can
+        then be chosen."""
+
+    async def global_shortcut(self, user: str, callback_id: str) -> Ack:
+        """Choose a shortcut of the app beside the composer."""
+
+    async def message_shortcut(self, user: str, channel: str, ts: str, callback_id: str) -> Ack:
+        """Choose a shortcut of the app in a message's menu."""
+
     async def open_home(self, user: str) -> None:
         """Open the app's Home tab."""
 
@@ -270,7 +290,8 @@ class Acts(Protocol):
         Not ok, with `payload["errors"]` ({block_id: why}), when the workspace or the app refuses an input.
         """
 
-    async def close_view(self, user: str, view_id: str) -> None: ...
+    async def close_view(self, user: str, view_id: str, *, whole_stack: bool = False) -> None:
+        """Press Cancel, or with `whole_stack` the cross that closes every view."""
 
     async def stop(self, user: str, channel: str, thread_ts: str) -> None:
         """Press Stop: end the streams of the thread and tell the app."""
@@ -335,6 +356,8 @@ class Workspace:
         """The workspace's own emoji: the address of each picture by name."""
         self.commands: list[Json] = []
         """`{"command", "description", "usage_hint"}`; empty: every command is passed to the app."""
+        self.shortcuts: list[Json] = []
+        """`{"name", "type": "global" | "message", "callback_id", "description"}`; empty: every one is passed on."""
         self.subscriptions: frozenset[str] = frozenset()
         """The event names that the app hears; message events as `message.im`."""
         self.scopes: frozenset[str] = frozenset()
