@@ -1,4 +1,4 @@
-"""Channels and conversations of several people: made, and put away."""
+"""Channels and conversations of several people: made, changed, left and put away."""
 
 from demo.slack import timeline
 from demo.slack.shapes import channel_shape
@@ -31,6 +31,66 @@ def archive(workspace: Workspace, channel: Channel, *, user: str) -> None:
     workspace.changed("channel", channel=channel.id)
     event = {"type": kind, "channel": channel.id, "user": user, "is_moved": 0, "event_ts": workspace.new_ts()}
     timeline.emit(workspace, event, channel)
+
+
+def unarchive(workspace: Workspace, channel: Channel, *, user: str) -> None:
+    """Open an archived channel again; who was in it still is."""
+    channel.is_archived = False
+    workspace.changed("channel", channel=channel.id)
+    kind = f"{channel.kind}_unarchive"
+    timeline.post(
+        workspace, channel, {"type": "message", "subtype": kind, "user": user, "text": "un-archived the channel"}
+    )
+    event = {"type": kind, "channel": channel.id, "user": user, "event_ts": workspace.new_ts()}
+    timeline.emit(workspace, event, channel)
+
+
+def rename(workspace: Workspace, channel: Channel, name: str, *, user: str) -> None:
+    old, channel.name = channel.name, name
+    workspace.changed("channel", channel=channel.id)
+    said = {"type": "message", "subtype": f"{channel.kind}_name", "user": user, "old_name": old, "name": name}
+    timeline.post(workspace, channel, said | {"text": f'has renamed the channel from "{old}" to "{name}"'})
+    named = {"id": channel.id, "name": name, "created": channel.created}
+    event = {"type": f"{channel.kind}_rename", "channel": named, "event_ts": workspace.new_ts()}
+    timeline.emit(workspace, event, channel)
+
+
+def set_topic(workspace: Workspace, channel: Channel, topic: str, *, user: str) -> None:
+    """Slack tells it as a message alone."""
+    channel.topic = topic
+    workspace.changed("channel", channel=channel.id)
+    said = {"type": "message", "subtype": f"{channel.kind}_topic", "user": user, "topic": topic}
+    timeline.post(workspace, channel, said | {"text": f"set the channel topic: {topic}"})
+
+
+def delete(workspace: Workspace, channel: Channel) -> None:
+    """Take a channel away with everything in it."""
+    event = {"type": f"{channel.kind}_deleted", "channel": channel.id, "event_ts": workspace.new_ts()}
+    timeline.emit(workspace, event, channel)
+    for ts in list(workspace.messages.get(channel.id, ())):
+        workspace.forget_message(channel.id, ts)
+    del workspace.channels[channel.id]
+    workspace.changed("channel", channel=channel.id)
+
+
+def leave(workspace: Workspace, channel: Channel, user: str, *, actor: str) -> None:
+    """End a membership, by oneself or by somebody else. The app hears of its own end in words of its own."""
+    left = {"type": "message", "subtype": f"{channel.kind}_leave", "user": user}
+    timeline.post(workspace, channel, left | {"text": f"<@{user}> has left the channel"})
+    event = {
+        "type": "member_left_channel",
+        "user": user,
+        "channel": channel.id,
+        "channel_type": "G" if channel.is_private else "C",
+        "team": workspace.user(user).team,
+        "event_ts": workspace.new_ts(),
+    }
+    timeline.emit(workspace, event, channel)
+    if user == workspace.app.user_id:
+        own = {"type": f"{channel.kind}_left", "channel": channel.id, "actor_id": actor}
+        timeline.emit(workspace, own | {"event_ts": workspace.new_ts()}, channel)
+    channel.members.remove(user)
+    workspace.changed("channel", channel=channel.id)
 
 
 def group_of(workspace: Workspace, members: list[str]) -> Channel | None:

@@ -56,6 +56,9 @@ def event_delivery(workspace: Workspace, event: Json, *, is_ext_shared: bool) ->
         "is_bot": True,
         "is_enterprise_install": False,
     }
+    if event["type"] == "app_context_changed":
+        # Slack tells alone by the authorization who turned to something else.
+        authorization |= {"user_id": event.pop("user"), "is_bot": False}
     payload = {
         "token": "unused-verification-token",
         "team_id": team,

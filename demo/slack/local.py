@@ -3,6 +3,7 @@
 Every path under `/_` wants the secret of this run (see demo.slack.server); nothing here exists in Slack.
 """
 
+import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from aiohttp import web
 
 from demo.slack import streams
+from demo.slack.administration import Administration
 from demo.slack.faults import (
     DELIVERY_FAULTS,
     DISCONNECT_REASONS,
@@ -27,7 +29,19 @@ LONG_POLL_SECONDS = 30.0
 
 _ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
     "send": lambda act, given: act.send(
-        given["user"], given["channel"], given["text"], thread_ts=given.get("thread_ts")
+        given["user"],
+        given["channel"],
+        given["text"],
+        thread_ts=given.get("thread_ts"),
+        broadcast=given.get("broadcast") is True,
+    ),
+    "upload": lambda act, given: act.upload(
+        given["user"],
+        given["channel"],
+        given["name"],
+        given["content"],
+        text=given.get("text", ""),
+        thread_ts=given.get("thread_ts"),
     ),
     "edit": lambda act, given: act.edit(given["user"], given["channel"], given["ts"], given["text"]),
     "delete": lambda act, given: act.delete(given["user"], given["channel"], given["ts"]),
@@ -73,9 +87,20 @@ _ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
     ),
     "stop": lambda act, given: act.stop(given["user"], given["channel"], given["thread_ts"]),
     "join": lambda act, given: act.join(given["user"], given["channel"]),
+    "rename_session": lambda act, given: act.rename_session(
+        given["user"], given["channel"], given["thread_ts"], given["title"]
+    ),
+    "look_at": lambda act, given: act.look_at(given["user"], given["channel"], thread_ts=given.get("thread_ts", "")),
+    "start_assistant": lambda act, given: act.start_assistant(given["user"], channel=given.get("channel", "")),
 }
+"""What `Acts` offers."""
 
-_NOT_TEXT = ("value", "state", "whole_stack")
+_ADMINISTRATION = [name for name in vars(Administration) if not name.startswith("_")]
+
+_NOT_TEXT = frozenset(
+    {"value", "state", "whole_stack", "broadcast", "is_private"}
+    | {"is_restricted", "is_ultra_restricted", "is_stranger", "deleted"}
+)
 
 
 class LocalApi:
@@ -91,6 +116,7 @@ class LocalApi:
         self._workspace = workspace
         self._faults = faults
         self._break_sockets = break_sockets
+        self._administration = Administration(workspace)
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -102,14 +128,15 @@ class LocalApi:
         ]
 
     async def act(self, request: web.Request) -> web.Response:
-        """One act of a person; its fields are the arguments of `Acts`, a command comes as `command` and `text`."""
-        run = _ACTS.get(request.match_info["what"])
-        if run is None:
-            return _no(f"unknown act; known are {', '.join(_ACTS)}")
+        """One act of a person; its fields are the arguments of `Acts` or of `Administration`, and a command comes as
+        `command` and `text`."""
+        what = request.match_info["what"]
+        if what not in _ACTS and what not in _ADMINISTRATION:
+            return _no(f"unknown act; known are {', '.join([*_ACTS, *_ADMINISTRATION])}")
         try:
             given = await _body(request)
             _check_strings(given)
-            result = await run(self._workspace.act, given)
+            result = await self._act(what, given)
         except KeyError as missing:
             return _no(f"missing field: {missing.args[0]}")
         except (ValueError, TypeError) as wrong:
@@ -118,7 +145,18 @@ class LocalApi:
             return _no(refusal.error)
         if isinstance(result, Ack):
             return web.json_response(asdict(result))
+        if isinstance(result, dict):
+            return web.json_response({"ok": True} | result)
         return web.json_response({"ok": True} | ({"ts": result} if result else {}))
+
+    async def _act(self, what: str, given: Json) -> Any:
+        if what in _ACTS:
+            return await _ACTS[what](self._workspace.act, given)
+        act: Callable[..., Json] = getattr(self._administration, what)
+        for name, parameter in inspect.signature(act).parameters.items():
+            if parameter.default is parameter.empty and parameter.kind is not parameter.VAR_KEYWORD:
+                given[name]
+        return act(**given)
 
     async def state(self, request: web.Request) -> web.Response:
         """Everything that can be seen, or with `channel` only what is in it. A message that is or was a stream

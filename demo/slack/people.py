@@ -4,10 +4,11 @@ import re
 import uuid
 from typing import Any
 
-from demo.slack import streams, timeline, views
+from demo.slack import files, streams, timeline, views
+from demo.slack.agent_status import set_session
 from demo.slack.blocks import elements
 from demo.slack.interactivity import Interactivity, Place
-from demo.slack.shapes import by_person, readable, text_block
+from demo.slack.shapes import by_app, by_person, channel_shape, readable, text_block
 from demo.slack.suggestions import Suggestions, check_query
 from demo.slack.workspace import Ack, Channel, Json, SlackError, User, Workspace
 
@@ -27,18 +28,33 @@ class People:
         self._interactivity = interactivity
         self._suggestions = Suggestions()
 
-    async def send(self, user: str, channel: str, text: str, *, thread_ts: str | None = None) -> str:
+    async def send(
+        self, user: str, channel: str, text: str, *, thread_ts: str | None = None, broadcast: bool = False
+    ) -> str:
         author, place = self._member(user, channel)
-        text = as_typed(text)
+        me = text.startswith("/me ")
+        text = as_typed(text.removeprefix("/me "))
         if not text.strip():
             raise SlackError("no_text")
         if len(text) > TEXT_CHARACTERS:
             raise SlackError("msg_too_long")
-        in_thread = {"thread_ts": self._root(place, thread_ts)} if thread_ts else {}
-        said = {"text": text, "blocks": text_block(self._workspace, text), "client_msg_id": str(uuid.uuid4())}
+        said: Json = {"text": text, "blocks": text_block(self._workspace, text), "client_msg_id": str(uuid.uuid4())}
+        if me:
+            said = {"text": text, "subtype": "me_message"}
+        elif thread_ts and broadcast:
+            said |= {"subtype": "thread_broadcast"}
         self._did("send", user, channel=place.id, text=text)
-        message = timeline.post(self._workspace, place, by_person(self._workspace, place, author) | said | in_thread)
-        return str(message["ts"])
+        return self._post(author, place, said, thread_ts)
+
+    async def upload(
+        self, user: str, channel: str, name: str, content: str, *, text: str = "", thread_ts: str | None = None
+    ) -> str:
+        author, place = self._member(user, channel)
+        text = as_typed(text)
+        self._did("upload", user, channel=place.id, name=name)
+        file = files.keep(self._workspace, name, content.encode(), user=user)
+        said = {"text": text, "blocks": text_block(self._workspace, text), "subtype": "file_share", "files": [file]}
+        return self._post(author, place, said | {"upload": False}, thread_ts)
 
     async def edit(self, user: str, channel: str, ts: str, text: str) -> None:
         _, place = self._member(user, channel)
@@ -233,6 +249,61 @@ class People:
         self._did("join", user, channel=place.id)
         timeline.join(self._workspace, place, self._workspace.user(user).id)
 
+    async def rename_session(self, user: str, channel: str, thread_ts: str, title: str) -> None:
+        _, place = self._member(user, channel)
+        if (session := self._workspace.sessions.get((place.id, thread_ts))) is None:
+            raise SlackError("session_not_found")
+        before = {"previous_title": session["title"]} if session["title"] else {}
+        self._did("rename_session", user, channel=place.id, thread_ts=thread_ts, title=title)
+        set_session(self._workspace, place.id, thread_ts, title=title)
+        event = {
+            "type": "agent_session_title_changed",
+            "channel": place.id,
+            "user": user,
+            "team_id": self._workspace.team.id,
+            "thread_ts": thread_ts,
+            "title": title,
+            "event_ts": self._workspace.new_ts(),
+        }
+        timeline.emit(self._workspace, event | before, place)
+
+    async def look_at(self, user: str, channel: str, *, thread_ts: str = "") -> None:
+        _, place = self._member(user, channel)
+        self._did("look_at", user, channel=place.id)
+        entities: list[Json] = [{"type": "slack#/types/channel_id", "value": place.id}]
+        if thread_ts:
+            seen = {"channel_id": place.id, "message_ts": thread_ts}
+            entities.insert(0, {"type": "slack#/types/message_context", "value": seen})
+        context = {"entities": [each | {"team_id": self._workspace.team.id} for each in entities]}
+        timeline.emit(self._workspace, {"type": "app_context_changed", "user": user, "context": context})
+        for root in self._assistant_roots(user):
+            self._tell_assistant("assistant_thread_context_changed", user, root, place.id)
+
+    async def start_assistant(self, user: str, *, channel: str = "") -> str:
+        place = self._workspace.dm_with(user)
+        self._did("start_assistant", user)
+        title = {"subtype": "assistant_app_thread", "text": "New Assistant Thread"}
+        message = timeline.post(self._workspace, place, by_app(self._workspace) | title)
+        self._tell_assistant("assistant_thread_started", user, message, channel)
+        return str(message["ts"])
+
+    def _post(self, author: User, place: Channel, said: Json, thread_ts: str | None) -> str:
+        in_thread = {"thread_ts": self._root(place, thread_ts)} if thread_ts else {}
+        message = timeline.post(self._workspace, place, by_person(self._workspace, place, author) | said | in_thread)
+        return str(message["ts"])
+
+    def _assistant_roots(self, user: str) -> list[Json]:
+        """The newest chat of the legacy kind, which is the one that is open."""
+        kept = self._workspace.messages.get(self._workspace.dm_with(user).id, {}).values()
+        return [each for each in kept if each.get("subtype") == "assistant_app_thread"][-1:]
+
+    def _tell_assistant(self, kind: str, user: str, root: Json, channel: str) -> None:
+        context = {"channel_id": channel, "team_id": self._workspace.team.id, "enterprise_id": None} if channel else {}
+        place = self._workspace.dm_with(user)
+        thread = {"user_id": user, "context": context, "channel_id": place.id, "thread_ts": root["ts"]}
+        event = {"type": kind, "assistant_thread": thread, "event_ts": self._workspace.new_ts()}
+        timeline.emit(self._workspace, event, place)
+
     def _did(self, what: str, user: str, **detail: str) -> None:
         self._workspace.note("act", what, detail={"user": user, **detail})
 
@@ -251,7 +322,7 @@ class People:
 
     def _own(self, user: str, channel: Channel, ts: str, *, error: str) -> None:
         message = self._workspace.message(channel.id, ts)
-        if message.get("user") != user or "subtype" in message:
+        if message.get("user") != user or message.get("subtype") not in (None, "thread_broadcast", "file_share"):
             raise SlackError(error)
 
     def _seen(self, user: str, channel: Channel, ts: str) -> tuple[Json, bool]:
@@ -277,7 +348,11 @@ class People:
         raise SlackError("not_found")
 
     def _open_tab(self, user: str, tab: str) -> None:
+        is_new = not any(each.is_im and user in each.members for each in self._workspace.channels.values())
         channel = self._workspace.dm_with(user)
+        if is_new:
+            made: Json = {"type": "im_created", "user": user, "channel": channel_shape(self._workspace, channel)}
+            timeline.emit(self._workspace, made | {"event_ts": self._workspace.new_ts()})
         self._did(f"open {tab}", user)
         event: Json = {"type": "app_home_opened", "user": user, "channel": channel.id, "tab": tab}
         event["event_ts"] = self._workspace.new_ts()

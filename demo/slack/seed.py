@@ -8,12 +8,27 @@ from demo.slack.workspace import Bot, Channel, Grant, Team, User, Workspace
 EVENTS = frozenset(
     {
         "agent_session_stopped",
+        "agent_session_title_changed",
+        "app_context_changed",
         "app_home_opened",
         "app_mention",
+        "app_uninstalled",
+        "assistant_thread_context_changed",
+        "assistant_thread_started",
         "channel_archive",
         "channel_created",
+        "channel_deleted",
+        "channel_left",
+        "channel_rename",
+        "channel_unarchive",
         "file_deleted",
+        "file_shared",
         "group_archive",
+        "group_deleted",
+        "group_left",
+        "group_rename",
+        "group_unarchive",
+        "im_created",
         "member_joined_channel",
         "member_left_channel",
         "message.channels",
@@ -24,6 +39,9 @@ EVENTS = frozenset(
         "pin_removed",
         "reaction_added",
         "reaction_removed",
+        "team_join",
+        "tokens_revoked",
+        "user_change",
     }
 )
 """Everything that this workspace can tell."""

@@ -17,6 +17,9 @@ def post(workspace: Workspace, channel: Channel, message: Json) -> Json:
     message = message | {"ts": workspace.new_ts()} | _parent(workspace, channel, message)
     workspace.keep_message(channel.id, message)
     _emit_message(workspace, channel, message)
+    for file in message.get("files", ()):
+        shared = {"type": "file_shared", "channel_id": channel.id, "file_id": file["id"], "file": {"id": file["id"]}}
+        emit(workspace, shared | {"user_id": file["user"], "event_ts": message["ts"]}, channel)
     if "bot_id" not in message and not channel.is_im and _mentions_app(workspace, message):
         emit(workspace, _event(channel, message) | {"type": "app_mention"}, channel)
     _update_root(workspace, channel, message)

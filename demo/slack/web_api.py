@@ -127,6 +127,8 @@ class WebApi:
             raise SlackError("not_authed")
         if token not in (workspace.bot_token, workspace.app_token, *workspace.user_tokens):
             raise SlackError("invalid_auth")
+        if method.caller in ("bot", "member") and not workspace.is_installed:
+            raise SlackError("account_inactive")
         grant = workspace.user_tokens.get(token)
         allowed = {"member": grant is not None or token == workspace.bot_token, "bot": token == workspace.bot_token}
         if not allowed.get(method.caller, token == workspace.app_token):

@@ -214,8 +214,16 @@ class Unplugged:
 class Acts(Protocol):
     """What a person can do. Each raises `SlackError` for what Slack's client would not offer."""
 
-    async def send(self, user: str, channel: str, text: str, *, thread_ts: str | None = None) -> str:
-        """Write a message in mrkdwn (mentions as `<@U…>`); returns its ts."""
+    async def send(
+        self, user: str, channel: str, text: str, *, thread_ts: str | None = None, broadcast: bool = False
+    ) -> str:
+        """Write a message in mrkdwn (mentions as `<@U…>`); returns its ts. `broadcast` sends a reply to the channel
+        too; text that begins with `/me ` is said of oneself."""
+
+    async def upload(
+        self, user: str, channel: str, name: str, content: str, *, text: str = "", thread_ts: str | None = None
+    ) -> str:
+        """Share a file of text; returns the message's ts."""
 
     async def edit(self, user: str, channel: str, ts: str, text: str) -> None: ...
 
@@ -298,6 +306,15 @@ class Acts(Protocol):
 
     async def join(self, user: str, channel: str) -> None: ...
 
+    async def rename_session(self, user: str, channel: str, thread_ts: str, title: str) -> None:
+        """Give the agent session of a thread another title."""
+
+    async def look_at(self, user: str, channel: str, *, thread_ts: str = "") -> None:
+        """Turn to a channel or thread while the app is open beside it."""
+
+    async def start_assistant(self, user: str, *, channel: str = "") -> str:
+        """Begin a chat with an app of the legacy kind (`assistant_view`), beside `channel`; returns its thread's ts."""
+
 
 class Unattended:
     """Stands for the people until the workspace is assembled."""
@@ -364,6 +381,8 @@ class Workspace:
         """What the bot token may do."""
         self.user_tokens: dict[str, Grant] = {}
         """What people granted, by token; nobody did at first."""
+        self.is_installed = True
+        """Whether the app's tokens are worth anything."""
         self.log: deque[Json] = deque(maxlen=LOG_KEPT)
         self.online = 0
         """Open sockets of the app, or 1 once an events URL has been verified."""

@@ -1,16 +1,13 @@
 """files.*: uploads in three steps, kept in memory."""
 
-import mimetypes
-from pathlib import PurePath
-
 from demo.slack import timeline
+from demo.slack.files import announce
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.methods.sender import author
 from demo.slack.shapes import text_block
 from demo.slack.workspace import Channel, Json, SlackError
 
 FILE_BYTES = 5_000_000
-FILES_KEPT = 100
 
 
 def get_upload_url_external(call: Call) -> Json:
@@ -18,30 +15,10 @@ def get_upload_url_external(call: Call) -> Json:
     name, length = call.required("filename"), call.number("length", 0, most=FILE_BYTES + 1)
     if length > FILE_BYTES:
         raise SlackError("file_too_large")
-    file_id = workspace.new_id("F")
-    workspace.files[file_id] = {
-        "id": file_id,
-        "name": name,
-        "title": name,
-        "size": length,
-        "user": call.me,
-        "user_team": workspace.user(call.me).team,
-        "created": int(workspace.clock.time()),
-        "timestamp": int(workspace.clock.time()),
-        "mimetype": mimetypes.guess_type(name)[0] or "application/octet-stream",
-        "filetype": call.text("snippet_type") or PurePath(name).suffix.removeprefix(".") or "binary",
-        "alt_txt": call.text("alt_txt"),
-        "mode": "hosted",
-        "is_external": False,
-        "is_public": False,
-        "url_private": f"{workspace.url}/files/{file_id}",
-        "url_private_download": f"{workspace.url}/files/{file_id}",
-        "permalink": f"{workspace.url}/files/{file_id}",
-    }
-    while len(workspace.files) > FILES_KEPT:
-        forgotten = next(iter(workspace.files))
-        del workspace.files[forgotten]
-        workspace.uploads.pop(forgotten, None)
+    about = {"alt_txt": call.text("alt_txt")}
+    if filetype := call.text("snippet_type"):
+        about["filetype"] = filetype
+    file_id = announce(workspace, name, length, user=call.me, about=about)["id"]
     return {"upload_url": f"{workspace.url}/upload/{file_id}", "file_id": file_id}
 
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+from typing import Any
 
 import aiohttp
 import pytest
@@ -16,7 +17,7 @@ from demo.slack.workspace import Change, Workspace
 from tests.demo.slack.apps import connected
 from tests.demo.slack.test_web_api import error_of
 
-SAY = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA", "text": "hello"}
+SAY: dict[str, Any] = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA", "text": "hello"}
 
 
 @pytest.fixture

@@ -1,0 +1,195 @@
+"""What people do to channels, members, sessions, files and apps, and what the app hears of it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from demo.slack.server import open_workspace
+from demo.slack.workspace import Workspace
+from tests.demo.slack.apps import SocketApp, connected
+from tests.demo.slack.test_web_api import error_of
+
+Json = dict[str, Any]
+
+
+@pytest.fixture
+async def app(workspace: Workspace) -> AsyncIterator[SocketApp]:
+    async with connected(workspace) as opened:
+        yield opened
+
+
+async def acts(workspace: Workspace, what: str, **given: Any) -> Json:
+    """An act over `/_local/act`; its answer, or its refusal."""
+    url, query = f"{workspace.url}/_local/act/{what}", {"secret": workspace.secret}
+    async with aiohttp.ClientSession() as session, session.post(url, params=query, json=given) as response:
+        answer: Json = await response.json()
+        assert (response.status == 200) is answer["ok"], answer
+        return answer
+
+
+AGENT = {"user": "U0AGENTA"}
+GENERAL = AGENT | {"channel": "C0GENERAL"}
+
+
+async def test_a_channel_is_told_from_its_creation_to_its_end(workspace: Workspace, app: SocketApp) -> None:
+    made = (await acts(workspace, "create_channel", **AGENT, name="returns"))["channel"]
+    assert (await app.event("channel_created"))["channel"]["name"] == "returns"
+    here = AGENT | {"channel": made}
+    await acts(workspace, "invite", **here, invited="U0FRONTDESK")
+    assert (await app.event("member_joined_channel"))["inviter"] == "U0AGENTA"
+    await acts(workspace, "rename_channel", **here, name="sent-back")
+    assert (await app.event("message.channel_name"))["old_name"] == "returns"
+    renamed = await app.event("channel_rename")
+    assert (renamed["channel"]["id"], renamed["channel"]["name"]) == (made, "sent-back")
+    await acts(workspace, "set_topic", **here, topic="What came back")
+    assert (await app.event("message.channel_topic"))["topic"] == "What came back"
+    await acts(workspace, "archive_channel", **here)
+    assert (await app.event("channel_archive"))["user"] == "U0AGENTA"
+    assert (await acts(workspace, "send", **here, text="x"))["error"] == "is_archived"
+    await acts(workspace, "unarchive_channel", **here)
+    assert (await app.event("channel_unarchive"))["channel"] == made
+    await acts(workspace, "send", **here, text="open again")
+    await acts(workspace, "delete_channel", **here)
+    assert (await app.event("channel_deleted"))["channel"] == made
+    assert (await acts(workspace, "send", **here, text="x"))["error"] == "channel_not_found"
+
+
+async def test_a_private_channel_is_a_group_to_the_app(workspace: Workspace, app: SocketApp) -> None:
+    here = AGENT | {"channel": "C0AGENTS"}
+    await acts(workspace, "rename_channel", **here, name="staff")
+    assert (await app.event("group_rename"))["channel"]["name"] == "staff"
+    await acts(workspace, "kick", **here, kicked="U0FRONTDESK")
+    left = await app.event("member_left_channel")
+    assert (left["user"], left["channel_type"]) == ("U0FRONTDESK", "G")
+    assert (await app.event("group_left"))["actor_id"] == "U0AGENTA"
+
+
+async def test_a_public_channel_that_the_app_was_taken_out_of_is_silent(workspace: Workspace, app: SocketApp) -> None:
+    await acts(workspace, "leave", user="U0CUSTOMERA", channel="C0GENERAL")
+    assert (await app.event("member_left_channel"))["user"] == "U0CUSTOMERA"
+    await acts(workspace, "kick", **GENERAL, kicked="U0FRONTDESK")
+    assert (await app.event("channel_left"))["channel"] == "C0GENERAL"
+    await acts(workspace, "send", **GENERAL, text="unheard")
+    await acts(workspace, "send", **AGENT | {"channel": "C0SUPPORT"}, text="heard")
+    assert (await app.event("message"))["text"] == "heard"
+
+
+async def test_somebody_new_joins_and_changes(workspace: Workspace, app: SocketApp) -> None:
+    await acts(workspace, "add_user", id="U0NEW", name="new", real_name="New Person", is_restricted=True)
+    joined = (await app.event("team_join"))["user"]
+    assert (joined["id"], joined["is_restricted"], joined["real_name"]) == ("U0NEW", True, "New Person")
+    await acts(workspace, "change_user", user="U0NEW", deleted=True)
+    assert (await app.event("user_change"))["user"]["deleted"]
+    await acts(workspace, "open_dm_tab", user="U0NEW")
+    made = await app.event("im_created")
+    assert made["channel"]["id"] == (await app.event("app_home_opened"))["channel"]
+    assert "shoe_size" in (await acts(workspace, "change_user", user="U0NEW", shoe_size="42"))["error"]
+
+
+async def test_a_removed_app_hears_of_it_and_its_token_is_worth_nothing(
+    workspace: Workspace, client: AsyncWebClient, app: SocketApp
+) -> None:
+    await acts(workspace, "uninstall", **AGENT)
+    assert (await app.event("tokens_revoked"))["tokens"] == {"oauth": [], "bot": ["U0FRONTDESK"]}
+    await app.event("app_uninstalled")
+    assert await error_of(client.auth_test()) == "account_inactive"
+    await acts(workspace, "install", **AGENT)
+    await client.auth_test()
+
+
+async def test_a_file_of_a_person_is_shared_and_can_be_read(
+    workspace: Workspace, client: AsyncWebClient, app: SocketApp, http: aiohttp.ClientSession
+) -> None:
+    here = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA"}
+    ts = (await acts(workspace, "upload", **here, name="log.txt", content="it broke", text="see"))["ts"]
+    message = await app.event("message.file_share")
+    assert (message["ts"], message["text"], message["files"][0]["name"]) == (ts, "see", "log.txt")
+    shared = await app.event("file_shared")
+    file = message["files"][0]
+    assert (shared["file_id"], shared["user_id"], shared["channel_id"]) == (file["id"], "U0CUSTOMERA", "D0CUSTOMERA")
+    assert (await client.files_info(file=file["id"]))["file"]["size"] == len("it broke")
+    async with http.get(file["url_private"], headers={"Authorization": f"Bearer {workspace.bot_token}"}) as response:
+        assert await response.text() == "it broke"
+
+
+async def test_a_file_of_the_app_is_shared_too(workspace: Workspace, client: AsyncWebClient, app: SocketApp) -> None:
+    await client.files_upload_v2(channel="C0SUPPORT", filename="a.txt", content="x")
+    assert (await app.event("file_shared"))["user_id"] == "U0FRONTDESK"
+
+
+async def test_replies_to_all_and_words_about_oneself(workspace: Workspace, app: SocketApp) -> None:
+    here = {"user": "U0CUSTOMERA", "channel": "C0SUPPORT"}
+    root = (await acts(workspace, "send", **here, text="hello"))["ts"]
+    await acts(workspace, "send", **here, text="for all", thread_ts=root, broadcast=True)
+    told = await app.event("message.thread_broadcast")
+    assert (told["text"], told["thread_ts"]) == ("for all", root)
+    await acts(workspace, "send", **here, text="/me waves")
+    assert (await app.event("message.me_message"))["text"] == "waves"
+
+
+async def test_a_person_renames_a_session(workspace: Workspace, client: AsyncWebClient, app: SocketApp) -> None:
+    here = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA"}
+    root = (await acts(workspace, "send", **here, text="hello"))["ts"]
+    thread = here | {"thread_ts": root}
+    assert (await acts(workspace, "rename_session", **thread, title="x"))["error"] == "session_not_found"
+    await client.agents_sessions_setStatus(channel_id="D0CUSTOMERA", thread_ts=root, status="active")
+    await acts(workspace, "rename_session", **thread, title="Order 1001")
+    first = await app.event("agent_session_title_changed")
+    assert (first["title"], first["thread_ts"], first["team_id"]) == ("Order 1001", root, "T0FRONTDESK")
+    assert "previous_title" not in first
+    await acts(workspace, "rename_session", **thread, title="Order 1002")
+    assert (await app.event("agent_session_title_changed"))["previous_title"] == "Order 1001"
+    assert workspace.message("D0CUSTOMERA", root)["agent_session"]["title"] == "Order 1002"
+
+
+async def test_where_a_person_looks_is_told_by_the_authorization(workspace: Workspace, app: SocketApp) -> None:
+    here = {"user": "U0CUSTOMERA", "channel": "C0SUPPORT"}
+    root = (await acts(workspace, "send", **here, text="hello"))["ts"]
+    await app.event("message")
+    await acts(workspace, "look_at", **here, thread_ts=root)
+    payload = (await app.frame())["payload"]
+    assert payload["event"].keys() == {"type", "context"}
+    assert payload["authorizations"][0]["user_id"] == "U0CUSTOMERA"
+    thread, channel = payload["event"]["context"]["entities"]
+    assert thread["value"] == {"channel_id": "C0SUPPORT", "message_ts": root}
+    assert (channel["type"], channel["value"]) == ("slack#/types/channel_id", "C0SUPPORT")
+
+
+async def test_an_assistant_of_the_legacy_kind_is_started_and_follows(workspace: Workspace, app: SocketApp) -> None:
+    workspace.subscriptions -= {"app_context_changed"}
+    ts = (await acts(workspace, "start_assistant", user="U0CUSTOMERA", channel="C0SUPPORT"))["ts"]
+    started = (await app.event("assistant_thread_started"))["assistant_thread"]
+    assert (started["thread_ts"], started["channel_id"], started["user_id"]) == (ts, "D0CUSTOMERA", "U0CUSTOMERA")
+    assert started["context"]["channel_id"] == "C0SUPPORT"
+    await acts(workspace, "look_at", user="U0CUSTOMERA", channel="C0GENERAL")
+    changed = (await app.event("assistant_thread_context_changed"))["assistant_thread"]
+    assert (changed["thread_ts"], changed["context"]["channel_id"]) == (ts, "C0GENERAL")
+
+
+async def test_only_subscribers_hear_of_it() -> None:
+    async with open_workspace(config={"events": ["message.channels"]}) as quiet, connected(quiet) as app:
+        await acts(quiet, "create_channel", **AGENT, name="returns")
+        await acts(quiet, "add_user", id="U0NEW", name="new", real_name="New Person")
+        await acts(quiet, "upload", **AGENT | {"channel": "C0SUPPORT"}, name="a.txt", content="x")
+        assert (await app.frame())["payload"]["event"]["subtype"] == "file_share"
+
+
+@pytest.mark.parametrize(
+    ("act", "given", "error"),
+    [
+        ("create_channel", {}, "missing field: user"),
+        ("create_channel", AGENT | {"name": "support"}, "name_taken"),
+        ("create_channel", AGENT | {"name": "x", "colour": "red"}, "not an act"),
+        ("rename_channel", GENERAL | {"name": "support"}, "name_taken"),
+        ("set_topic", {"user": "U0GUEST", "channel": "C0GENERAL", "topic": "x"}, "not_in_channel"),
+        ("archive_channel", AGENT | {"channel": "D0AGENTA"}, "method_not_supported_for_channel_type"),
+        ("unarchive_channel", GENERAL, "not_archived"),
+        ("kick", GENERAL | {"kicked": "U0GUEST"}, "not_in_channel"),
+        ("add_user", {"id": "U0GUEST", "name": "x", "real_name": "X"}, "already_in_team"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused(workspace: Workspace, act: str, given: Json, error: str) -> None:
+    assert (await acts(workspace, act, **given))["error"].startswith(error)
