@@ -21,7 +21,9 @@ def main() -> int:
     parser.add_argument("--host", default="127.0.0.1", help="a loopback address (default: %(default)s)")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="0 takes a free one (default: %(default)s)")
     parser.add_argument(
-        "--config", type=Path, help="YAML file with team, app, users, channels, commands, events, scopes"
+        "--config",
+        type=Path,
+        help="YAML file with team, teams, app, users, channels, commands, shortcuts, emoji, events, scopes, rules",
     )
     parser.add_argument("--events-url", help="deliver signed HTTP events there instead of by Socket Mode")
     parser.add_argument("--bot-token", help="a new one unless given")
@@ -57,7 +59,7 @@ async def serve(options: argparse.Namespace) -> None:
 
 
 def read_config(path: Path | None) -> dict[str, Any]:
-    """The YAML file as a mapping. Raises ValueError when it holds something else."""
+    """The YAML file as a mapping. Raises TypeError when it holds something else."""
     if path is None:
         return {}
     config = yaml.safe_load(path.read_text())

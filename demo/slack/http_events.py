@@ -14,7 +14,15 @@ from urllib.parse import urlencode
 
 import aiohttp
 
-from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, event_delivery, interaction_delivery
+from demo.slack.deliveries import (
+    NEVER_SENT,
+    UNANSWERED,
+    VERIFICATION_TOKEN,
+    WAITING,
+    Delivery,
+    EventBudget,
+    interaction_delivery,
+)
 from demo.slack.faults import Disorder, Faults
 from demo.slack.workspace import Ack, Json, SlackError, Workspace
 
@@ -40,6 +48,7 @@ class HttpEvents:
         self._together = asyncio.Semaphore(TOGETHER)
         self._under_way = 0
         self._order = Disorder(faults)
+        self._budget = EventBudget(workspace)
         self._turns = asyncio.Lock()
         """Requests whose order was changed leave one after the other."""
 
@@ -47,7 +56,8 @@ class HttpEvents:
         raise SlackError("not_allowed_token_type")
 
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
+        if (delivery := self._budget.delivery(event, is_ext_shared=is_ext_shared)) is None:
+            return
         if self._under_way >= WAITING:
             self._give_up(delivery, NEVER_SENT)
             return
@@ -72,7 +82,7 @@ class HttpEvents:
         """Send `url_verification` until the app gives the challenge back."""
         while True:
             challenge = secrets.token_urlsafe(32)
-            payload = {"token": "unused-verification-token", "challenge": challenge, "type": "url_verification"}
+            payload = {"token": VERIFICATION_TOKEN, "challenge": challenge, "type": "url_verification"}
             outcome, answer = await self._exchange(json.dumps(payload).encode(), "application/json", {})
             if outcome == "ok" and challenge in (answer.get("challenge"), answer.get("text")):
                 break

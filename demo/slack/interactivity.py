@@ -9,11 +9,12 @@ from aiohttp import web
 
 from demo.slack import timeline, views
 from demo.slack.blocks import elements
+from demo.slack.deliveries import VERIFICATION_TOKEN
 from demo.slack.methods.call import Call
 from demo.slack.methods.content import content
 from demo.slack.rate_limits import RateLimits
 from demo.slack.shapes import by_app, interaction_user, readable
-from demo.slack.workspace import Channel, Json, SlackError, User, Workspace
+from demo.slack.workspace import Channel, Json, SlackError, Team, User, Workspace
 
 URLS_KEPT = 1_000
 
@@ -54,7 +55,7 @@ class Interactivity:
         """The payload of an element in a message. An ephemeral message is not in it, as in Slack."""
         place = Place(channel.id, user.id, message.get("thread_ts", ""), message["ts"], is_ephemeral)
         return (
-            self._common("block_actions", user)
+            self._common("block_actions", user, channel.id)
             | self.container(channel, message, is_ephemeral=is_ephemeral)
             | {
                 "state": {"values": state},
@@ -102,7 +103,7 @@ class Interactivity:
     def message_shortcut(self, user: User, channel: Channel, message: Json, callback_id: str) -> Json:
         """A shortcut in a message's menu. Its response_url answers beside the message."""
         place = Place(channel.id, user.id, message.get("thread_ts", ""))
-        return self._common("message_action", user) | {
+        return self._common("message_action", user, channel.id) | {
             "callback_id": callback_id,
             "action_ts": self._workspace.new_ts(),
             "channel": {"id": channel.id, "name": _channel_name(channel)},
@@ -113,11 +114,13 @@ class Interactivity:
 
     def slash_command(self, user: User, channel: Channel, command: str, text: str) -> Json:
         """Flat fields, as Slack posts them."""
-        place = Place(channel.id, user.id)
+        place, team = Place(channel.id, user.id), self._workspace.team_of(channel.id)
+        enterprise = {"enterprise_id": team.enterprise_id, "enterprise_name": team.enterprise_name}
         return {
-            "token": "unused-verification-token",
-            "team_id": self._workspace.team.id,
-            "team_domain": self._workspace.team.domain,
+            "token": VERIFICATION_TOKEN,
+            "team_id": team.id,
+            "team_domain": team.domain,
+            **(enterprise if team.enterprise_id else {}),
             "channel_id": channel.id,
             "channel_name": _channel_name(channel),
             "user_id": user.id,
@@ -125,7 +128,7 @@ class Interactivity:
             "command": command,
             "text": text,
             "api_app_id": self._workspace.app.app_id,
-            "is_enterprise_install": "false",
+            "is_enterprise_install": str(self._workspace.app.is_enterprise_install).lower(),
             "response_url": self._new_url("commands", place),
             "trigger_id": self._workspace.triggers.issue(user.id),
         }
@@ -201,17 +204,27 @@ class Interactivity:
         else:
             timeline.delete(self._workspace, channel, place.message_ts)
 
-    def _common(self, kind: str, user: User) -> Json:
+    def _common(self, kind: str, user: User, channel: str = "") -> Json:
+        team = self._team(user, channel)
+        enterprise = {"id": team.enterprise_id, "name": team.enterprise_name} if team.enterprise_id else None
+        named = {f"enterprise_{name}": value for name, value in (enterprise or {}).items()}
         return {
             "type": kind,
             "user": interaction_user(user),
             "api_app_id": self._workspace.app.app_id,
-            "token": "unused-verification-token",
+            "token": VERIFICATION_TOKEN,
             "trigger_id": self._workspace.triggers.issue(user.id),
-            "team": {"id": self._workspace.team.id, "domain": self._workspace.team.domain},
-            "enterprise": None,
-            "is_enterprise_install": False,
+            "team": {"id": team.id, "domain": team.domain, **named},
+            "enterprise": enterprise,
+            "is_enterprise_install": self._workspace.app.is_enterprise_install,
         }
+
+    def _team(self, user: User, channel: str) -> Team:
+        """Where it happened: in the channel's workspace, without a channel in the person's own one of the org."""
+        if channel:
+            return self._workspace.team_of(channel)
+        own = self._workspace.teams.get(user.team, self._workspace.team)
+        return own if own.enterprise_id == self._workspace.team.enterprise_id else self._workspace.team
 
     def _response_urls(self, user: User, view: Json) -> list[Json]:
         """One for each chosen conversation of a select that asks for it."""

@@ -260,7 +260,7 @@ class People:
             "type": "agent_session_title_changed",
             "channel": place.id,
             "user": user,
-            "team_id": self._workspace.team.id,
+            "team_id": self._workspace.team_of(place.id).id,
             "thread_ts": thread_ts,
             "title": title,
             "event_ts": self._workspace.new_ts(),
@@ -274,7 +274,7 @@ class People:
         if thread_ts:
             seen = {"channel_id": place.id, "message_ts": thread_ts}
             entities.insert(0, {"type": "slack#/types/message_context", "value": seen})
-        context = {"entities": [each | {"team_id": self._workspace.team.id} for each in entities]}
+        context = {"entities": [each | {"team_id": self._workspace.team_of(place.id).id} for each in entities]}
         timeline.emit(self._workspace, {"type": "app_context_changed", "user": user, "context": context})
         for root in self._assistant_roots(user):
             self._tell_assistant("assistant_thread_context_changed", user, root, place.id)
@@ -298,9 +298,10 @@ class People:
         return [each for each in kept if each.get("subtype") == "assistant_app_thread"][-1:]
 
     def _tell_assistant(self, kind: str, user: str, root: Json, channel: str) -> None:
-        context = {"channel_id": channel, "team_id": self._workspace.team.id, "enterprise_id": None} if channel else {}
+        team = self._workspace.team_of(channel)
+        seen = {"channel_id": channel, "team_id": team.id, "enterprise_id": team.enterprise_id or None}
         place = self._workspace.dm_with(user)
-        thread = {"user_id": user, "context": context, "channel_id": place.id, "thread_ts": root["ts"]}
+        thread = {"user_id": user, "context": seen if channel else {}, "channel_id": place.id, "thread_ts": root["ts"]}
         event = {"type": kind, "assistant_thread": thread, "event_ts": self._workspace.new_ts()}
         timeline.emit(self._workspace, event, place)
 

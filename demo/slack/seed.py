@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from demo.slack.workspace import Bot, Channel, Grant, Team, User, Workspace
+from demo.slack.workspace import Bot, Channel, Grant, Rules, Team, User, Workspace
 
 EVENTS = frozenset(
     {
@@ -126,29 +126,42 @@ def seed(workspace: Workspace) -> None:
         ),
     )
     workspace.channels |= {channel.id: channel for channel in channels}
+    workspace.teams = {"T0PARTNER": Team("T0PARTNER", "Partner", "partner-local")}
     workspace.subscriptions = EVENTS
     workspace.scopes = SCOPES
+
+
+SETTINGS = frozenset(
+    {
+        *("team", "teams", "app", "users", "channels", "user_tokens", "rules"),
+        *("commands", "shortcuts", "emoji", "events", "scopes"),
+    }
+)
+"""What a configuration may hold."""
 
 
 def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
-    `team` and `app` replace fields; `users` and `channels` are lists of fields, added or changed by id;
-    `commands`, `shortcuts`, `emoji` (addresses by name), `events` and `scopes` replace what is there. `members: all` puts
-    everybody into a channel. A new user gets a direct message with the app as soon as one is needed. `user_tokens` is a
-    list of `token`, `user` and, unless it may do everything, `scopes`.
+    `team` and `app` replace fields; `teams` (other workspaces), `users` and `channels` are lists of fields, added or
+    changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `events` and `scopes` replace what is there.
+    `members: all` puts everybody into a channel. A new user gets a direct message with the app as soon as one is
+    needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything, `scopes`. What `rules` hold is
+    for `configured_rules`.
     """
-    known = {"team", "app", "users", "channels", "commands", "shortcuts", "emoji", "events", "scopes", "user_tokens"}
-    if unknown := config.keys() - known:
-        raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(known))}")
+    if unknown := config.keys() - SETTINGS:
+        raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(SETTINGS))}")
     workspace.team = _copy(Team, workspace.team, config.get("team"))
     workspace.app = _copy(Bot, workspace.app, config.get("app"))
+    for given in config.get("teams", ()):
+        workspace.teams[given["id"]] = _copy(Team, workspace.teams.get(given["id"]), given)
     for given in config.get("users", ()):
         workspace.users[given["id"]] = _copy(User, workspace.users.get(given["id"]), given)
     for given in config.get("channels", ()):
         if given.get("members") == "all":
             given = given | {"members": list(workspace.users)}
         workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
+        _check_team(workspace, workspace.channels[given["id"]])
     workspace.commands = list(config.get("commands", workspace.commands))
     workspace.emoji = dict(config.get("emoji", workspace.emoji))
     workspace.shortcuts = list(config.get("shortcuts", workspace.shortcuts))
@@ -157,6 +170,25 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     for given in config.get("user_tokens", ()):
         scopes = frozenset(given.get("scopes", USER_SCOPES))
         workspace.user_tokens[given["token"]] = Grant(workspace.users[given["user"]].id, scopes)
+
+
+def configured_rules(rules: Rules, config: dict[str, Any]) -> Rules:
+    """The times and limits with what `rules` in the configuration changes. Raises ValueError."""
+    changed: Rules = _copy(Rules, rules, config.get("rules"))
+    return changed
+
+
+def _check_team(workspace: Workspace, channel: Channel) -> None:
+    """The app is in another workspace of the home one's org only if it is installed for all of them."""
+    if not channel.team or channel.team == workspace.team.id:
+        return
+    team = workspace.teams.get(channel.team)
+    if team is None or not workspace.team.enterprise_id or team.enterprise_id != workspace.team.enterprise_id:
+        raise ValueError(f"channel {channel.id} is in {channel.team}, which is no workspace of the home one's org")
+    if not workspace.app.is_enterprise_install:
+        raise ValueError(
+            f"channel {channel.id} is in {channel.team}, where an app without is_enterprise_install is not"
+        )
 
 
 def _copy(kind: Any, original: Any, changes: dict[str, Any] | None = None) -> Any:

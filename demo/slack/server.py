@@ -19,7 +19,7 @@ from demo.slack.http_events import HttpEvents
 from demo.slack.interactivity import Interactivity
 from demo.slack.local import LocalApi
 from demo.slack.people import People
-from demo.slack.seed import configure, seed
+from demo.slack.seed import configure, configured_rules, seed
 from demo.slack.socket_mode import SocketMode
 from demo.slack.web_api import WebApi
 from demo.slack.workspace import Json, Rules, Workspace
@@ -101,7 +101,11 @@ def build_workspace(
 ) -> tuple[Workspace, Interactivity]:
     """A seeded workspace with people in it, not yet reachable by any app."""
     workspace = Workspace(
-        clock=clock, rules=rules, bot_token=bot_token, app_token=app_token, signing_secret=signing_secret
+        clock=clock,
+        rules=configured_rules(rules or Rules(), config or {}),
+        bot_token=bot_token,
+        app_token=app_token,
+        signing_secret=signing_secret,
     )
     workspace.secret = secret or workspace.secret
     seed(workspace)
@@ -127,6 +131,13 @@ def addresses(workspace: Workspace) -> Json:
         "app_id": workspace.app.app_id,
         "users": {user.name: user.id for user in workspace.users.values()},
         "channels": {channel.name: channel.id for channel in workspace.channels.values() if channel.name},
+        "direct_messages": {
+            workspace.users[user].name: channel.id
+            for channel in workspace.channels.values()
+            if channel.is_im
+            for user in channel.members
+            if user != workspace.app.user_id
+        },
     }
 
 

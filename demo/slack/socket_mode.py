@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
-from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, event_delivery, interaction_delivery
+from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, EventBudget, interaction_delivery
 from demo.slack.faults import Disorder, Faults
 from demo.slack.workspace import Ack, Json, Workspace
 
@@ -86,6 +86,7 @@ class SocketMode:
         self._forgotten: set[str] = set()
         """Deliveries whose acknowledgement shall not arrive."""
         self._order = Disorder(faults)
+        self._budget = EventBudget(workspace)
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get("/link", self.link), web.get("/link/", self.link)]
@@ -100,7 +101,8 @@ class SocketMode:
         return f"{address}/link/?ticket={ticket}&app_id={self._workspace.app.app_id}"
 
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
+        if (delivery := self._budget.delivery(event, is_ext_shared=is_ext_shared)) is None:
+            return
         self._wait(delivery)
         self._pump()
 

@@ -68,6 +68,8 @@ class Channel:
     is_archived: bool = False
     is_ext_shared: bool = False
     """Shared with a connected workspace, so its messages tell the author's team."""
+    team: str = ""
+    """The workspace of the org that it belongs to; empty for the home workspace."""
     members: list[str] = field(default_factory=list)
     topic: str = ""
     created: int = 1_750_000_000
@@ -89,15 +91,20 @@ class Bot:
     bot_id: str = "B0FRONTDESK"
     user_id: str = "U0FRONTDESK"
     name: str = "Frontdesk"
+    is_enterprise_install: bool = False
+    """Installed once for every workspace of the org."""
 
 
 @dataclass(slots=True)
 class Team:
-    """The home workspace."""
+    """A workspace: the home one, another of the same org, or one that is connected by Slack Connect."""
 
     id: str = "T0FRONTDESK"
     name: str = "Frontdesk Local"
     domain: str = "frontdesk-local"
+    enterprise_id: str = ""
+    """Its org, as `E0ACME`; empty outside an org."""
+    enterprise_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +177,8 @@ class Rules:
     response_url_seconds: float = 1_800
     response_url_uses: int = 5
     rate_limits: bool = True
+    events_per_hour: int = 30_000
+    """More are not delivered; `app_rate_limited` tells it once a minute. Part of the rate limits."""
     max_sockets: int = 10
     refresh_seconds: float = 18_060
     """The life of a socket; ten seconds before its end the client is warned."""
@@ -345,6 +354,8 @@ class Workspace:
         self.url = ""
         """`http://127.0.0.1:4000` while it is served."""
         self.team = Team()
+        self.teams: dict[str, Team] = {}
+        """Other workspaces by id."""
         self.app = Bot()
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
@@ -452,6 +463,11 @@ class Workspace:
             if name and candidate.name == name:
                 return candidate
         raise SlackError("channel_not_found")
+
+    def team_of(self, channel: str) -> Team:
+        """The workspace in which something in this channel happens."""
+        found = self.channels.get(channel)
+        return self.teams.get(found.team, self.team) if found is not None else self.team
 
     def message(self, channel: str, ts: str) -> Json:
         """Raises `SlackError("message_not_found")`."""

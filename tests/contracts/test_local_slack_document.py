@@ -55,6 +55,8 @@ LIMITS: dict[str, float] = {
     "seconds of a status line": RULES.status_seconds,
     "seconds of `processing`": RULES.processing_seconds,
     "sockets of an app": RULES.max_sockets,
+    "seconds of a socket": RULES.refresh_seconds,
+    "events an hour": RULES.events_per_hour,
 }
 
 

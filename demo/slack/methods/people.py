@@ -14,6 +14,7 @@ def api_test(call: Call) -> Json:
 def auth_test(call: Call) -> Json:
     workspace = call.workspace
     bot = {} if call.by_person else {"bot_id": workspace.app.bot_id}
+    enterprise = workspace.team.enterprise_id
     return {
         "url": f"{workspace.url}/",
         "team": workspace.team.name,
@@ -21,7 +22,8 @@ def auth_test(call: Call) -> Json:
         "team_id": workspace.team.id,
         "user_id": call.me,
         **bot,
-        "is_enterprise_install": False,
+        **({"enterprise_id": enterprise} if enterprise else {}),
+        "is_enterprise_install": workspace.app.is_enterprise_install,
     }
 
 
@@ -38,12 +40,17 @@ def bots_info(call: Call) -> Json:
 
 
 def team_info(call: Call) -> Json:
-    team = call.workspace.team
-    if call.text("team", team.id) != team.id:
+    home = call.workspace.team
+    team = call.workspace.teams.get(call.text("team"), home)
+    if call.text("team", home.id) != team.id:
         raise SlackError("team_not_found")
+    enterprise = {"enterprise_id": team.enterprise_id, "enterprise_name": team.enterprise_name}
     address = {"url": f"{call.workspace.url}/", "domain": team.domain, "email_domain": ""}
     icon = {"image_default": True}
-    return {"team": {"id": team.id, "name": team.name, "is_verified": False, "icon": icon, **address}}
+    return {
+        "team": {"id": team.id, "name": team.name, "is_verified": False, "icon": icon, **address}
+        | (enterprise if team.enterprise_id else {})
+    }
 
 
 def users_info(call: Call) -> Json:
