@@ -13,10 +13,10 @@ CallFault = Literal["429", "500", "503", "html", "slow", "drop", "lost", "lost-5
 """drop: the connection ends and nothing is done. lost: it is done, but the answer never arrives. lost-500: it is
 done, but the answer is an error. late: it is done, and the answer comes much later."""
 
-DELIVERY_FAULTS = ("drop", "duplicate", "forget", "hold", "reorder")
+DELIVERY_FAULTS = ("drop", "duplicate", "forget", "hasty", "hold", "reorder")
 """drop: sent into the void. duplicate: sent twice. forget: sent, and its connection ends with the acknowledgement on
-the way. hold: sent behind the next one. reorder: kept until as many have come as were asked for, then the last goes
-first."""
+the way. hasty: given up as unacknowledged after a tenth of the time. hold: sent behind the next one. reorder: kept
+until as many have come as were asked for, then the last goes first."""
 NEW_SOCKET_FAULTS = ("mute", "crowded", "refuse")
 """mute: no hello on the next connection. crowded: the next one is asked to go as soon as it is there. refuse: the next
 one is not taken, and its address is used up."""

@@ -21,6 +21,8 @@ LEAVING_SECONDS = 10.0
 """Between the word that a connection will end and its end; documented for a warning, believed of the other reasons."""
 HEARTBEAT_SECONDS = 30
 GOODBYE_SECONDS = 1.0
+HASTE = 0.1
+"""The part of its time that is left to an app by the fault `hasty`."""
 HUGE_FRAME = 5_000_000
 
 
@@ -248,8 +250,10 @@ class SocketMode:
         }
         if delivery.answer is None:
             frame |= {"retry_attempt": delivery.attempts, "retry_reason": delivery.reason}
-            self._start_timer(delivery, self._workspace.rules.ack_seconds)
         fault = self._faults.take_delivery() if delivery.answer is None else ""
+        if delivery.answer is None:
+            seconds = self._workspace.rules.ack_seconds
+            self._start_timer(delivery, seconds * HASTE if fault == "hasty" else seconds)
         kind = "retry" if delivery.attempts else "delivery"
         self._workspace.note(kind, delivery.name, detail=frame | ({"fault": fault} if fault else {}))
         delivery.attempts += 1

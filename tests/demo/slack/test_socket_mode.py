@@ -102,6 +102,18 @@ async def test_an_event_that_rests_is_sent_as_soon_as_the_app_returns(slow: Work
         assert (await app.frame())["retry_attempt"] == 2
 
 
+async def test_an_event_can_be_given_up_early(slow: Workspace, clock: ManualClock) -> None:
+    async with connected(slow) as app, aiohttp.ClientSession(headers={"secret": slow.secret}) as http:
+        await (await http.post(f"{slow.url}/_local/fault", json={"deliveries": "hasty"})).release()
+        for text in ("hasty", "patient"):
+            await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", text)
+            await app.frame()
+        await clock.advance(0.4)
+        again = await app.frame()
+        assert (again["payload"]["event"]["text"], again["retry_reason"]) == ("hasty", "timeout")
+        assert [each["name"] for each in slow.log if each["kind"] == "retry"] == ["message"]
+
+
 async def test_each_envelope_goes_to_one_socket(workspace: Workspace) -> None:
     async with connected(workspace) as one, connected(workspace) as other:
         assert workspace.online == 2
