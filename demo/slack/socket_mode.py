@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
+from demo.slack.clock import Clock
 from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, EventBudget, interaction_delivery
 from demo.slack.faults import Disorder, Faults
 from demo.slack.workspace import Ack, Json, Workspace
@@ -20,6 +21,11 @@ TICKET_SECONDS = 30
 LEAVING_SECONDS = 10.0
 """Between the word that a connection will end and its end; documented for a warning, believed of the other reasons."""
 HEARTBEAT_SECONDS = 30
+"""How long a client may be without a sign of life."""
+PING_SECONDS = 10
+"""Slack pings each client so often (recorded), whatever the client says meanwhile; slack-go and @slack/socket-mode give
+a connection up after 30 seconds without."""
+PING = b"Ping from applink-local"
 GOODBYE_SECONDS = 1.0
 HASTE = 0.1
 """The part of its time that is left to an app by the fault `hasty`."""
@@ -71,6 +77,17 @@ class Socket:
                 continue
             try:
                 await self.websocket.send_str(frame)
+            except ConnectionError:
+                return
+
+    async def ping(self, clock: Clock) -> None:
+        """Ping the client until the connection ends."""
+        while self.open and not self.websocket.closed:
+            await clock.sleep(PING_SECONDS)
+            if self.silent:
+                continue
+            try:
+                await self.websocket.ping(PING)
             except ConnectionError:
                 return
 
@@ -163,7 +180,7 @@ class SocketMode:
         websocket = web.WebSocketResponse(heartbeat=HEARTBEAT_SECONDS, timeout=GOODBYE_SECONDS, autoping=False)
         await websocket.prepare(request)
         socket = Socket(websocket, request.transport)
-        writer = asyncio.create_task(socket.write())
+        tasks = [asyncio.create_task(socket.write()), asyncio.create_task(socket.ping(self._workspace.clock))]
         self._welcome(socket)
         try:
             async for message in websocket:
@@ -175,8 +192,9 @@ class SocketMode:
                     self._receive(message)
         finally:
             self._part(socket)
-            writer.cancel()
-            await asyncio.gather(writer, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
         return websocket
 
     def _welcome(self, socket: Socket) -> None:

@@ -114,6 +114,20 @@ async def test_an_event_can_be_given_up_early(slow: Workspace, clock: ManualCloc
         assert [each["name"] for each in slow.log if each["kind"] == "retry"] == ["message"]
 
 
+async def test_a_client_is_pinged_though_it_says_something(slow: Workspace, clock: ManualClock) -> None:
+    url = slow.transport.connection_url()
+    async with aiohttp.ClientSession() as session, session.ws_connect(url, autoping=False) as websocket:
+        assert (await websocket.receive(timeout=5)).json()["type"] == "hello"
+        for _ in range(2):
+            await clock.advance(9)
+            await websocket.ping(b"from the client")
+            assert (await websocket.receive(timeout=5)).type is aiohttp.WSMsgType.PONG
+            await clock.advance(1)
+            ping = await websocket.receive(timeout=5)
+            assert (ping.type, bytes(ping.data[:9])) == (aiohttp.WSMsgType.PING, b"Ping from")
+            await websocket.pong(ping.data)
+
+
 async def test_each_envelope_goes_to_one_socket(workspace: Workspace) -> None:
     async with connected(workspace) as one, connected(workspace) as other:
         assert workspace.online == 2
