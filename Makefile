@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 KB_PEERS := .venv-kb-peers
+CLIENTS := tests/clients/node
 BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser test-clients test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -37,6 +38,14 @@ test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: 
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(BIN)/python -m pytest -m browser
+
+$(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
+	@echo "Installing Slack's clients for Node into $(CLIENTS)/node_modules ..."
+	@cd $(CLIENTS) && npm ci --loglevel=error --ignore-scripts
+	@touch $@
+
+test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients for Node in the local Slack (needs Node 20 and npm)
+	$(BIN)/python -m pytest -m clients
 
 test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest form, damage, a Chroma server, a fleet
 	$(BIN)/python -m pytest -m long --numprocesses 2 --dist loadfile
@@ -111,4 +120,4 @@ chaos-kb: $(VENV)/.dev  ## kill the builder and the serving process 50 times; ev
 	$(BIN)/python -m pytest -m chaos tests/chaos/test_knowledge.py
 
 clean:  ## remove the environment and everything built
-	rm -rf $(VENV) $(PEERS) $(KB_PEERS) evals/out dist build
+	rm -rf $(VENV) $(PEERS) $(KB_PEERS) $(CLIENTS)/node_modules evals/out dist build
