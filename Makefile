@@ -45,7 +45,7 @@ $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
 	@touch $@
 
 test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients for Node in the local Slack (needs Node 20 and npm)
-	$(BIN)/python -m pytest -m clients
+	$(BIN)/python -m pytest -m clients tests/clients
 
 test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest form, damage, a Chroma server, a fleet
 	$(BIN)/python -m pytest -m long --numprocesses 2 --dist loadfile

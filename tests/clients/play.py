@@ -102,6 +102,20 @@ async def a_forged_request_is_refused(slack: Slack, client: Client) -> None:
     await slack.until(said(DIRECT, "heard forged"))
 
 
+async def a_client_that_is_sent_away_comes_back(slack: Slack) -> None:
+    """Slack asks every connection to come anew from time to time. Some come before they leave, some after."""
+    before = connections(await slack.log())
+    await slack.breaks(sockets="refresh_requested")
+    await slack.until_logged(lambda log: len(now := connections(log)) >= len(before) + 2 and now[-1] == 1)
+    await slack.act("send", user=CUSTOMER, channel=DIRECT, text="still there?")
+    await slack.until(said(DIRECT, "heard still there?"))
+
+
+def connections(log: list[Json]) -> list[int]:
+    """How many connections there were after each coming and going."""
+    return [each["detail"]["open"] for each in log if each["name"] == "sockets"]
+
+
 def said(channel: str, *texts: str) -> Callable[[Json], Any]:
     """Looks for a message with one of these texts."""
     return lambda state: next((each for each in state["messages"][channel] if each["text"] in texts), None)

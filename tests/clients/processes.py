@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -47,10 +47,20 @@ class Slack:
 
     async def until(self, look: Callable[[Json], Any]) -> Any:
         """What `look` finds in the state, as soon as that is something. Raises TimeoutError."""
+        return await self._until(self.state, look)
+
+    async def until_logged(self, look: Callable[[list[Json]], Any]) -> Any:
+        """The same with the log."""
+        return await self._until(self.log, look)
+
+    async def _until(self, read: Callable[[], Awaitable[Any]], look: Callable[[Any], Any]) -> Any:
+        after = -1
         async with asyncio.timeout(SECONDS):
-            while not (seen := look(state := await self.state())):
-                await self._local("GET", "changes", params={"after": state["n"], "timeout": SECONDS})
-        return seen
+            while True:
+                changed = await self._local("GET", "changes", params={"after": after, "timeout": SECONDS})
+                after = changed["n"]
+                if seen := look(await read()):
+                    return seen
 
     async def _local(self, method: str, path: str, **arguments: Any) -> Json:
         url, headers = f"{self.addresses['url']}/_local/{path}", {"secret": self.addresses["secret"]}

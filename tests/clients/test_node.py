@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.play import play
+from tests.clients.play import a_client_that_is_sent_away_comes_back, play
 from tests.clients.processes import open_client
 
 pytestmark = pytest.mark.clients
@@ -21,3 +21,10 @@ async def test_a_client_for_node_plays(script: str, by_http: bool, tmp_path: Pat
     command = ["node", str(SCRIPTS / script)]
     async with open_client(command, tmp_path / "stderr", by_http=by_http) as opened:
         await play(*opened)
+
+
+@pytest.mark.parametrize("script", ["socket-mode.mjs", "bolt.mjs"])
+async def test_a_client_for_node_comes_back(script: str, tmp_path: Path) -> None:
+    command = ["node", str(SCRIPTS / script)]
+    async with open_client(command, tmp_path / "stderr", by_http=False) as (slack, _):
+        await a_client_that_is_sent_away_comes_back(slack)
