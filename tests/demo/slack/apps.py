@@ -58,8 +58,12 @@ class SocketApp:
 
     async def ended(self) -> bool:
         """Wait for the end of the connection."""
-        async with asyncio.timeout(5):
-            message = await self._websocket.receive()
+        try:
+            async with asyncio.timeout(5):
+                message = await self._websocket.receive()
+        except aiohttp.ClientConnectionResetError:
+            # A ping came just before, and there is nobody any more who hears the answer.
+            return True
         return message.type is not aiohttp.WSMsgType.TEXT
 
     async def ack(self, frame: Json, payload: Json | None = None) -> None:

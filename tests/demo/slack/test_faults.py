@@ -54,7 +54,7 @@ async def says(workspace: Workspace, *texts: str) -> None:
         ({"method": "chat.update", "do": "500", "count": 0}, "count must be"),
         ({"method": "chat.update", "do": "500", "count": True}, "count must be"),
         ({"method": "chat.update", "do": "slow", "seconds": "soon"}, "seconds must be"),
-        ({"deliveries": "eat"}, "unknown fault 'eat'; known are drop, duplicate, forget, hold, reorder"),
+        ({"deliveries": "eat"}, "unknown fault 'eat'; known are drop, duplicate, forget, hasty, hold, reorder"),
         ({"deliveries": "drop", "seconds": 1}, "unknown field 'seconds'"),
         ({"sockets": "melt"}, "unknown fault 'melt'; known are mute"),
         ({"stream": "1.1"}, "no such stream is running: '1.1'"),
