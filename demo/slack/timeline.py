@@ -36,7 +36,7 @@ def change(workspace: Workspace, channel: Channel, ts: str, changes: Json) -> Js
 
 
 def delete(workspace: Workspace, channel: Channel, ts: str) -> None:
-    """Take a message away. The root of a thread leaves a tombstone so that its replies stay."""
+    """Take a message away. The root of a thread leaves a tombstone, which goes with its last reply."""
     message = workspace.message(channel.id, ts)
     if message.get("reply_count"):
         kept = {name: value for name, value in message.items() if name.startswith("reply") or name == "latest_reply"}
@@ -45,9 +45,7 @@ def delete(workspace: Workspace, channel: Channel, ts: str) -> None:
         workspace.keep_message(channel.id, tombstone)
         _emit_changed(workspace, channel, tombstone, message)
         return
-    workspace.forget_message(channel.id, ts)
-    gone = {"deleted_ts": ts, "previous_message": readable(message)}
-    _emit_hidden(workspace, channel, "message_deleted", gone)
+    _forget(workspace, channel, message)
     _update_root(workspace, channel, message)
 
 
@@ -142,6 +140,12 @@ def _mentions_app(workspace: Workspace, message: Json) -> bool:
     return f"<@{workspace.app.user_id}>" in text or f"<@{workspace.app.user_id}|" in text
 
 
+def _forget(workspace: Workspace, channel: Channel, message: Json) -> None:
+    workspace.forget_message(channel.id, message["ts"])
+    gone = {"deleted_ts": message["ts"], "previous_message": readable(message)}
+    _emit_hidden(workspace, channel, "message_deleted", gone)
+
+
 def _update_root(workspace: Workspace, channel: Channel, reply: Json) -> None:
     """Count the replies of the thread anew; Slack tells this as a change of the root."""
     thread_ts: str = reply.get("thread_ts") or reply["ts"]
@@ -149,6 +153,10 @@ def _update_root(workspace: Workspace, channel: Channel, reply: Json) -> None:
     if root is None or thread_ts == reply["ts"]:
         return
     replies = [each for each in workspace.replies(channel.id, thread_ts) if each["ts"] != thread_ts]
+    if not replies and root.get("subtype") == "tombstone":
+        # Nothing needs it any more (believed).
+        _forget(workspace, channel, root)
+        return
     authors = list(dict.fromkeys(each.get("user", each.get("bot_id", "")) for each in replies))
     counted: Json = {
         "thread_ts": thread_ts,

@@ -1,6 +1,6 @@
 """The messages of a channel or thread as a list of elements, each drawn anew only when it changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from demo.slack.page import compose
@@ -84,8 +84,8 @@ class Conversations:
             )
             yield setting.id, self._message(half, each, setting, names)
             before = each
-            if in_thread and each["ts"] == half.thread and len(shown) > 1:
-                yield f"{where}-count", _count(f"{where}-count", len(shown) - 1)
+            if in_thread and each["ts"] == half.thread and _replies(shown):
+                yield f"{where}-count", _count(f"{where}-count", _replies(shown))
                 before = None
 
     def _setting(self, half: Half, data: Json, id_: str) -> Setting:
@@ -155,6 +155,11 @@ def _continues(before: Json, data: Json) -> bool:
 
 def _day(id_: str, day: str) -> Html:
     return element("div", {"class": "day", "id": id_, "role": "separator"}, element("span", None, day))
+
+
+def _replies(shown: Sequence[Json]) -> int:
+    """How many of a whole thread's messages are replies that everybody sees."""
+    return sum(not each.get("is_ephemeral") for each in shown) - 1
 
 
 def _count(id_: str, count: int) -> Html:

@@ -127,10 +127,12 @@ async def test_only_the_apps_own_messages_can_be_changed(workspace: Workspace, c
 
 async def test_a_deleted_root_leaves_a_tombstone_for_its_replies(workspace: Workspace, client: AsyncWebClient) -> None:
     root = (await client.chat_postMessage(channel="C0SUPPORT", text="root"))["ts"]
-    await workspace.act.send("U0CUSTOMERA", "C0SUPPORT", "reply", thread_ts=root)
+    reply = await workspace.act.send("U0CUSTOMERA", "C0SUPPORT", "reply", thread_ts=root)
     await client.chat_delete(channel="C0SUPPORT", ts=root)
     thread = (await client.conversations_replies(channel="C0SUPPORT", ts=root))["messages"]
     assert [message.get("subtype") for message in thread] == ["tombstone", None]
+    await workspace.act.delete("U0CUSTOMERA", "C0SUPPORT", reply)
+    assert root not in workspace.messages["C0SUPPORT"]
 
 
 async def test_a_name_of_its_own_makes_a_bot_message(client: AsyncWebClient) -> None:
