@@ -23,7 +23,7 @@ def main() -> int:
     parser.add_argument(
         "--config",
         type=Path,
-        help="YAML file with team, teams, app, users, channels, commands, shortcuts, emoji, events, scopes, rules",
+        help="YAML file with the settings of docs/local-slack.md",
     )
     parser.add_argument("--events-url", help="deliver signed HTTP events there instead of by Socket Mode")
     parser.add_argument("--bot-token", help="a new one unless given")

@@ -114,6 +114,13 @@ class Administration:
         self._workspace.is_installed = True
         return {}
 
+    def enable_events(self, user: str) -> Json:
+        """Switch the app's events on again, after too many failed."""
+        self._did("enable_events", user)
+        self._workspace.events_enabled = True
+        self._workspace.changed("presence")
+        return {}
+
     def _did(self, what: str, user: str, **detail: str) -> None:
         self._workspace.note("act", what, detail={"user": user, **detail})
 

@@ -13,6 +13,7 @@ UNANSWERED = "operation_timeout"
 
 
 VERIFICATION_TOKEN = "unused-verification-token"  # noqa: S105
+LEAST_TAKEN = 0.05
 HOUR = 3_600
 MINUTE = 60
 
@@ -118,6 +119,30 @@ class EventBudget:
             "api_app_id": self._workspace.app.app_id,
         }
         return Delivery(self._workspace.new_id("", length=24), "events_api", payload)
+
+
+class Health:
+    """How the requests of the last hour went. Slack ends the subscription of an app that takes fewer than one in twenty
+    of its events, unless it gets fewer than a thousand an hour."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._minutes: dict[int, tuple[int, int]] = {}
+        """Minute -> requests and failures."""
+
+    def count(self, *, ok: bool) -> None:
+        """One request is over; too many failures switch the events off."""
+        minute = int(self._workspace.clock.time()) // MINUTE
+        self._minutes = {each: n for each, n in self._minutes.items() if each > minute - HOUR // MINUTE}
+        requests, failures = self._minutes.get(minute, (0, 0))
+        self._minutes[minute] = (requests + 1, failures + (not ok))
+        requests, failures = (sum(each) for each in zip(*self._minutes.values(), strict=True))
+        self._workspace.failed_deliveries = failures
+        if requests >= self._workspace.rules.events_to_disable and requests - failures < requests * LEAST_TAKEN:
+            self._minutes.clear()
+            self._workspace.events_enabled = False
+            self._workspace.note("error", "subscription", ok=False, detail={"requests": requests, "failures": failures})
+            self._workspace.changed("presence")
 
 
 def _channel(event: Json) -> str:

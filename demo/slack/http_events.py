@@ -21,6 +21,7 @@ from demo.slack.deliveries import (
     WAITING,
     Delivery,
     EventBudget,
+    Health,
     interaction_delivery,
 )
 from demo.slack.faults import Disorder, Faults
@@ -32,11 +33,16 @@ TOGETHER = 16
 VERIFY_EVERY_SECONDS = 0.5
 USER_AGENT = "Slackbot 1.0 (+https://api.slack.com/robots)"
 
-Outcome = Literal["ok", "http_timeout", "http_error", "connection_failed", "no_retry"]
+REDIRECTS = 2
+
+Outcome = Literal[
+    "ok", "http_timeout", "http_error", "connection_failed", "ssl_error", "too_many_redirects", "no_retry"
+]
 
 
 class HttpEvents:
-    """The transport for an app that listens at `events_url`; events, interactions and commands all go there."""
+    """The transport for an app that listens at `events_url`. Interactions and commands go there too, unless they have
+    addresses of their own."""
 
     def __init__(
         self, workspace: Workspace, faults: Faults, *, events_url: str, session: aiohttp.ClientSession
@@ -49,6 +55,7 @@ class HttpEvents:
         self._under_way = 0
         self._order = Disorder(faults)
         self._budget = EventBudget(workspace)
+        self._health = Health(workspace)
         self._turns = asyncio.Lock()
         """Requests whose order was changed leave one after the other."""
 
@@ -56,6 +63,8 @@ class HttpEvents:
         raise SlackError("not_allowed_token_type")
 
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        if not self._workspace.events_enabled:
+            return
         if (delivery := self._budget.delivery(event, is_ext_shared=is_ext_shared)) is None:
             return
         if self._under_way >= WAITING:
@@ -66,9 +75,10 @@ class HttpEvents:
 
     async def interact(self, kind: str, payload: Json) -> Ack:
         delivery = interaction_delivery(self._workspace, kind, payload)
+        url = self._url_of(kind, payload)
         form = payload if kind == "slash_commands" else {"payload": json.dumps(payload)}
         body = urlencode(form).encode()
-        outcome, answer = await self._post(delivery, body, "application/x-www-form-urlencoded")
+        outcome, answer = await self._post(delivery, body, "application/x-www-form-urlencoded", url=url)
         if outcome != "ok":
             error = UNANSWERED if outcome == "http_timeout" else NEVER_SENT
             self._give_up(delivery, error)
@@ -129,29 +139,48 @@ class HttpEvents:
         outcome, _ = await self._post(delivery, body, "application/json")
         return "http_timeout" if fault == "forget" else outcome
 
-    async def _post(self, delivery: Delivery, body: bytes, content_type: str) -> tuple[Outcome, Json]:
+    def _url_of(self, kind: str, payload: Json) -> str:
+        """Where an interaction or a command is posted."""
+        urls = self._workspace.urls
+        if kind == "slash_commands":
+            named = (each.get("url") for each in self._workspace.commands if each["command"] == payload["command"])
+            return next((url for url in named if url), self._url)
+        interactivity = urls.get("interactivity", self._url)
+        return urls.get("options", interactivity) if payload["type"] == "block_suggestion" else interactivity
+
+    async def _post(self, delivery: Delivery, body: bytes, content_type: str, *, url: str = "") -> tuple[Outcome, Json]:
         """One signed request and how it went; the answer's body as JSON, or as `{"text": …}`."""
         headers: dict[str, str] = {}
         if delivery.attempts:
             headers = {"X-Slack-Retry-Num": str(delivery.attempts), "X-Slack-Retry-Reason": delivery.reason}
         kind = "retry" if delivery.attempts else "delivery"
         self._workspace.note(kind, delivery.name, detail={"type": delivery.kind, "payload": delivery.payload})
-        outcome, answer = await self._exchange(body, content_type, headers)
+        outcome, answer = await self._exchange(body, content_type, headers, url=url)
+        if delivery.kind == "events_api":
+            self._health.count(ok=outcome == "ok")
         self._workspace.note("ack", delivery.name, ok=outcome == "ok", detail=answer or {"outcome": outcome})
         return outcome, answer
 
-    async def _exchange(self, body: bytes, content_type: str, headers: dict[str, str]) -> tuple[Outcome, Json]:
+    async def _exchange(
+        self, body: bytes, content_type: str, headers: dict[str, str], *, url: str = ""
+    ) -> tuple[Outcome, Json]:
         signature = signed(body, self._workspace.signing_secret, at=self._workspace.clock.time())
         headers = headers | signature | {"Content-Type": content_type, "User-Agent": USER_AGENT}
         try:
             async with (
                 self._together,
                 asyncio.timeout(self._workspace.rules.ack_seconds),
-                self._session.post(self._url, data=body, headers=headers, allow_redirects=False) as response,
+                self._session.post(
+                    url or self._url, data=body, headers=headers, max_redirects=REDIRECTS + 1
+                ) as response,
             ):
                 text = await response.text()
         except TimeoutError:
             return "http_timeout", {}
+        except aiohttp.TooManyRedirects:
+            return "too_many_redirects", {}
+        except aiohttp.ClientSSLError:
+            return "ssl_error", {}
         except aiohttp.ClientError:
             return "connection_failed", {}
         if response.status // 100 != 2:

@@ -167,6 +167,9 @@ class LocalApi:
             {
                 "n": workspace.counter,
                 "online": workspace.online,
+                "events_enabled": workspace.events_enabled,
+                "failed_deliveries": workspace.failed_deliveries,
+                "is_installed": workspace.is_installed,
                 "team": asdict(workspace.team),
                 "app": asdict(workspace.app),
                 "users": [asdict(user) for user in workspace.users.values()],

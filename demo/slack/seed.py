@@ -133,7 +133,7 @@ def seed(workspace: Workspace) -> None:
 
 SETTINGS = frozenset(
     {
-        *("team", "teams", "app", "users", "channels", "user_tokens", "rules"),
+        *("team", "teams", "app", "users", "channels", "user_tokens", "urls", "rules"),
         *("commands", "shortcuts", "emoji", "events", "scopes"),
     }
 )
@@ -146,8 +146,9 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     `team` and `app` replace fields; `teams` (other workspaces), `users` and `channels` are lists of fields, added or
     changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `events` and `scopes` replace what is there.
     `members: all` puts everybody into a channel. A new user gets a direct message with the app as soon as one is
-    needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything, `scopes`. What `rules` hold is
-    for `configured_rules`.
+    needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything, `scopes`. `urls` holds request
+    addresses of HTTP beside that of the events, `interactivity` and `options`. What `rules` hold is for
+    `configured_rules`.
     """
     if unknown := config.keys() - SETTINGS:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(SETTINGS))}")
@@ -165,6 +166,9 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     workspace.commands = list(config.get("commands", workspace.commands))
     workspace.emoji = dict(config.get("emoji", workspace.emoji))
     workspace.shortcuts = list(config.get("shortcuts", workspace.shortcuts))
+    workspace.urls = dict(config.get("urls", {}))
+    if unknown := workspace.urls.keys() - {"interactivity", "options"}:
+        raise ValueError(f"unknown address {min(unknown)!r}; known are interactivity, options")
     workspace.subscriptions = frozenset(config.get("events", workspace.subscriptions))
     workspace.scopes = frozenset(config.get("scopes", workspace.scopes))
     for given in config.get("user_tokens", ()):

@@ -179,6 +179,8 @@ class Rules:
     rate_limits: bool = True
     events_per_hour: int = 30_000
     """More are not delivered; `app_rate_limited` tells it once a minute. Part of the rate limits."""
+    events_to_disable: int = 1_000
+    """With fewer requests in an hour no subscription is ended, however many fail."""
     max_sockets: int = 10
     refresh_seconds: float = 18_060
     """The life of a socket; ten seconds before its end the client is warned."""
@@ -392,6 +394,12 @@ class Workspace:
         """What the bot token may do."""
         self.user_tokens: dict[str, Grant] = {}
         """What people granted, by token; nobody did at first."""
+        self.urls: dict[str, str] = {}
+        """Request addresses beside that of the events: `interactivity`, `options`; a command may have its own `url`."""
+        self.events_enabled = True
+        """Whether the subscription is still on; see demo.slack.deliveries.Health."""
+        self.failed_deliveries = 0
+        """Signed requests with events that failed in the last hour."""
         self.is_installed = True
         """Whether the app's tokens are worth anything."""
         self.log: deque[Json] = deque(maxlen=LOG_KEPT)

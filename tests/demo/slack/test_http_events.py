@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs
 
+import aiohttp
 import pytest
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
@@ -77,6 +78,76 @@ async def test_a_commands_answer_is_shown_to_the_person() -> None:
         assert parse_qs(content.decode())["text"] == ["status"]
         assert answer.ok
         assert workspace.ephemerals[-1]["text"] == "3 documents"
+
+
+@pytest.mark.parametrize(("redirects", "attempts"), [(2, 1), (3, 2)])
+async def test_two_redirects_are_followed_and_no_more(redirects: int, attempts: int) -> None:
+    seen: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        content = await request.read()
+        if challenge := json.loads(content).get("challenge"):
+            return web.json_response({"challenge": challenge})
+        hop = int(request.query.get("hop", 0))
+        if hop == 0:
+            seen.append(request.headers.get("X-Slack-Retry-Reason"))
+        if hop < redirects and len(seen) == 1:
+            raise web.HTTPTemporaryRedirect(f"/slack/events?hop={hop + 1}")
+        return web.Response()
+
+    async with listening() as app, reaching(app) as workspace:
+        app.handler = answer
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+        await logged(workspace, "ack", attempts)
+    assert seen == [None, "too_many_redirects"][:attempts]
+
+
+async def test_an_app_that_takes_almost_nothing_hears_no_more_until_it_is_switched_on(clock: ManualClock) -> None:
+    rules = Rules(rate_limits=False, events_to_disable=20, retry_delays=())
+    async with (
+        listening() as app,
+        open_workspace(clock=clock, rules=rules, events_url=app.url) as workspace,
+        aiohttp.ClientSession(headers={"secret": workspace.secret}) as session,
+    ):
+        while not workspace.online:
+            await workspace.wait_for_change(workspace.counter, timeout=5)
+        app.statuses = [500] * 20
+        for number in range(20):
+            await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", f"{number}")
+        await logged(workspace, "ack", 20)
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "unheard")
+        async with session.get(f"{workspace.url}/_local/state") as response:
+            state = await response.json()
+        assert (state["events_enabled"], state["failed_deliveries"]) == (False, 20)
+        await session.post(f"{workspace.url}/_local/act/enable_events", json={"user": "U0AGENTA"})
+        await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "heard")
+        texts = [json.loads((await app.request())[1])["event"]["text"] for _ in range(21)]
+        assert texts[-1] == "heard"
+
+
+async def test_commands_and_interactions_may_have_addresses_of_their_own() -> None:
+    async with listening() as events, listening() as commands, listening() as interactions, listening() as options:
+        config = {
+            "events": [],
+            "commands": [{"command": "/kb", "url": commands.url}, {"command": "/ask"}],
+            "urls": {"interactivity": interactions.url, "options": options.url},
+        }
+        async with open_workspace(events_url=events.url, config=config) as workspace:
+            client = AsyncWebClient(token=workspace.bot_token, base_url=f"{workspace.url}/api/")
+            search = {"type": "external_select", "action_id": "order", "min_query_length": 0}
+            blocks = [{"type": "actions", "elements": [search]}]
+            ts = str((await client.chat_postMessage(channel="C0AGENTS", text="x", blocks=blocks))["ts"])
+            options.body = json.dumps({"options": []})
+            assert (await workspace.act.command("U0AGENTA", "C0AGENTS", "/kb status")).ok
+            assert (await workspace.act.command("U0AGENTA", "C0AGENTS", "/ask")).ok
+            assert (await workspace.act.global_shortcut("U0AGENTA", "ask")).ok
+            assert (await workspace.act.suggest("U0AGENTA", "order", "", channel="C0AGENTS", ts=ts)).ok
+        asked = [parse_qs((await app.request())[1].decode()) for app in (commands, events)]
+        assert [each["command"] for each in asked] == [["/kb"], ["/ask"]]
+        told = [
+            json.loads(parse_qs((await app.request())[1].decode())["payload"][0]) for app in (interactions, options)
+        ]
+        assert [each["type"] for each in told] == ["shortcut", "block_suggestion"]
 
 
 async def test_bolt_hears_over_http() -> None:
