@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Change, Workspace
 from tests.demo.slack.apps import connected
+from tests.demo.slack.test_org import ORG
 from tests.demo.slack.test_web_api import error_of
 
 SAY: dict[str, Any] = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA", "text": "hello"}
@@ -144,14 +145,38 @@ async def test_the_log_tells_calls_and_hides_tokens(
     assert workspace.bot_token not in text
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--host", "0.0.0.0"), "loopback only"),  # noqa: S104
+        (("--config", "nowhere.yml"), "nowhere.yml"),
+    ],
+)
+async def test_the_program_says_why_it_does_not_start(arguments: tuple[str, str], reason: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "demo.slack", "--port", "0", *arguments, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(20):
+        _, said = await process.communicate()
+    assert process.returncode == 1
+    assert said.decode().count("\n") == 1
+    assert reason in said.decode()
+
+
 async def test_the_program_prints_one_line_and_ends_on_a_signal() -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "demo.slack", "--port", "0", stdout=asyncio.subprocess.PIPE
+        sys.executable,
+        *("-m", "demo.slack", "--port", "0", "--config", str(ORG)),
+        stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
     async with asyncio.timeout(20):
         told = json.loads(await process.stdout.readline())
         client = AsyncWebClient(token=told["bot_token"], base_url=told["api_url"])
         assert (await client.auth_test())["user_id"] == told["bot_user"]
+        assert told["app_token"].startswith("xapp-")
+        assert told["signing_secret"]
+        assert (told["users"]["visitor.f"], told["channels"]["second-support"]) == ("U0VISITOR", "C0SECOND")
+        assert told["direct_messages"]["customer.a"] == "D0CUSTOMERA"
         os.kill(process.pid, signal.SIGTERM)
         assert await process.wait() == 0
