@@ -197,7 +197,7 @@ class LocalApi:
         return web.json_response({"n": n})
 
     async def fault(self, request: web.Request) -> web.Response:
-        """Break something. One of
+        """Break something; `said` may tell in words what is broken and has no effect. One of
 
         `{"method", "do", "count", "seconds", "channel", "retry_after"}`: calls, see CallRule;
         `{"deliveries", "count"}`: one of DELIVERY_FAULTS;
@@ -207,13 +207,18 @@ class LocalApi:
         """
         try:
             given = await _body(request)
-            self._break(given)
+            self.arm(given)
         except (ValueError, TypeError) as wrong:
             return _no(f"not a fault: {wrong}")
-        self._workspace.note("act", "fault", detail=given)
         return web.json_response({"ok": True})
 
-    def _break(self, given: Json) -> None:
+    def arm(self, given: Json) -> None:
+        """As `fault`, and written to the log. Raises ValueError or TypeError for what is no fault."""
+        self._arm(given)
+        self._workspace.note("act", "fault", detail=given)
+
+    def _arm(self, given: Json) -> None:
+        given = {name: value for name, value in given.items() if name != "said"}
         kinds = given.keys() & {"method", "deliveries", "sockets", "stream", "clear"}
         if len(kinds) != 1:
             raise ValueError("give one of method, deliveries, sockets, stream, clear")

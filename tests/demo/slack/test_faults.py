@@ -70,7 +70,7 @@ async def test_a_fault_that_is_not_known_is_refused_in_words(
 async def test_a_rate_limit_asks_for_whatever_wait_it_is_told(
     workspace: Workspace, client: AsyncWebClient, asked: str
 ) -> None:
-    assert not await breaks(workspace, method="auth.test", do="429", retry_after=asked)
+    assert not await breaks(workspace, method="auth.test", do="429", retry_after=asked, said="asked to wait")
     with pytest.raises(SlackApiError) as limited:
         await client.auth_test()
     assert limited.value.response.status_code == 429
