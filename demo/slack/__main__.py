@@ -26,6 +26,7 @@ def main() -> int:
         help="YAML file with the settings of docs/local-slack.md",
     )
     parser.add_argument("--events-url", help="deliver signed HTTP events there instead of by Socket Mode")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="SQLite file that keeps the workspace over a restart")
     parser.add_argument("--bot-token", help="a new one unless given")
     parser.add_argument("--app-token", help="a new one unless given")
     parser.add_argument("--signing-secret", help="a new one unless given")
@@ -53,6 +54,7 @@ async def serve(options: argparse.Namespace) -> None:
         events_url=options.events_url,
         rate_limits=not options.no_rate_limits,
         config=read_config(options.config),
+        keep=options.keep,
     ) as workspace:
         print(json.dumps(addresses(workspace)), flush=True)
         await stopped.wait()

@@ -106,12 +106,14 @@ class Administration:
         timeline.emit(self._workspace, revoked | {"event_ts": self._workspace.new_ts()})
         timeline.emit(self._workspace, {"type": "app_uninstalled", "event_ts": self._workspace.new_ts()})
         self._workspace.is_installed = False
+        self._workspace.changed("presence")
         return {}
 
     def install(self, user: str) -> Json:
         """Install the app again, with the tokens it had."""
         self._did("install", user)
         self._workspace.is_installed = True
+        self._workspace.changed("presence")
         return {}
 
     def enable_events(self, user: str) -> Json:

@@ -3,10 +3,12 @@
 `open_workspace` is what the demo and tests use; `build_workspace` is the same without a network.
 """
 
+import asyncio
 import hmac
 import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -17,6 +19,7 @@ from demo.slack.clock import Clock
 from demo.slack.faults import Faults
 from demo.slack.http_events import HttpEvents
 from demo.slack.interactivity import Interactivity
+from demo.slack.keeping import kept, kept_tokens
 from demo.slack.local import LocalApi
 from demo.slack.people import People
 from demo.slack.seed import configure, configured_rules, seed
@@ -46,6 +49,7 @@ async def open_workspace(
     clock: Clock | None = None,
     config: dict[str, Any] | None = None,
     notice: str = "",
+    keep: Path | None = None,
 ) -> AsyncIterator[Workspace]:
     """Serve a seeded workspace until the block ends.
 
@@ -53,21 +57,26 @@ async def open_workspace(
     `/_local/*`. Tokens and secrets that are not given are new. With `events_url` the app is reached by signed HTTP,
     otherwise by Socket Mode. `rules` overrides `rate_limits`. `config` is what demo.slack.seed.configure takes,
     `notice` a line for the page about who really answers.
-    Raises ValueError for an address that is not loopback and OSError for one that is taken.
+    With `keep` the workspace is kept in that file; its tokens and secrets count unless others are given.
+    Raises ValueError for an address that is not loopback or a file that is no workspace, OSError for an address that is
+    taken.
     """
     _refuse_public(host)
+    tokens = await asyncio.to_thread(kept_tokens, keep) if keep else {}
     workspace, interactivity = build_workspace(
         rules=rules or Rules(rate_limits=rate_limits),
         clock=clock,
-        bot_token=bot_token,
-        app_token=app_token,
-        signing_secret=signing_secret,
-        secret=secret,
+        bot_token=bot_token or tokens.get("bot_token"),
+        app_token=app_token or tokens.get("app_token"),
+        signing_secret=signing_secret or tokens.get("signing_secret"),
+        secret=secret or tokens.get("secret"),
         config=config,
     )
     faults = Faults()
     async with AsyncExitStack() as stack:
         stack.push_async_callback(workspace.background.close)
+        if keep:
+            await stack.enter_async_context(kept(workspace, keep))
         sockets = SocketMode(workspace, faults)
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[_guard(workspace)])
         local = LocalApi(workspace, faults, break_sockets=sockets.break_all)
