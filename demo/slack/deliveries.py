@@ -8,6 +8,9 @@ from demo.slack.workspace import Ack, Json, Workspace
 WAITING = 1_000
 """Deliveries kept for an app that does not take them; the oldest is dropped for the newest."""
 
+HASTE = 0.1
+"""The part of its time that is left to an app by the fault `hasty`."""
+
 NEVER_SENT = "dispatch_failed"
 UNANSWERED = "operation_timeout"
 

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import aiohttp
 
 from demo.slack.deliveries import (
+    HASTE,
     NEVER_SENT,
     UNANSWERED,
     VERIFICATION_TOKEN,
@@ -136,7 +137,8 @@ class HttpEvents:
     async def _send(self, delivery: Delivery, body: bytes, fault: str) -> Outcome:
         if fault == "duplicate":
             await self._post(delivery, body, "application/json")
-        outcome, _ = await self._post(delivery, body, "application/json")
+        haste = HASTE if fault == "hasty" else 1
+        outcome, _ = await self._post(delivery, body, "application/json", haste=haste)
         return "http_timeout" if fault == "forget" else outcome
 
     def _url_of(self, kind: str, payload: Json) -> str:
@@ -148,28 +150,30 @@ class HttpEvents:
         interactivity = urls.get("interactivity", self._url)
         return urls.get("options", interactivity) if payload["type"] == "block_suggestion" else interactivity
 
-    async def _post(self, delivery: Delivery, body: bytes, content_type: str, *, url: str = "") -> tuple[Outcome, Json]:
+    async def _post(
+        self, delivery: Delivery, body: bytes, content_type: str, *, url: str = "", haste: float = 1
+    ) -> tuple[Outcome, Json]:
         """One signed request and how it went; the answer's body as JSON, or as `{"text": …}`."""
         headers: dict[str, str] = {}
         if delivery.attempts:
             headers = {"X-Slack-Retry-Num": str(delivery.attempts), "X-Slack-Retry-Reason": delivery.reason}
         kind = "retry" if delivery.attempts else "delivery"
         self._workspace.note(kind, delivery.name, detail={"type": delivery.kind, "payload": delivery.payload})
-        outcome, answer = await self._exchange(body, content_type, headers, url=url)
+        outcome, answer = await self._exchange(body, content_type, headers, url=url, haste=haste)
         if delivery.kind == "events_api":
             self._health.count(ok=outcome == "ok")
         self._workspace.note("ack", delivery.name, ok=outcome == "ok", detail=answer or {"outcome": outcome})
         return outcome, answer
 
     async def _exchange(
-        self, body: bytes, content_type: str, headers: dict[str, str], *, url: str = ""
+        self, body: bytes, content_type: str, headers: dict[str, str], *, url: str = "", haste: float = 1
     ) -> tuple[Outcome, Json]:
         signature = signed(body, self._workspace.signing_secret, at=self._workspace.clock.time())
         headers = headers | signature | {"Content-Type": content_type, "User-Agent": USER_AGENT}
         try:
             async with (
                 self._together,
-                asyncio.timeout(self._workspace.rules.ack_seconds),
+                asyncio.timeout(self._workspace.rules.ack_seconds * haste),
                 self._session.post(
                     url or self._url, data=body, headers=headers, max_redirects=REDIRECTS + 1
                 ) as response,

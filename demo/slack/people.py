@@ -133,7 +133,7 @@ class People:
         self._did("command", user, channel=place.id, line=line)
         here = Place(place.id, user)
         known = [each["command"] for each in self._workspace.commands]
-        if known and command not in known:
+        if (known and command not in known) or not self._workspace.is_installed:
             self._interactivity.slackbot_says(here, f"`{command}` is not a valid command.")
             return Ack(ok=False, error="invalid_command")
         payload = self._interactivity.slash_command(person, place, command, text.strip())

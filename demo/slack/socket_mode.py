@@ -12,7 +12,7 @@ from collections.abc import Callable
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
 from demo.slack.clock import Clock
-from demo.slack.deliveries import NEVER_SENT, UNANSWERED, WAITING, Delivery, EventBudget, interaction_delivery
+from demo.slack.deliveries import HASTE, NEVER_SENT, UNANSWERED, WAITING, Delivery, EventBudget, interaction_delivery
 from demo.slack.faults import Disorder, Faults
 from demo.slack.workspace import Ack, Json, Workspace
 
@@ -27,8 +27,6 @@ PING_SECONDS = 10
 a connection up after 30 seconds without."""
 PING = b"Ping from applink-local"
 GOODBYE_SECONDS = 1.0
-HASTE = 0.1
-"""The part of its time that is left to an app by the fault `hasty`."""
 HUGE_FRAME = 5_000_000
 
 

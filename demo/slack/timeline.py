@@ -98,11 +98,11 @@ def join(workspace: Workspace, channel: Channel, user: str, *, inviter: str = ""
 
 
 def emit(workspace: Workspace, event: Json, channel: Channel | None = None) -> None:
-    """Tell the app, if it subscribed to this event and is a member of the channel."""
+    """Tell the app, if it is installed, subscribed to this event and is a member of the channel."""
     name = event["type"]
     if name == "message" and channel is not None:
         name = _SUBSCRIPTION[channel.kind]
-    if name not in workspace.subscriptions:
+    if name not in workspace.subscriptions or not workspace.is_installed:
         return
     if channel is not None and workspace.app.user_id not in channel.members:
         return

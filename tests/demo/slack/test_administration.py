@@ -26,7 +26,7 @@ async def acts(workspace: Workspace, what: str, **given: Any) -> Json:
     url, query = f"{workspace.url}/_local/act/{what}", {"secret": workspace.secret}
     async with aiohttp.ClientSession() as session, session.post(url, params=query, json=given) as response:
         answer: Json = await response.json()
-        assert (response.status == 200) is answer["ok"], answer
+        assert response.status == 200 or not answer["ok"], answer
         return answer
 
 
@@ -96,8 +96,13 @@ async def test_a_removed_app_hears_of_it_and_its_token_is_worth_nothing(
     assert (await app.event("tokens_revoked"))["tokens"] == {"oauth": [], "bot": ["U0FRONTDESK"]}
     await app.event("app_uninstalled")
     assert await error_of(client.auth_test()) == "account_inactive"
+    here = AGENT | {"channel": "C0SUPPORT"}
+    await acts(workspace, "send", **here, text="unheard")
+    assert (await acts(workspace, "command", **here, command="/kb"))["error"] == "invalid_command"
     await acts(workspace, "install", **AGENT)
     await client.auth_test()
+    await acts(workspace, "send", **here, text="heard")
+    assert (await app.event("message"))["text"] == "heard"
 
 
 async def test_a_file_of_a_person_is_shared_and_can_be_read(

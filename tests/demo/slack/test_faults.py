@@ -1,10 +1,12 @@
 """Failures on demand: what `/_local/fault` takes, and what then befalls calls, deliveries, connections and streams."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
+from aiohttp import web
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -152,3 +154,24 @@ async def test_a_held_delivery_that_nothing_follows_comes_late(clock: ManualCloc
         await says(workspace, "a")
         await clock.advance(3.1)
         assert await heard(app, 1) == [("a", "")]
+
+
+async def test_an_event_is_given_up_early_over_http() -> None:
+    reasons: asyncio.Queue[str | None] = asyncio.Queue()
+
+    async def answer(request: web.Request) -> web.Response:
+        if challenge := (await request.json()).get("challenge"):
+            return web.json_response({"challenge": challenge})
+        await reasons.put(request.headers.get("X-Slack-Retry-Reason"))
+        await asyncio.sleep(0.1)
+        return web.Response()
+
+    rules = Rules(rate_limits=False, ack_seconds=0.5)
+    async with listening() as app, open_workspace(rules=rules, events_url=app.url) as workspace:
+        app.handler = answer
+        while not workspace.online:
+            await workspace.wait_for_change(workspace.counter, timeout=5)
+        assert not await breaks(workspace, deliveries="hasty")
+        await says(workspace, "a")
+        async with asyncio.timeout(5):
+            assert [await reasons.get(), await reasons.get()] == [None, "http_timeout"]
