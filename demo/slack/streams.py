@@ -107,7 +107,7 @@ def _check_chunk(chunk: object, at: str) -> None:
             _check_strings(chunk, at, needed=("id", "title"), limit=FIELD_CHARACTERS)
             _check_strings(chunk, at, optional=("details", "output"), limit=FIELD_CHARACTERS)
             if chunk.get("status", "pending") not in _STATUSES:
-                raise _bad_chunk(f"must be one of {', '.join(_STATUSES)}", f"{at}/status")
+                raise _bad_chunk("must be a valid enum value", f"{at}/status")
             sources = chunk.get("sources") or []
             if not isinstance(sources, list) or not all(isinstance(each, dict) and "url" in each for each in sources):
                 raise _bad_chunk("must be an array of url elements", f"{at}/sources")

@@ -6,7 +6,7 @@ from typing import get_args
 import aiohttp
 import pytest
 
-from demo.slack.blocks import MESSAGE_BLOCKS, MESSAGE_CHARACTERS, VIEW_BLOCKS, VIEW_BYTES
+from demo.slack.block_tables import MESSAGE_BLOCKS, MESSAGE_CHARACTERS, VIEW_BLOCKS, VIEW_BYTES
 from demo.slack.faults import Faults
 from demo.slack.local import LocalApi
 from demo.slack.methods.chat import UPDATE_CHARACTERS

@@ -5,6 +5,7 @@ from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.workspace import Json, SlackError
 
 LOADING_MESSAGES = 10
+LOADING_CHARACTERS = 50
 PROMPTS = 4
 TITLE_CHARACTERS = 200
 UNHEARD_STOP = "missing_agent_session_stopped_event_subscription"
@@ -17,6 +18,10 @@ def set_thread_status(call: Call) -> Json:
     loading = call.json("loading_messages") or []
     if not isinstance(loading, list) or len(loading) > LOADING_MESSAGES:
         raise invalid_arguments(f"no more than {LOADING_MESSAGES} items allowed [json-pointer:/loading_messages]")
+    for index, message in enumerate(loading):
+        if len(str(message)) > LOADING_CHARACTERS:
+            problem = f"must be less than {LOADING_CHARACTERS + 1} characters"
+            raise invalid_arguments(f"{problem} [json-pointer:/loading_messages/{index}]")
     set_status(call.workspace, channel.id, thread_ts, call.text("status"), loading)
     return {}
 
@@ -45,7 +50,7 @@ def set_session_status(call: Call) -> Json:
     channel = call.writable("channel_id")
     status = call.required("status")
     if status not in SESSION_STATES:
-        raise invalid_arguments(f"must be one of {', '.join(SESSION_STATES)} [json-pointer:/status]")
+        raise invalid_arguments("must be a valid enum value [json-pointer:/status]")
     thread_ts = call.thread(channel)
     set_session(call.workspace, channel.id, thread_ts, status=status, title=_title(call))
     if "agent_session_stopped" in call.workspace.subscriptions:

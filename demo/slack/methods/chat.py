@@ -85,7 +85,7 @@ def start_stream(call: Call) -> Json:
     chunks = streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or [])
     display = call.text("task_display_mode", "timeline")
     if display not in ("timeline", "plan", "dense"):
-        raise invalid_arguments("must be one of timeline, plan, dense [json-pointer:/task_display_mode]")
+        raise invalid_arguments("must be a valid enum value [json-pointer:/task_display_mode]")
     stream = streams.start(call.workspace, channel, author(call, channel), thread_ts=thread_ts, display=display)
     streams.grow(call.workspace, stream, chunks)
     return {"channel": channel.id, "ts": stream.ts}
@@ -106,7 +106,7 @@ def stop_stream(call: Call) -> Json:
     stream = streams.running(call.workspace, channel.id, call.required("ts"))
     session_status = call.text("session_status")
     if session_status and session_status not in SESSION_STATES:
-        raise invalid_arguments(f"must be one of {', '.join(SESSION_STATES)} [json-pointer:/session_status]")
+        raise invalid_arguments("must be a valid enum value [json-pointer:/session_status]")
     blocks = given_blocks(call)
     metadata = given_metadata(call)
     streams.grow(call.workspace, stream, streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or []))

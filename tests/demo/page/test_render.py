@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from demo.slack.blocks import BLOCKS
+from demo.slack.block_tables import BLOCKS
 from demo.slack.page.loose import Json
 from demo.slack.page.markup import Names
 from demo.slack.page.message import Author, Footer, Setting, avatar, content, entry, ephemeral, message, system

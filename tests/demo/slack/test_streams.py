@@ -157,6 +157,10 @@ async def test_a_status_line_goes_with_the_answer_or_after_two_minutes(
     await start(client, root)
     assert not workspace.statuses
     await client.assistant_threads_setStatus(channel_id=CHANNEL, thread_ts=root, status="still here")
+    long = client.assistant_threads_setStatus(
+        channel_id=CHANNEL, thread_ts=root, status="x", loading_messages=["x", "y" * 51]
+    )
+    assert await error_of(long) == "invalid_arguments"
     await clock.advance(121)
     assert not workspace.statuses
 
