@@ -1,5 +1,6 @@
 """One call of the Web API as the methods see it."""
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -140,12 +141,26 @@ class Call:
     def page(self, items: list[Any], *, default: int = 100, most: int = 999) -> tuple[list[Any], str]:
         """A page of `items` by `cursor` and `limit`, and the cursor of the next one ("" at the end)."""
         limit = self.number("limit", default, most=most)
-        cursor = self.text("cursor", "0").removeprefix("next:")
-        if not cursor.isdecimal():
-            raise SlackError("invalid_cursor")
-        first = int(cursor)
+        first = _place(self.text("cursor"))
         after = first + limit
-        return items[first:after], f"next:{after}" if after < len(items) else ""
+        return items[first:after], _cursor(after) if after < len(items) else ""
+
+
+def _cursor(place: int) -> str:
+    """As Slack's: base64, with the padding that has to be quoted in an address."""
+    return base64.b64encode(f"next:{place}".encode()).decode()
+
+
+def _place(cursor: str) -> int:
+    if not cursor:
+        return 0
+    try:
+        kind, _, place = base64.b64decode(cursor, validate=True).decode().partition(":")
+    except ValueError:
+        raise SlackError("invalid_cursor") from None
+    if kind != "next" or not place.isdecimal():
+        raise SlackError("invalid_cursor")
+    return int(place)
 
 
 def invalid_arguments(*problems: str) -> SlackError:

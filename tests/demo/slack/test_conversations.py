@@ -148,7 +148,8 @@ async def test_the_conversations_of_a_person_leave_out_what_the_app_cannot_see(
 
 async def test_lists_refuse_types_cursors_and_limits_that_are_none(client: AsyncWebClient) -> None:
     assert await error_of(client.conversations_list(types="channels")) == "invalid_types"
-    assert await error_of(client.conversations_list(cursor="dGVhbQ==")) == "invalid_cursor"
+    for cursor in ("dGVhbQ==", "next:2", "ünfug", "bmV4dDotMQ=="):
+        assert await error_of(client.conversations_list(cursor=cursor)) == "invalid_cursor"
     assert await error_of(client.conversations_list(limit=0)) == "invalid_limit"
 
 
