@@ -22,6 +22,7 @@ from demo.slack.methods import (
     reactions,
     scheduled,
     unfurls,
+    validation,
     views,
 )
 from demo.slack.methods.call import Call, Method
@@ -39,6 +40,7 @@ METHODS: dict[str, Method] = {
     **reactions.METHODS,
     **scheduled.METHODS,
     **unfurls.METHODS,
+    **validation.METHODS,
     **views.METHODS,
 }
 

@@ -9,6 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack import rich_text
 from demo.slack.blocks import message_faults, view_faults
 from demo.slack.workspace import Workspace
+from tests.demo.slack.test_web_api import error_of
 
 Json = dict[str, Any]
 
@@ -361,3 +362,36 @@ async def test_messages_and_views_say_their_faults_in_their_own_way(
     told = "must be less than 3001 characters [json-pointer:/view/blocks/0/text/text]"
     assert (answer["error"], answer["response_metadata"]["messages"]) == ("invalid_arguments", [f"[ERROR] {told}"])
     assert "errors" not in answer
+
+
+async def test_blocks_are_validated_without_a_token_and_without_being_shown(workspace: Workspace) -> None:
+    nobody = AsyncWebClient(base_url=f"{workspace.url}/api/")
+    wrong = SECTION | {"text": said(3_001)}
+    told = {"code": "failed_constraint", "message": "must be less than 3001 characters"}
+    for arguments, error, pointer in (
+        ({"blocks": [wrong]}, "invalid_blocks", "/0/text/text"),
+        ({"message": {"blocks": [wrong]}}, "invalid_message", "/blocks/0/text/text"),
+        ({"message": {"attachments": [{"blocks": [wrong]}]}}, "invalid_message", "/attachments/0/blocks/0/text/text"),
+        ({"view": modal(wrong)}, "invalid_view", "/blocks/0/text/text"),
+    ):
+        with pytest.raises(SlackApiError) as refused:
+            await nobody.api_call("blocks.validate", json=arguments)
+        answer = refused.value.response
+        assert (answer["error"], answer["errors"]) == (error, [told | {"pointer": pointer}])
+    for valid in ({"blocks": [SECTION]}, {"message": {"blocks": [SECTION]}}, {"view": modal(SECTION)}):
+        assert (await nobody.api_call("blocks.validate", json=valid))["ok"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"blocks": [SECTION], "view": modal(SECTION)}, {"blocks": "{"}, {"blocks": SECTION}, {"view": [SECTION]}],
+)
+async def test_one_thing_is_validated_at_a_time(workspace: Workspace, arguments: Json) -> None:
+    nobody = AsyncWebClient(base_url=f"{workspace.url}/api/")
+    assert await error_of(nobody.api_call("blocks.validate", json=arguments)) == "invalid_arguments"
+
+
+async def test_a_message_to_validate_has_blocks_and_attachments_alone(workspace: Workspace) -> None:
+    nobody = AsyncWebClient(base_url=f"{workspace.url}/api/")
+    for message in ({"text": "x"}, {"attachments": "none"}, {"attachments": ["x"]}):
+        assert await error_of(nobody.api_call("blocks.validate", json={"message": message})) == "invalid_message"
