@@ -151,12 +151,13 @@ class Cases:
 
     async def resolve(self, ref: str, user: str) -> Case:
         """The matter is settled; the assistant answers from here on."""
+        name = await self._name(user)
         return await self._step(
             ref,
             user,
             "resolved",
             lambda case: steps.resolve(case, now=self.clock.now()),
-            lambda _, case: self.messages.resolved(case),
+            lambda _, case: self.messages.resolved(case, by=user, name=name),
             note="The matter was marked as solved.",
         )
 
@@ -167,7 +168,7 @@ class Cases:
             user,
             "handed_back",
             lambda case: steps.hand_back(case, now=self.clock.now()),
-            lambda _, case: self.messages.back_to_assistant(case),
+            lambda _, case: self.messages.back_to_assistant(case, by=user),
             note="They handed the conversation back to you.",
         )
 
@@ -178,7 +179,7 @@ class Cases:
             user,
             "cancelled",
             lambda case: steps.cancel(_own(case, user), now=self.clock.now()),
-            lambda _, case: self.messages.back_to_assistant(case),
+            lambda _, case: self.messages.back_to_assistant(case, by=user),
             note="The customer asked for a person, then chose to go on with you.",
         )
 

@@ -101,15 +101,16 @@ class CaseMessages:
         card = cards.taken_over(self.sentences, language(case), case=case.ref, staff=staff, before=before)
         return [self._to_customer(case, "taken-over", card), self._card_update(case)]
 
-    def resolved(self, case: Case) -> list[Outgoing]:
-        """The customer is asked how it was."""
-        card = cards.resolved(self.sentences, language(case), case=case.ref, staff=case.owner_name or "")
-        return [self._to_customer(case, "resolved", card), self._card_update(case)]
+    def resolved(self, case: Case, *, by: str, name: str) -> list[Outgoing]:
+        """The customer is asked how it was; `by` is who solved it, the owner or not, and `name` is theirs."""
+        known = case.owner_name if by == case.owner else None
+        card = cards.resolved(self.sentences, language(case), case=case.ref, staff=known or name)
+        return [self._to_customer(case, "resolved", card), self._card_update(case, by=by)]
 
-    def back_to_assistant(self, case: Case) -> list[Outgoing]:
-        """The assistant goes on."""
+    def back_to_assistant(self, case: Case, *, by: str) -> list[Outgoing]:
+        """The assistant goes on; `by` wanted it so, one of the team or the customer."""
         card = cards.handed_back(self.sentences, language(case), case=case.ref)
-        return [self._to_customer(case, "back", card), self._card_update(case)]
+        return [self._to_customer(case, "back", card), self._card_update(case, by=by)]
 
     def reopened(self, case: Case) -> list[Outgoing]:
         """The customer says it is not solved; a new line in the card's thread rings, which an update does not."""
@@ -145,19 +146,19 @@ class CaseMessages:
             case_id=case.id,
         )
 
-    def _card_update(self, case: Case) -> Outgoing:
+    def _card_update(self, case: Case, *, by: str | None = None) -> Outgoing:
         key = f"{card_key(case.id)}/{case.version}"
         return Outgoing(
             key,
             "update",
             self.agent_channel,
-            payload(self._card(case)),
+            payload(self._card(case, by=by)),
             parent=card_key(case.id),
             case_id=case.id,
         )
 
-    def _card(self, case: Case) -> Card:
-        """The card as the case stands now."""
+    def _card(self, case: Case, *, by: str | None = None) -> Card:
+        """The card as the case stands now; `by` ended it."""
         state: State = case.state  # type: ignore[assignment]  # the column holds nothing else
         common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": case.link}
         note = STANDING.get(case.standing, "")  # type: ignore[call-overload]  # as above
@@ -174,10 +175,10 @@ class CaseMessages:
                     at=case.claimed_at or 0.0,
                 )
             case "resolved":
-                return cards.closed_card(**common, outcome="Solved", staff=case.owner, at=case.ended_at or 0.0)
+                return cards.closed_card(**common, outcome="Solved", by=by, at=case.ended_at or 0.0)
             case "bot":
                 outcome = "Back with the assistant"
-                return cards.closed_card(**common, outcome=outcome, staff=case.owner, at=case.ended_at or 0.0)
+                return cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)
 
 
 def language(case: Case) -> Language:

@@ -226,19 +226,20 @@ def closed_card(
     title: str,
     customer: str,
     outcome: str,
-    staff: str | None,
+    by: str | None,
     at: float,
     customer_note: str = "",
     summary: str = "",
     permalink: str = "",
 ) -> Card:
-    """The card of a case that needs nobody any more. `outcome` says how it ended, as "Resolved" or "Handed back"."""
-    by = f" by <@{staff}>" if staff else ""
+    """The card of a case that needs nobody any more. `outcome` says how it ended, as "Resolved" or "Handed back", and
+    `by` (a Slack user id) who ended it."""
+    whose = f" by <@{by}>" if by else ""
     return Card(
-        f"{escape(case)}: {_one_line(outcome, 100)}{by}",
+        f"{escape(case)}: {_one_line(outcome, 100)}{whose}",
         (
             _header(f"{case} · {title}"),
-            _section(f":white_check_mark: *{_one_line(outcome, 100)}*{by} {_moment(at, '{date_short} {time}')}"),
+            _section(f":white_check_mark: *{_one_line(outcome, 100)}*{whose} {_moment(at, '{date_short} {time}')}"),
             _fields(("Customer", _customer(customer, customer_note))),
             *_summary(summary),
             *_small_print("", permalink),

@@ -38,6 +38,20 @@ async def keys(database: Database) -> list[str]:
         return [row.key for row in await rows.open_rows(tx)]
 
 
+async def said(database: Database, key: str) -> str:
+    """The text of what is to be said under this key."""
+    async with database.transaction() as tx:
+        row = await rows.by_key(tx, key)
+    assert row is not None
+    return str(row.payload)
+
+
+async def claimed(cases: Cases) -> Case:
+    """A case that Agent A has."""
+    case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    return await cases.claim(case.ref, "U0AGENTA")
+
+
 async def test_opening_twice_is_opening_once(cases: Cases, database: Database) -> None:
     opened = await asyncio.gather(
         *(cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium") for _ in range(10))
@@ -105,6 +119,30 @@ async def test_ending_a_case_begins_a_fresh_episode_with_a_note(cases: Cases, da
     assert state.episode == 1
     assert "Agent A" in state.note
     assert case.ref in state.note
+
+
+async def test_the_customer_and_the_card_are_told_who_solved_the_case_whoever_had_it(
+    cases: Cases, database: Database
+) -> None:
+    await cases.resolve((await claimed(cases)).ref, "U0AGENTB")
+    to_customer, card = await said(database, "case/1/resolved/3"), await said(database, "case/1/card/3")
+    assert "Agent B marked your case" in to_customer
+    assert "Agent A" not in to_customer
+    assert "Solved* by <@U0AGENTB>" in card
+    assert "U0AGENTA" not in card
+
+
+async def test_the_card_says_who_handed_the_case_back_whoever_had_it(cases: Cases, database: Database) -> None:
+    await cases.hand_back((await claimed(cases)).ref, "U0AGENTB")
+    card = await said(database, "case/1/card/3")
+    assert "Back with the assistant* by <@U0AGENTB>" in card
+    assert "U0AGENTA" not in card
+
+
+async def test_the_card_says_that_the_customer_went_on_with_the_assistant(cases: Cases, database: Database) -> None:
+    case = await cases.open(THREAD, CUSTOMER, reason="asked_for_person", priority="medium")
+    await cases.cancel(case.ref, CUSTOMER.user)
+    assert f"Back with the assistant* by <@{CUSTOMER.user}>" in await said(database, "case/1/card/2")
 
 
 async def test_ten_rounds_of_handing_over_and_back_do_not_loop(cases: Cases, database: Database) -> None:

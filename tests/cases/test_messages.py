@@ -44,9 +44,15 @@ def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
         MESSAGES.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")]),
         MESSAGES.claimed(case),
         MESSAGES.taken_over(case, before="Agent B"),
-        MESSAGES.resolved(case),
-        MESSAGES.back_to_assistant(case),
+        MESSAGES.resolved(case, by="U0AGENTA", name="Agent A"),
+        MESSAGES.back_to_assistant(case, by="U0AGENTA"),
         MESSAGES.reopened(case),
     ]
     for rows in steps:
         assert len({row.key for row in rows}) == len(rows)
+
+
+def test_the_owner_who_solves_is_named_also_when_slack_does_not_say_who_they_are() -> None:
+    case = a_case(state="resolved", owner="U0AGENTA", owner_name="Agent A")
+    to_customer, _ = MESSAGES.resolved(case, by="U0AGENTA", name="A colleague")
+    assert "Agent A marked your case" in str(to_customer.payload["text"])

@@ -41,8 +41,8 @@ def staff_cards(words: str) -> Iterator[Card]:
     link = "https://example.slack.com/archives/C1/p1"
     yield cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
     yield cards.claimed_card(**about, **more, staff="U0AGENTA", at=1_795_200_000.0, permalink=link)
-    yield cards.closed_card(**about, outcome=words, staff="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link)
-    yield cards.closed_card(**about, outcome="Cancelled by the customer", staff=None, at=1_795_200_000.0)
+    yield cards.closed_card(**about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link)
+    yield cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
     yield cards.thread_opener(case="FD-1042", messages=6)
     yield cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
     yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
