@@ -203,7 +203,7 @@ class Cases:
         if action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
             card = cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
-            card = cards.moved_on(case=case.ref, state=case.state)
+            card = cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user)
         await self.slack.whisper(self.messages.agent_channel, user, text=card.text, blocks=card.blocks or None)
 
     async def tell_customer_moved_on(self, case: Case, thread: ThreadRef, customer: Customer) -> None:

@@ -172,6 +172,7 @@ class CaseMessages:
                     **detail,
                     summary=case.summary,
                     staff=case.owner or "",
+                    staff_name=case.owner_name or "",
                     at=case.claimed_at or 0.0,
                 )
             case "resolved":

@@ -193,6 +193,7 @@ def claimed_card(
     why: str,
     summary: str,
     staff: str,
+    staff_name: str,
     at: float,
     facts: str = "",
     permalink: str = "",
@@ -212,6 +213,7 @@ def claimed_card(
             _actions(
                 _button("case.resolve", "Resolve", case, style="primary"),
                 _button("case.draft", "Draft replies", case),
+                _take_over("Take over", case, staff_name),
                 _button("case.handback", "Hand back to assistant", case),
                 block_id="case",
             ),
@@ -276,21 +278,25 @@ def take_over_prompt(*, case: str, ts: str) -> Card:
 
 
 def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
-    """For somebody who pressed Claim after another person had."""
-    words = f"<@{staff}> has claimed {escape(case)}. Nothing you write here reaches the customer."
-    confirm = {
-        "title": _plain("Take over?"),
-        "text": _plain(f"{staff_name[:100]} will be told and becomes internal-only."),
-        "confirm": _plain("Take over"),
-        "deny": _plain("Cancel"),
-    }
-    take_over = {**_button("case.takeover", "Take it over", case, style="danger"), "confirm": confirm}
-    return Card(words, (_section(words), _actions(take_over)))
+    """For somebody who pressed what speaks for a case that another person is on."""
+    words = f"<@{staff}> has claimed {escape(case)}. Nothing you write in its thread reaches the customer."
+    return Card(words, (_section(words), _actions(_take_over("Take it over", case, staff_name, style="danger"))))
 
 
-def moved_on(*, case: str, state: str) -> Card:
-    """For somebody who pressed a button that no longer fits; `state` says how the case stands."""
-    words = f"{escape(case)} has moved on: it is now {_one_line(state, 200)}."
+def moved_on(*, case: str, state: str, staff: str | None, reader: str) -> Card:
+    """For somebody (`reader`) who pressed a button that no longer fits; `state` is the case's, `staff` its owner."""
+    before = f" <@{staff}> was on it." if staff else ""
+    match state:
+        case "human" if staff == reader:
+            words = f"You have {escape(case)} already: what you write in its thread goes to the customer."
+        case "human":
+            words = f"{escape(case)} has moved on: <@{staff}> is on it now."
+        case "waiting":
+            words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
+        case "resolved":
+            words = f"{escape(case)} has moved on: it is solved.{before}"
+        case _:
+            words = f"{escape(case)} has moved on: the assistant has it again.{before}"
     return Card(words, (_section(words),))
 
 
@@ -460,6 +466,17 @@ def _context(text: str) -> Block:
 def _actions(*elements: Block, block_id: str = "") -> Block:
     block: Block = {"type": "actions", "elements": list(elements)}
     return {**block, "block_id": block_id} if block_id else block
+
+
+def _take_over(text: str, case: str, staff_name: str, *, style: str = "") -> Block:
+    """The button by which somebody goes on in the place of the person of that name, once they have said yes."""
+    confirm = {
+        "title": _plain(f"Take over {case}?"),
+        "text": _plain(f"{_capped(staff_name, 100)} will be told, and the customer reads you from then on."),
+        "confirm": _plain("Take over"),
+        "deny": _plain("Cancel"),
+    }
+    return {**_button("case.takeover", text, case, style=style), "confirm": confirm}
 
 
 def _button(action_id: str, text: str, value: str, *, style: str = "", label: str = "") -> Block:

@@ -40,13 +40,15 @@ def staff_cards(words: str) -> Iterator[Card]:
     more: dict[str, str] = {"customer_note": words, "priority": "high", "why": words, "summary": words, "facts": words}
     link = "https://example.slack.com/archives/C1/p1"
     yield cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
-    yield cards.claimed_card(**about, **more, staff="U0AGENTA", at=1_795_200_000.0, permalink=link)
+    yield cards.claimed_card(**about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link)
     yield cards.closed_card(**about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link)
     yield cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
     yield cards.thread_opener(case="FD-1042", messages=6)
     yield cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
     yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
-    yield cards.moved_on(case="FD-1042", state=words)
+    for state in ("waiting", "human", "resolved", "bot"):
+        yield cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")
+    yield cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTA")
     texts = [(words, escape(words)[:2_400]) for _ in range(3)]
     yield cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3], others_read=True)
     for failed in (False, True):

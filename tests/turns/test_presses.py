@@ -1,0 +1,177 @@
+"""What staff press and write under a card, over a real database and a local Slack."""
+
+import asyncio
+import contextlib
+from typing import Any, cast
+
+import pytest
+
+from bot.cases.cases import Cases
+from bot.cases.messages import CaseMessages
+from bot.cases.relay import Relay
+from bot.conversation import ThreadRef
+from bot.sentences import load_sentences
+from bot.slack.outbox import Outbox
+from bot.store import inbox
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import Arrival, InboxItem
+from bot.telemetry import Metrics
+from bot.turns.presses import Presses
+from demo.slack.interactivity import Interactivity
+from handlers.actions import read_press
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack
+from tests.turns.answering import CUSTOMER
+from tests.turns.arrivals import TEAM, arrival
+
+AGENT_A, AGENT_B = "U0AGENTA", "U0AGENTB"
+Message = dict[str, Any]
+
+
+class Channel:
+    """The agent channel, with a case in it that Agent A has."""
+
+    def __init__(self, database: Database, slack: LocalSlack) -> None:
+        nothing = cast(Any, None)
+        clock, sentences = ManualClock(), load_sentences()
+        self.database, self.slack = database, slack
+        self.outbox = Outbox(database, slack.client, clock)
+        messages = CaseMessages(sentences, "C0AGENTS")
+        self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
+        self.relay = Relay(database, self.outbox, slack.client, clock, sentences, "C0AGENTS")
+        self.presses = Presses(
+            database, slack.client, clock, sentences, nothing, self.cases, self.relay, nothing, nothing
+        )
+
+    async def opens(self) -> Case:
+        """A case of Customer A, once its card is posted."""
+        thread = ThreadRef(TEAM, "D0CUSTOMERA", await self.slack.client.post("D0CUSTOMERA", text="opening"))
+        case = await self.cases.open(thread, CUSTOMER, reason="asked_for_person", priority="medium")
+        await self.delivers()
+        return case
+
+    async def claimed(self) -> Case:
+        """A case that Agent A has."""
+        case = await self.cases.claim((await self.opens()).ref, AGENT_A)
+        await self.delivers()
+        return case
+
+    @property
+    def card(self) -> Message:
+        """The first case's card."""
+        return next(message for message in self.posts if message["text"].startswith("FD-1001"))
+
+    @property
+    def posts(self) -> list[Message]:
+        """What stands in the agent channel, oldest first."""
+        return [message for _, message in sorted(self.slack.workspace.messages["C0AGENTS"].items())]
+
+    def whispers(self, user: str) -> list[Message]:
+        """What only this person sees, oldest first."""
+        return [each for each in self.slack.workspace.ephemerals if each["user"] == user]
+
+    async def presses_on(self, message: Message, action_id: str, user: str) -> str:
+        """Somebody presses a button of a message; how it ended."""
+        workspace = self.slack.workspace
+        interactivity = Interactivity(workspace)
+        action = interactivity.action(button(message, action_id), "block", None)
+        place, is_ephemeral = workspace.channel("C0AGENTS"), message in workspace.ephemerals
+        payload = interactivity.block_actions(
+            workspace.user(user), place, message, action, state={}, is_ephemeral=is_ephemeral
+        )
+        ended = await self.presses.carry_out(await self.begins(read_press(payload, action, team=TEAM)))
+        await self.delivers()
+        return ended
+
+    async def writes(self, user: str, text: str) -> str:
+        """Somebody writes under the first case's card; how it ended."""
+        said = arrival(
+            self.slack.workspace.new_ts(),
+            text=text,
+            thread_ts=self.card["ts"],
+            channel="C0AGENTS",
+            kind="staff",
+            author=user,
+        )
+        ended = await self.relay.from_staff(await self.begins(said))
+        await self.delivers()
+        return ended
+
+    async def begins(self, arrived: Arrival) -> InboxItem:
+        """The arrival's row, as work on it begins."""
+        async with self.database.transaction() as tx:
+            row = await inbox.add(tx, arrived, now=1.0)
+            assert row is not None
+            item = await inbox.start(tx, row)
+        assert item is not None
+        return item
+
+    async def delivers(self) -> None:
+        """Let the outbox send everything."""
+        running = asyncio.create_task(self.outbox.run())
+        self.outbox.wake()
+        assert await self.outbox.flush(20.0)
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
+
+
+def button(message: Message, action_id: str) -> Message:
+    """The first of a message's buttons with this id."""
+    elements = [element for block in message["blocks"] for element in block.get("elements", ())]
+    return next(element for element in elements if element.get("action_id") == action_id)
+
+
+@pytest.fixture
+def channel(database: Database, slack: LocalSlack) -> Channel:
+    return Channel(database, slack)
+
+
+async def test_a_claimed_case_is_taken_over_on_its_card(channel: Channel) -> None:
+    case = await channel.claimed()
+    asked = button(channel.card, "case.takeover")["confirm"]
+    assert "Agent A will be told" in asked["text"]["text"]
+    assert await channel.presses_on(channel.card, "case.takeover", AGENT_B) == "pressed"
+    assert (await channel.cases.find(case.ref)).owner == AGENT_B
+    assert f"Claimed by <@{AGENT_B}>" in str(channel.card["blocks"])
+    assert "Agent B will be told" in button(channel.card, "case.takeover")["confirm"]["text"]["text"]
+
+
+async def test_who_has_a_case_and_takes_it_over_is_told_that_they_have_it(channel: Channel) -> None:
+    await channel.claimed()
+    assert await channel.presses_on(channel.card, "case.takeover", AGENT_A) == "moved_on"
+    (told,) = channel.whispers(AGENT_A)
+    assert told["text"].startswith("You have FD-1001 already")
+
+
+async def test_a_prompt_to_take_over_that_is_pressed_again_says_whose_the_case_is(channel: Channel) -> None:
+    await channel.claimed()
+    card = dict(channel.card)
+    await channel.presses_on(card, "case.takeover", AGENT_B)
+    await channel.presses_on(card, "case.takeover", AGENT_B)
+    assert [told["text"] for told in channel.whispers(AGENT_B)] == [
+        "You have FD-1001 already: what you write in its thread goes to the customer."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("resolve", f"FD-1001 has moved on: it is solved. <@{AGENT_A}> was on it."),
+        ("hand_back", f"FD-1001 has moved on: the assistant has it again. <@{AGENT_A}> was on it."),
+        ("reopen", "FD-1001 has moved on: nobody has it at the moment, and it waits to be claimed."),
+    ],
+)
+async def test_a_button_that_fits_no_more_says_in_words_how_the_case_stands(
+    channel: Channel, step: str, told: str
+) -> None:
+    case = await channel.claimed()
+    card = dict(channel.card)
+    if step == "reopen":
+        await channel.cases.resolve(case.ref, AGENT_A)
+        await channel.cases.reopen(case.ref, CUSTOMER.user)
+    else:
+        await getattr(channel.cases, step)(case.ref, AGENT_A)
+    await channel.presses_on(card, "case.takeover", AGENT_B)
+    assert [each["text"] for each in channel.whispers(AGENT_B)] == [told]
