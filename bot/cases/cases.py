@@ -146,7 +146,7 @@ class Cases:
             user,
             "taken_over",
             lambda case: steps.take_over(case, user, name, now=self.clock.now()),
-            lambda before, case: self.messages.taken_over(case, before=before.owner_name or ""),
+            lambda before, case: self.messages.taken_over(case, before=before),
         )
 
     async def resolve(self, ref: str, user: str) -> Case:

@@ -95,11 +95,16 @@ class CaseMessages:
         card = cards.claimed(self.sentences, language(case), case=case.ref, staff=case.owner_name or "")
         return [self._to_customer(case, "claimed", card), self._card_update(case)]
 
-    def taken_over(self, case: Case, *, before: str) -> list[Outgoing]:
-        """Another person has taken over from `before`."""
-        staff = case.owner_name or ""
-        card = cards.taken_over(self.sentences, language(case), case=case.ref, staff=staff, before=before)
-        return [self._to_customer(case, "taken-over", card), self._card_update(case)]
+    def taken_over(self, case: Case, *, before: Case) -> list[Outgoing]:
+        """Another person has taken over; who had it `before` is called in the card's thread."""
+        staff, former = case.owner_name or "", before.owner_name or ""
+        told = cards.taken_over(self.sentences, language(case), case=case.ref, staff=staff, before=former)
+        call = cards.taken_from(case=case.ref, staff=case.owner or "", before=before.owner or "")
+        return [
+            self._to_customer(case, "taken-over", told),
+            self._card_update(case),
+            self._in_card_thread(case, f"taken-from/{case.version}", call),
+        ]
 
     def resolved(self, case: Case, *, by: str, name: str) -> list[Outgoing]:
         """The customer is asked how it was; `by` is who solved it, the owner or not, and `name` is theirs."""

@@ -1,7 +1,8 @@
 """The relay between the customer's thread and the card's thread, while a person is on the case.
 
 from_customer   the customer's words go into the card's thread; no model is asked
-from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside
+from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside, and who
+                does not know it yet is told
 send            a held message goes out after "Claim and send"
 to_customer     the row by which anything that the owner says reaches the customer
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
@@ -16,7 +17,7 @@ from typing import Any
 
 from bot.cases.case import owned
 from bot.cases.cases import the_case
-from bot.cases.messages import copy_for_staff, language, quoted
+from bot.cases.messages import copy_for_staff, language, payload, quoted
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import Sentences
@@ -85,6 +86,8 @@ class Relay:
             await self._ask(case, item)
             return "held"
         if not case.is_with(item.author):
+            if case.state == "human":
+                await self._queue(self._unread(case, item.author))
             return "note"
         await self._queue(self._message(case, item.ts, item.words))
         return "relayed"
@@ -203,6 +206,19 @@ class Relay:
     def _message(self, case: Case, ts: str, words: str) -> Outgoing:
         """The owner's message at `ts`, for the customer."""
         return self.to_customer(case, escape(words), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
+
+    def _unread(self, case: Case, author: str) -> Outgoing:
+        """Somebody else is on the case: tell the author, unseen by others and once, that the customer reads nothing."""
+        owner = case.owner or ""
+        card = cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "")
+        return Outgoing(
+            f"case/{case.id}/unread/{owner}/{author}",
+            "ephemeral",
+            self.agent_channel,
+            {**payload(card), "user": author},
+            parent=card_key(case.id),
+            case_id=case.id,
+        )
 
     async def _ask(self, case: Case, item: InboxItem) -> None:
         """Nobody has claimed the case: ask, unseen by others, what to do with the message.

@@ -5,7 +5,8 @@ What people wrote arrives here as it is; it is escaped and capped here. Customer
 or believed: whoever handles the press looks up how things stand.
 
 Customers   answer_footer no_answer escalated claimed taken_over handed_back resolved reopened
-Staff       case_card claimed_card closed_card thread_opener take_over_prompt lost_race moved_on drafts refreshing
+Staff       case_card claimed_card closed_card thread_opener taken_from take_over_prompt lost_race unread moved_on
+            drafts refreshing
 plainer     the same blocks with old kinds only
 """
 
@@ -262,6 +263,15 @@ def thread_opener(*, case: str, messages: int) -> Card:
     )
 
 
+def taken_from(*, case: str, staff: str, before: str) -> Card:
+    """For the case's thread: who goes on with it, and in whose place; both are Slack user ids and are called by it."""
+    words = (
+        f"<@{staff}> has taken {escape(case)} over from <@{before}>. "
+        f"<@{before}>, the customer does not read any more what you write here."
+    )
+    return Card(words, ())
+
+
 def take_over_prompt(*, case: str, ts: str) -> Card:
     """For somebody who writes in the thread of a case that nobody claimed; `ts` is their message."""
     words = f"{escape(case)} isn't claimed yet. What should I do with your message?"
@@ -280,6 +290,15 @@ def take_over_prompt(*, case: str, ts: str) -> Card:
 def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
     """For somebody who pressed what speaks for a case that another person is on."""
     words = f"<@{staff}> has claimed {escape(case)}. Nothing you write in its thread reaches the customer."
+    return Card(words, (_section(words), _actions(_take_over("Take it over", case, staff_name, style="danger"))))
+
+
+def unread(*, case: str, staff: str, staff_name: str) -> Card:
+    """For somebody who writes under a case that another person is on."""
+    words = (
+        f"The customer does not read what you write here: <@{staff}> is on {escape(case)}. "
+        "To answer the customer yourself, take it over and write it again."
+    )
     return Card(words, (_section(words), _actions(_take_over("Take it over", case, staff_name, style="danger"))))
 
 

@@ -284,6 +284,7 @@ class SlackClient:
         text: str,
         blocks: Sequence[Block] | None = None,
         thread_ts: str | None = None,
+        ready: Ready | None = None,
     ) -> None:
         """Show a message to one person only; Slack drops it when they are away."""
         await self._call(
@@ -296,6 +297,7 @@ class SlackClient:
                 blocks=_blocks(blocks),
                 thread_ts=thread_ts,
             ),
+            ready=ready,
         )
 
     async def whisper(

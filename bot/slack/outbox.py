@@ -2,7 +2,8 @@
 
 A row is stored in the transaction of what caused it, marked `sending` before the call and `sent` after.
 What lies between may have happened or not; then the channel is searched for the row's own mark (message
-metadata) before anything is sent again. Changes, deletions and marks are simply made again.
+metadata) before anything is sent again. Changes, deletions, marks and notes to one person are simply made
+again.
 
 The rows of one thread leave in order, each thread for itself: one that waits holds up no other, unless Slack refuses
 the whole channel. Order is the order of ids. Postgres hands ids out before the transaction ends, so a later id may be
@@ -16,8 +17,8 @@ has its turn. A process that cannot renew its lease breaks its calls off before 
 A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
 
 Beside the outbox, bot/slack/stream.py writes answers: their posts bear a key of their own, and the turn's journal knows
-their messages. What may be lost without harm is said directly: notes to one person, answers at a press's or command's
-address, status lines and suggested prompts.
+their messages. What may be lost without harm is said directly: most notes to one person, answers at a press's or
+command's address, status lines and suggested prompts.
 
 run       send what is there, wait for more
 wake      say that there is more
@@ -397,6 +398,9 @@ class Outbox:
                 await self._slack.update(row.channel, _the(parent or payload.get("ts")), ready=ready, **words)
             case "delete":
                 await self._slack.delete(row.channel, _the(parent or payload.get("ts")), ready=ready)
+            case "ephemeral":
+                thread_ts = parent or row.thread_ts
+                await self._slack.ephemeral(row.channel, thread_ts=thread_ts, ready=ready, **payload)
             case "react":
                 await self._slack.react(row.channel, payload["ts"], payload["name"], ready=ready)
         return None

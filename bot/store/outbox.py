@@ -13,7 +13,7 @@ from bot.store.statements import insert_new
 OPEN = ("pending", "sending")
 """The states of a row that is neither sent nor failed."""
 
-Method = Literal["post", "update", "delete", "react"]
+Method = Literal["post", "update", "delete", "react", "ephemeral"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,13 @@ class Outgoing:
     method: Method
     channel: str
     payload: Mapping[str, Any]
-    """The call's own arguments: `text`, `blocks`, `username`, `name` …; `ts` of a message that no row posted."""
+    """The call's own arguments: `text`, `blocks`, `username`, `name` …; of an ephemeral the `user` who sees it; `ts` of
+    a message that no row posted."""
     thread_ts: str | None = None
     parent: str | None = None
     """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an
-    update changes it, a delete takes it away. When that one was refused for good, so is this one."""
+    ephemeral is shown there to one person, an update changes it, a delete takes it away. When that one was refused for
+    good, so is this one."""
     case_id: int | None = None
     source: tuple[str, str] | None = None
     """The (channel, ts) of the message this one mirrors."""

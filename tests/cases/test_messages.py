@@ -43,7 +43,7 @@ def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
     steps = [
         MESSAGES.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")]),
         MESSAGES.claimed(case),
-        MESSAGES.taken_over(case, before="Agent B"),
+        MESSAGES.taken_over(case, before=a_case(owner="U0AGENTB", owner_name="Agent B")),
         MESSAGES.resolved(case, by="U0AGENTA", name="Agent A"),
         MESSAGES.back_to_assistant(case, by="U0AGENTA"),
         MESSAGES.reopened(case),

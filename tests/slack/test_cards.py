@@ -45,6 +45,8 @@ def staff_cards(words: str) -> Iterator[Card]:
     yield cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
     yield cards.thread_opener(case="FD-1042", messages=6)
     yield cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
+    yield cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
+    yield cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
     for state in ("waiting", "human", "resolved", "bot"):
         yield cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")

@@ -175,3 +175,53 @@ async def test_a_button_that_fits_no_more_says_in_words_how_the_case_stands(
         await getattr(channel.cases, step)(case.ref, AGENT_A)
     await channel.presses_on(card, "case.takeover", AGENT_B)
     assert [each["text"] for each in channel.whispers(AGENT_B)] == [told]
+
+
+async def test_the_cases_thread_is_told_once_who_took_it_over_and_from_whom(channel: Channel) -> None:
+    await channel.claimed()
+    card = channel.card["ts"]
+    await channel.presses_on(channel.card, "case.takeover", AGENT_B)
+    told = [each for each in channel.posts if each.get("thread_ts") == card and "over from" in each["text"]]
+    assert [each["text"] for each in told] == [
+        f"<@{AGENT_B}> has taken FD-1001 over from <@{AGENT_A}>. "
+        f"<@{AGENT_A}>, the customer does not read any more what you write here."
+    ]
+    await channel.presses_on(channel.card, "case.takeover", AGENT_A)
+    assert f"<@{AGENT_A}> has taken FD-1001 over from <@{AGENT_B}>." in channel.posts[-1]["text"]
+
+
+async def test_who_writes_under_a_case_of_somebody_else_is_told_once_that_the_customer_does_not_read_it(
+    channel: Channel,
+) -> None:
+    await channel.claimed()
+    for words in ("Let me answer this", "Hello?"):
+        assert await channel.writes(AGENT_B, words) == "note"
+    (told,) = channel.whispers(AGENT_B)
+    assert told["thread_ts"] == channel.card["ts"]
+    assert f"The customer does not read what you write here: <@{AGENT_A}> is on FD-1001." in told["text"]
+    assert "Let me answer this" not in str(channel.slack.texts("D0CUSTOMERA"))
+    assert channel.whispers(AGENT_A) == []
+
+    assert await channel.presses_on(told, "case.takeover", AGENT_B) == "pressed"
+    assert await channel.writes(AGENT_B, "I am Agent B") == "relayed"
+    assert "I am Agent B" in channel.slack.texts("D0CUSTOMERA")[-1]
+    assert await channel.writes(AGENT_A, "And I was Agent A") == "note"
+    (former,) = channel.whispers(AGENT_A)
+    assert f"<@{AGENT_B}> is on FD-1001" in former["text"]
+    assert len(channel.whispers(AGENT_B)) == 1
+
+
+async def test_who_marks_their_words_as_a_note_is_told_nothing(channel: Channel) -> None:
+    await channel.claimed()
+    assert await channel.writes(AGENT_B, "// had this one last week") == "note"
+    assert channel.whispers(AGENT_B) == []
+
+
+async def test_a_message_that_is_taken_up_again_is_told_of_once(channel: Channel) -> None:
+    await channel.claimed()
+    said = arrival("7.1", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="staff", author=AGENT_B)
+    item = await channel.begins(said)
+    for _ in range(2):
+        assert await channel.relay.from_staff(item) == "note"
+        await channel.delivers()
+    assert len(channel.whispers(AGENT_B)) == 1
