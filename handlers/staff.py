@@ -11,7 +11,7 @@ from typing import Any
 from slack_bolt.async_app import AsyncApp
 
 from bot.store.inbox import Arrival
-from bot.turns.presses import SLOW_PRESSES, STAFF_PRESSES
+from bot.turns.presses import SLOW_PRESSES, STAFF_PRESSES, pressed_in
 from handlers.actions import read_press
 from handlers.desk import Desk
 
@@ -23,12 +23,14 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         channel, user = body["container"]["channel_id"], body["user"]["id"]
+        press = read_press(body, action, team=desk.me.team)
         if channel == desk.agent_channel and await desk.staff.includes(user):
-            await desk.inbox.accept(_in_its_lane(read_press(body, action, team=desk.me.team)))
+            await desk.inbox.accept(_in_its_lane(press))
             await ack()
             return
         await ack()
-        await desk.slack.whisper(channel, user, text=await desk.words(user, "not_staff"))
+        words = await desk.words(user, "not_staff")
+        await desk.slack.whisper(channel, user, text=words, thread_ts=pressed_in(press))
 
     for action_id in STAFF_PRESSES:
         app.action(action_id)(store_press)

@@ -198,13 +198,14 @@ class Cases:
         async with self.database.transaction() as tx:
             return await the_case(tx, ref)
 
-    async def tell_moved_on(self, case: Case, user: str, action: str) -> None:
-        """Tell a member of staff, unseen by others, how the case stands now."""
+    async def tell_moved_on(self, case: Case, user: str, action: str, *, thread_ts: str | None) -> None:
+        """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
         if action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
             card = cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
             card = cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user)
-        await self.slack.whisper(self.messages.agent_channel, user, text=card.text, blocks=card.blocks or None)
+        channel = self.messages.agent_channel
+        await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 
     async def tell_customer_moved_on(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
         """Tell a customer that the button they pressed does not fit any more."""

@@ -16,7 +16,7 @@ from bot.slack.client import SlackClient
 from bot.store import turns
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.store.inbox import InboxItem
+from bot.store.inbox import Arrival, InboxItem
 from bot.turns.journal import open_journal
 
 logger = logging.getLogger(__name__)
@@ -84,7 +84,7 @@ class Presses:
                     await self._claim_and_send(item, value)
         except MovedOn as error:
             if item.fence == 1 or not _was_done(action, error.case, user):
-                await self.cases.tell_moved_on(error.case, user, action)
+                await self.cases.tell_moved_on(error.case, user, action, thread_ts=pressed_in(item))
                 return "moved_on"
         return "pressed"
 
@@ -146,9 +146,14 @@ class Presses:
             return await turns.customer_of(tx, int(turn)) in (user, None)
 
     async def _tell_one(self, item: InboxItem, words: str) -> None:
-        # The thread of a slow press is only its lane, and no place in the channel.
-        thread_ts = None if item.body["action"] in SLOW_PRESSES else item.thread.ts
-        await self.slack.whisper(item.thread.channel, item.author, text=words, thread_ts=thread_ts)
+        await self.slack.whisper(item.thread.channel, item.author, text=words, thread_ts=pressed_in(item))
+
+
+def pressed_in(press: Arrival | InboxItem) -> str | None:
+    """The thread in which the button stands; None when it stands in the channel itself, as on a card."""
+    # The thread of a slow press is only its lane, and no place in the channel.
+    is_root = press.body["action"] in SLOW_PRESSES or press.body["message_ts"] == press.thread.ts
+    return None if is_root else press.thread.ts
 
 
 def _is_number(text: str) -> bool:

@@ -600,7 +600,7 @@ async def test_whoever_got_a_case_is_not_told_that_it_moved_on_though_the_try_th
     room: Room,
 ) -> None:
     row = await room.stores("press")
-    body = {"action": "case.claim", "value": room.case.ref, "response_url": ""}
+    body = {"action": "case.claim", "value": room.case.ref, "message_ts": "7.7", "response_url": ""}
     for ending in ("moved_on", "pressed"):
         async with room.database.transaction() as tx:
             item = await inbox.start(tx, row)
@@ -617,7 +617,7 @@ async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Ro
     async with room.database.transaction() as tx:
         item = await inbox.start(tx, asked)
     assert item is not None
-    await presses.tell_failed(replace(item, body={"action": "case.draft", "value": room.case.ref}))
+    await presses.tell_failed(replace(item, body={"action": "case.draft", "value": room.case.ref, "message_ts": "7.7"}))
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
     assert any("That did not work" in words for words in room.whispers)
     async with room.database.transaction() as tx:

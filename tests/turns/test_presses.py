@@ -73,6 +73,12 @@ class Channel:
 
     async def presses_on(self, message: Message, action_id: str, user: str) -> str:
         """Somebody presses a button of a message; how it ended."""
+        ended = await self.presses.carry_out(await self.begins(self.press_of(message, action_id, user)))
+        await self.delivers()
+        return ended
+
+    def press_of(self, message: Message, action_id: str, user: str) -> Arrival:
+        """What Slack says of a press."""
         workspace = self.slack.workspace
         interactivity = Interactivity(workspace)
         action = interactivity.action(button(message, action_id), "block", None)
@@ -80,9 +86,7 @@ class Channel:
         payload = interactivity.block_actions(
             workspace.user(user), place, message, action, state={}, is_ephemeral=is_ephemeral
         )
-        ended = await self.presses.carry_out(await self.begins(read_press(payload, action, team=TEAM)))
-        await self.delivers()
-        return ended
+        return read_press(payload, action, team=TEAM)
 
     async def writes(self, user: str, text: str) -> str:
         """Somebody writes under the first case's card; how it ended."""
@@ -225,3 +229,39 @@ async def test_a_message_that_is_taken_up_again_is_told_of_once(channel: Channel
         assert await channel.relay.from_staff(item) == "note"
         await channel.delivers()
     assert len(channel.whispers(AGENT_B)) == 1
+
+
+async def test_what_is_said_of_a_press_in_a_thread_is_said_in_that_thread(channel: Channel) -> None:
+    case = await channel.opens()
+    assert await channel.writes(AGENT_B, "Let me look into this") == "held"
+    (prompt,) = channel.whispers(AGENT_B)
+    await channel.cases.claim(case.ref, AGENT_A)
+    assert await channel.presses_on(prompt, "relay.claim_send", AGENT_B) == "moved_on"
+    told = channel.whispers(AGENT_B)[-1]
+    assert f"<@{AGENT_A}> has claimed FD-1001" in told["text"]
+    assert told["thread_ts"] == channel.card["ts"]
+
+    await channel.cases.resolve(case.ref, AGENT_A)
+    assert await channel.presses_on(prompt, "relay.claim_send", AGENT_B) == "moved_on"
+    told = channel.whispers(AGENT_B)[-1]
+    assert (told["text"][:20], told["thread_ts"]) == ("FD-1001 has moved on", channel.card["ts"])
+
+    forgotten = {**prompt, "blocks": [{"type": "actions", "elements": [strange(prompt)]}]}
+    channel.slack.workspace.keep_ephemeral(forgotten)
+    assert await channel.presses_on(forgotten, "relay.claim_send", AGENT_B) == "unknown_case"
+    told = channel.whispers(AGENT_B)[-1]
+    assert ("no such case" in told["text"], told["thread_ts"]) == (True, channel.card["ts"])
+
+
+async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channel: Channel) -> None:
+    await channel.claimed()
+    await channel.presses_on(channel.card, "case.takeover", AGENT_A)
+    item = await channel.begins(channel.press_of(channel.card, "case.resolve", AGENT_A))
+    await channel.presses.tell_failed(item)
+    for told in channel.whispers(AGENT_A):
+        assert "thread_ts" not in told
+
+
+def strange(prompt: Message) -> Message:
+    """The prompt's first button, of a case that is not here."""
+    return {**button(prompt, "relay.claim_send"), "value": "FD-9999/1.1"}
