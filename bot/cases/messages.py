@@ -4,7 +4,7 @@ Every function is pure and returns outbox rows; their keys hold the case's versi
 repeated says nothing twice.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import get_args
@@ -63,13 +63,14 @@ class CaseMessages:
         told = cards.escalated(self.sentences, language(case), case=case.ref)
         if key := SAID_FIRST.get(case.reason):
             told = _after(self.sentences.say(language(case), key), told)
+        spoken = _transcript(case, lines)
         rows = [
             self._to_customer(case, "opened", told),
             Outgoing(card_key(case.id), "post", self.agent_channel, payload(card), case_id=case.id),
-            self._in_card_thread(case, "opener", cards.thread_opener(case=case.ref, messages=len(lines))),
+            self._in_card_thread(case, "opener", cards.thread_opener(case=case.ref, messages=len(spoken))),
         ]
-        if transcript := _transcript(case, lines):
-            rows.append(self._in_card_thread(case, "transcript", Card(transcript, ())))
+        if spoken:
+            rows.append(self._in_card_thread(case, "transcript", Card("\n".join(spoken), ())))
         return rows
 
     def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line) -> list[Outgoing]:
@@ -226,20 +227,28 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _transcript(case: Case, lines: Iterable[Line]) -> str:
-    """What was said, oldest first, as quoted lines; the oldest go first when it is too long."""
+def _transcript(case: Case, lines: Sequence[Line]) -> list[str]:
+    """What was said, oldest first, as quotations; the oldest go first when it is too long."""
     spoken: list[str] = []
     length = 0
-    for line in reversed(list(lines)):
-        who = {"assistant": "Assistant", case.customer: escape(case.customer_name)}.get(line.speaker, "Somebody else")
+    for line in reversed(lines):
+        who, text = _said(case, line)
         at = datetime.fromtimestamp(float(line.ts), UTC)
-        text = _gated(line.text) if line.speaker == "assistant" else escape(line.text)
         entry = f"*{who}* <!date^{int(at.timestamp())}^{{time}}|{at:%H:%M}>\n" + _quote(text)
         length += len(entry)
         if length > TRANSCRIPT_LIMIT:
             break
         spoken.append(entry)
-    return "\n".join(reversed(spoken))
+    return spoken[::-1]
+
+
+def _said(case: Case, line: Line) -> tuple[str, str]:
+    """Who says it, and what, both as mrkdwn."""
+    if line.by_staff:
+        return line.speaker, line.text
+    if line.speaker == "assistant":
+        return "Assistant", _gated(line.text)
+    return escape(case.customer_name) if line.speaker == case.customer else "Somebody else", escape(line.text)
 
 
 def _gated(markdown: str) -> str:

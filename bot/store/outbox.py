@@ -7,6 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import insert_new
 
@@ -154,6 +155,34 @@ async def mirrors(tx: AsyncConnection, channel: str, ts: str) -> list[OutboxRow]
     table = schema.outbox
     where = (table.c.source_channel == channel, table.c.source_ts == ts, table.c.method == "post")
     return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
+
+
+async def relayed(tx: AsyncConnection, thread: ThreadRef, *, latest: int) -> list[tuple[str, str]]:
+    """The latest posts in the thread that show what somebody wrote elsewhere, as (ts, text) and oldest first.
+
+    The text is the one that is read now, or soon; what is not read, or not for long any more, is left out.
+    """
+    table = schema.outbox
+    there = (table.c.channel == thread.channel, table.c.thread_ts == thread.ts, table.c.source_ts.is_not(None))
+    posted = await tx.execute(
+        select(table.c.key, table.c.ts, table.c.payload)
+        .where(*there, table.c.method == "post", table.c.state == "sent")
+        .order_by(table.c.ts.desc())
+        .limit(latest)
+    )
+    texts = {row.key: (row.ts, str(row.payload["text"])) for row in posted}
+    changes = await tx.execute(
+        select(table.c.parent, table.c.method, table.c.payload)
+        .where(table.c.channel == thread.channel, table.c.parent.in_(texts), table.c.state != "failed")
+        .where(table.c.method.in_(("update", "delete")))
+        .order_by(table.c.id)
+    )
+    for row in changes:
+        if row.method == "delete":
+            texts.pop(row.parent, None)
+        elif row.parent in texts:
+            texts[row.parent] = (texts[row.parent][0], str(row.payload["text"]))
+    return sorted(texts.values())
 
 
 async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:

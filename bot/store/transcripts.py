@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import schema
+from bot.store import outbox, schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,12 +15,14 @@ class Line:
 
     ts: str
     speaker: str
-    """The customer's Slack id, or "assistant"."""
+    """The customer's Slack id, or "assistant"; of staff, what stands above their words in the customer's thread."""
     text: str
+    by_staff: bool = False
+    """True: `speaker` and `text` are mrkdwn, as the customer reads them."""
 
 
 async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20) -> list[Line]:
-    """The thread's latest lines, oldest first: what people wrote and what they were answered."""
+    """The thread's latest lines, oldest first: what people wrote, and what the assistant and staff answered."""
     inbox, turn = schema.inbox, schema.turn
     answered = await tx.execute(
         select(turn.c.id, turn.c.ts, turn.c.customer, turn.c.messages)
@@ -43,5 +45,10 @@ async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20)
         .limit(latest)
     )
     lines += [Line(row.ts, row.author, row.body["text"]) for row in asked if row.id not in turns and row.body["text"]]
+    for ts, shown in await outbox.relayed(tx, thread, latest=latest):
+        # A copy that was erased has no words any more, though Slack may have refused to take it back.
+        heading, _, text = shown.partition("\n")
+        if text:
+            lines.append(Line(ts, heading.strip("*"), text, by_staff=True))
     # An answer bears its question's timestamp and follows it, since sorting keeps the order of equals.
     return sorted(lines, key=lambda line: line.ts)[-latest:]

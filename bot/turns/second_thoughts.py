@@ -15,6 +15,7 @@ from bot.agent.journal import WRITE
 from bot.cases.drafts import VOICES
 from bot.cases.relay import EDITED_FROM, EDITED_TO, Relay
 from bot.clock import Clock
+from bot.conversation import ThreadRef
 from bot.desk.second_thoughts import Blotter, changes_meaning
 from bot.sentences import Language, Sentences
 from bot.slack.outbox import Outbox
@@ -155,8 +156,10 @@ class SecondThoughts:
         places = list(dict.fromkeys([row.thread, *(each.thread for each in given)]))
         keys = [place.key for place in places]
         mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
+        # A later case of the thread in which a copy stands quotes it in its transcript.
+        copied_to = [ThreadRef(row.thread.team, each.channel, each.thread_ts).key for each in mirrors if each.thread_ts]
         concerned = await erasure.cases_of(
-            tx, keys, more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
+            tx, [*keys, *copied_to], more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
         )
         others = await erasure.words_besides(tx, row.thread, concerned, besides=ids, by_staff=by_staff)
         others += [EDITED_TO, EDITED_FROM, *VOICES]
