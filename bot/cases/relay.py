@@ -8,7 +8,8 @@ to_customer     the row by which anything that the owner says reaches the custom
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
                 what becomes of the copies when the message itself is changed; the rows of the copies are the map
 
-What was delivered bears an outbox tray; what Slack refused bears a warning and one line that says so.
+What was delivered bears an outbox tray, until it is taken back; what Slack refused bears a warning and one line that
+says so.
 """
 
 from collections.abc import Mapping, Sequence
@@ -126,7 +127,7 @@ class Relay:
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
         if _is_note(edit.body):
-            return self.deleted_by_staff(edit.ts, mirrors)
+            return self.deleted_by_staff(edit.ts, mirrors, left=edit.said_at)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
         return [
             _reworded(
@@ -138,8 +139,12 @@ class Relay:
             for mirror in mirrors
         ]
 
-    def deleted_by_staff(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
-        """The customer's copy of a message is taken back; when Slack does not, the card's thread is told."""
+    def deleted_by_staff(self, deed: str, mirrors: Sequence[OutboxRow], *, left: str | None = None) -> list[Outgoing]:
+        """The customer's copy of a message is taken back; when Slack does not, the card's thread is told.
+
+        The message itself may be `left` at its ts, where it then no longer bears the mark of what was delivered.
+        """
+        mark = {"ts": left, "name": DELIVERED}
         return [
             Outgoing(
                 f"{mirror.key}/deleted/{deed}",
@@ -148,6 +153,9 @@ class Relay:
                 {},
                 parent=mirror.key,
                 case_id=mirror.case_id,
+                when_sent=(Outgoing(f"{mirror.key}/unsent/{deed}", "unreact", self.agent_channel, mark),)
+                if left
+                else (),
                 when_failed=(
                     Outgoing(
                         f"{mirror.key}/undeleted/{deed}",

@@ -525,12 +525,13 @@ class SlackClient:
             ready=ready,
         )
 
-    async def unreact(self, channel: str, ts: str, name: str) -> None:
-        """Take a reaction back; one that is not there is no error."""
+    async def unreact(self, channel: str, ts: str, name: str, *, ready: Ready | None = None) -> None:
+        """Take a reaction back; one that is not there is no error, nor is a message that is gone."""
         await self._call(
             "reactions.remove",
             partial(self.web.reactions_remove, channel=channel, timestamp=ts, name=name),
-            done={"no_reaction"},
+            done={"no_reaction", "message_not_found"},
+            ready=ready,
         )
 
     async def replies(self, channel: str, thread_ts: str, *, oldest: float | str | None = None) -> list[dict[str, Any]]:

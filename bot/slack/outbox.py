@@ -351,7 +351,7 @@ class Outbox:
 
         A mark holds nobody up, and an answer like `internal_error` again and again is about the row itself.
         """
-        if row.method == "react":
+        if row.method in ("react", "unreact"):
             return ALERT_AFTER
         return 2 * ALERT_AFTER if failure.reason in TRANSIENT else math.inf
 
@@ -403,6 +403,8 @@ class Outbox:
                 await self._slack.ephemeral(row.channel, thread_ts=thread_ts, ready=ready, **payload)
             case "react":
                 await self._slack.react(row.channel, payload["ts"], payload["name"], ready=ready)
+            case "unreact":
+                await self._slack.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
         return None
 
     async def _parent_ts(self, row: OutboxRow) -> str | None:

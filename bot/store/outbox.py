@@ -14,7 +14,7 @@ from bot.store.statements import insert_new
 OPEN = ("pending", "sending")
 """The states of a row that is neither sent nor failed."""
 
-Method = Literal["post", "update", "delete", "react", "ephemeral"]
+Method = Literal["post", "update", "delete", "react", "unreact", "ephemeral"]
 
 
 @dataclass(frozen=True, slots=True)

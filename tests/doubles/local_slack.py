@@ -23,6 +23,11 @@ class LocalSlack:
         """What stands in a channel, oldest first."""
         return [message["text"] for _, message in sorted(self.workspace.messages.get(channel, {}).items())]
 
+    def marks(self, channel: str, ts: str) -> list[str]:
+        """The reactions on a message that stands or stood there."""
+        message = self.workspace.messages[channel].get(ts, {})
+        return [reaction["name"] for reaction in message.get("reactions", ())]
+
     async def breaks(self, **fault: Any) -> None:
         """See demo/slack/local.py."""
         url, query = f"{self.workspace.url}/_local/fault", {"secret": self.workspace.secret}

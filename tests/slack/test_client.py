@@ -288,9 +288,10 @@ async def test_neither_text_nor_token_appear_in_errors_or_logs(
 
 async def test_wishes_that_are_fulfilled_already_are_no_errors(api: Api, slack: SlackClient) -> None:
     api.will("reactions.add", no("already_reacted"))
-    api.will("reactions.remove", no("no_reaction"))
+    api.will("reactions.remove", no("no_reaction"), no("message_not_found"))
     api.will("chat.delete", no("message_not_found"))
     await slack.react("C1", "1.2", "eyes")
+    await slack.unreact("C1", "1.2", "eyes")
     await slack.unreact("C1", "1.2", "eyes")
     await slack.delete("C1", "1.2")
 

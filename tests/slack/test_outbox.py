@@ -12,7 +12,7 @@ from bot.slack.governor import Governor, MemoryBudget
 from bot.slack.outbox import LANES, Claims, Outbox
 from bot.store import outbox as rows
 from bot.store.database import Database
-from bot.store.outbox import Outgoing
+from bot.store.outbox import Method, Outgoing
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.unwell import Unwell
@@ -272,22 +272,40 @@ async def test_a_message_is_deleted_by_the_row_that_posted_it_or_by_its_place(
     assert await state_of(database, "stray/again") == "sent"
 
 
-@pytest.mark.parametrize("method", ["chat.update", "chat.delete", "chat.postEphemeral", "reactions.add"])
+@pytest.mark.parametrize(
+    "method", ["chat.update", "chat.delete", "chat.postEphemeral", "reactions.add", "reactions.remove"]
+)
 async def test_a_change_whose_answer_was_lost_is_simply_made_again(
     database: Database, slack: LocalSlack, method: str
 ) -> None:
     ts = await slack.client.post(SUPPORT, text="before")
+    await slack.client.react(SUPPORT, ts, "outbox_tray")
     await slack.breaks(method=method, do="lost", count=1)
     change = {
         "chat.update": Outgoing("c", "update", SUPPORT, {"ts": ts, "text": "after"}),
         "chat.delete": Outgoing("c", "delete", SUPPORT, {"ts": ts}),
         "chat.postEphemeral": Outgoing("c", "ephemeral", AGENTS, {"user": "U0AGENTA", "text": "for you"}),
         "reactions.add": Outgoing("c", "react", SUPPORT, {"ts": ts, "name": "eyes"}),
+        "reactions.remove": Outgoing("c", "unreact", SUPPORT, {"ts": ts, "name": "outbox_tray"}),
     }[method]
     await send_all(database, slack, change)
     assert await state_of(database, "c") == "sent"
     expected = {"chat.update": ["after"], "chat.delete": []}
     assert slack.texts(SUPPORT) == expected.get(method, ["before"])
+    marks = {"chat.delete": [], "reactions.add": ["outbox_tray", "eyes"], "reactions.remove": []}
+    assert slack.marks(SUPPORT, ts) == marks.get(method, ["outbox_tray"])
+
+
+async def test_a_mark_goes_after_it_was_put_and_one_on_a_message_that_is_gone_is_gone_too(
+    database: Database, slack: LocalSlack
+) -> None:
+    ts = await slack.client.post(SUPPORT, text="a message")
+    marks = {"ts": ts, "name": "eyes"}
+    await send_all(database, slack, Outgoing("on", "react", SUPPORT, marks), Outgoing("off", "unreact", SUPPORT, marks))
+    assert slack.marks(SUPPORT, ts) == []
+    await send_all(database, slack, Outgoing("gone", "delete", SUPPORT, {"ts": ts}))
+    await send_all(database, slack, Outgoing("again", "unreact", SUPPORT, marks))
+    assert await state_of(database, "again") == "sent"
 
 
 async def test_staff_are_told_once_what_a_customer_did_not_get(database: Database, slack: LocalSlack) -> None:
@@ -443,10 +461,14 @@ async def test_a_process_that_others_may_soon_take_for_dead_breaks_its_calls_off
     assert slack.texts(SUPPORT) == ["once"]
 
 
-async def test_a_mark_that_is_refused_holds_up_no_words(database: Database, slack: LocalSlack) -> None:
+@pytest.mark.parametrize(("method", "call"), [("react", "reactions.add"), ("unreact", "reactions.remove")])
+@pytest.mark.parametrize("fault", ["missing_scope", "503"])
+async def test_a_mark_that_is_refused_holds_up_no_words(
+    database: Database, slack: LocalSlack, method: Method, call: str, fault: str
+) -> None:
     root = await slack.client.post(SUPPORT, text="a message")
-    await slack.breaks(method="reactions.add", do="missing_scope", count=100)
-    mark = Outgoing("mark", "react", SUPPORT, {"ts": root, "name": "eyes"})
+    await slack.breaks(method=call, do=fault, count=100)
+    mark = Outgoing("mark", method, SUPPORT, {"ts": root, "name": "eyes"})
     await send_all(database, slack, mark, post("p", "words"))
     assert slack.texts(SUPPORT) == ["a message", "words"]
 
