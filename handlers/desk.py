@@ -8,7 +8,7 @@ from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.library import Library
 from bot.desk.refreshes import Refreshes
-from bot.sentences import Sentences
+from bot.sentences import Language, Sentences
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
 from bot.turns.inbox import Inbox
@@ -34,8 +34,12 @@ class Desk:
 
     async def words(self, user_id: str, key: str) -> str:
         """A sentence in the person's language."""
+        return self.sentences.say(await self.language(user_id), key)
+
+    async def language(self, user_id: str) -> Language:
+        """The language of the person's profile."""
         try:
             locale = (await self.slack.user(user_id)).locale
         except (SlackRefused, SlackUnanswered):
             locale = ""
-        return self.sentences.say(self.sentences.language_for(locale), key)
+        return self.sentences.language_for(locale)

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from bot.agent.guardrails import mask
 from bot.cases import case as steps
 from bot.cases.case import MovedOn, Priority
-from bot.cases.messages import CaseMessages, language
+from bot.cases.messages import CaseMessages, how_it_stands, language
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
@@ -207,9 +207,9 @@ class Cases:
         channel = self.messages.agent_channel
         await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 
-    async def tell_customer_moved_on(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
-        """Tell a customer that the button they pressed does not fit any more."""
-        words = self.messages.sentences.say(language(case), "case_moved_on")
+    async def tell_customer(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
+        """Tell a customer whose button does not fit the case, unseen by others, how it stands now."""
+        words = how_it_stands(self.messages.sentences, language(case), case)
         await self.slack.whisper(thread.channel, customer.user, text=words, thread_ts=thread.ts)
 
     async def _step(

@@ -193,6 +193,12 @@ def language(case: Case) -> Language:
     return language_for(case.language)
 
 
+def how_it_stands(sentences: Sentences, spoken: Language, case: Case) -> str:
+    """What a customer is told whose button does not fit the case as it is now."""
+    key = {"waiting": "case_waiting", "human": "case_claimed", "resolved": "case_solved"}.get(case.state, "case_back")
+    return sentences.say(spoken, key, case=case.ref, staff=escape(case.owner_name or ""))
+
+
 def payload(card: Card) -> dict[str, object]:
     """A card as the arguments of a post."""
     return {"text": card.text, "blocks": list(card.blocks)} if card.blocks else {"text": card.text}

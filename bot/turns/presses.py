@@ -9,6 +9,7 @@ from bot.cases.cases import Cases, UnknownCase
 from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
 from bot.clock import Clock
+from bot.conversation import Customer
 from bot.desk.drafts import Drafting
 from bot.desk.identity import Identities
 from bot.sentences import Sentences
@@ -127,16 +128,22 @@ class Presses:
                 case "case.reopen":
                     await self.cases.reopen(value, customer.user)
                 case _ if not await self._is_theirs(value, customer.user):
-                    words = self.sentences.say(self.sentences.language_for(customer.locale), "not_yours")
-                    await self._tell_one(item, words)
-                    return "not_yours"
+                    return await self._refuse(item, customer)
                 case _:
                     await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
         except MovedOn as error:
+            if error.case.ref == value and error.case.customer != customer.user:
+                return await self._refuse(item, customer)
             if item.fence == 1 or not _was_done(action, error.case, customer.user):
-                await self.cases.tell_customer_moved_on(error.case, item.thread, customer)
+                await self.cases.tell_customer(error.case, item.thread, customer)
                 return "moved_on"
         return "pressed"
+
+    async def _refuse(self, item: InboxItem, customer: Customer) -> str:
+        """Tell whoever pressed that the button is somebody else's."""
+        words = self.sentences.say(self.sentences.language_for(customer.locale), "not_yours")
+        await self._tell_one(item, words)
+        return "not_yours"
 
     async def _is_theirs(self, turn: str, user: str) -> bool:
         """Whether the answer under which the button stands was given to this person."""

@@ -1,0 +1,119 @@
+"""What a score says back, in a local Slack."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.socket_mode.request import SocketModeRequest
+from sqlalchemy import select
+
+from bot.cases.cases import Cases
+from bot.conversation import ThreadRef
+from bot.slack import cards
+from bot.store import schema
+from bot.store.cases import Case
+from bot.store.database import Database
+from demo.slack.workspace import Ack, Json
+from handlers import feedback
+from handlers.desk import Desk
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack
+from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.arrivals import ME, TEAM
+
+AGENT = "U0AGENTA"
+THANKS = "Thank you, that helps us get better."
+
+
+@dataclass
+class Wired:
+    """A solved case in Slack, with the scores' listener behind its buttons."""
+
+    slack: LocalSlack
+    database: Database
+    bolt: AsyncApp
+    cases: Cases
+    case: Case
+    asked: str
+    """The ts of the message with the scores."""
+
+    def connection_url(self) -> str:
+        raise AssertionError("nobody connects")
+
+    def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        """Nobody listens to events."""
+
+    async def interact(self, kind: str, payload: Json) -> Ack:
+        """Hand a press to Bolt, as Socket Mode does."""
+        response = await run_async_bolt_app(self.bolt, SocketModeRequest(kind, "1", payload))
+        return Ack(ok=response.status == 200)
+
+    async def scores(self, score: int) -> str:
+        """Press a score; what only the customer reads then."""
+        await self.slack.workspace.act.click(CUSTOMER.user, "C0SUPPORT", self.asked, f"csat.{score}")
+        return str(self.slack.workspace.ephemerals[-1]["text"])
+
+    async def kept(self) -> list[str]:
+        async with self.database.transaction() as tx:
+            return list((await tx.execute(select(schema.feedback.c.value))).scalars())
+
+
+@pytest.fixture
+async def wired(database: Database, slack: LocalSlack) -> Wired:
+    client, clock = slack.client, ManualClock()
+    answers = build_answers(database, client, clock)
+    nothing = cast(Any, None)
+    answer = AuthorizeResult(enterprise_id=None, team_id=TEAM, bot_token="x", bot_id="B", bot_user_id=ME.user)
+
+    async def authorize() -> AuthorizeResult:
+        return answer
+
+    bolt = AsyncApp(client=client.web, authorize=authorize, request_verification_enabled=False)
+    desk = Desk(
+        me=ME,
+        agent_channel="C0AGENTS",
+        slack=client,
+        database=database,
+        clock=clock,
+        sentences=answers.sentences,
+        inbox=nothing,
+        staff=nothing,
+        library=nothing,
+        refreshes=nothing,
+        start=nothing,
+    )
+    feedback.register(bolt, desk)
+    root = await client.post("C0SUPPORT", text="Where is my lamp?")
+    cases = answers.cases
+    case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
+    await cases.claim(case.ref, AGENT)
+    await cases.resolve(case.ref, AGENT)
+    card = cards.resolved(answers.sentences, "en", case=case.ref, staff="Agent A")
+    asked = await client.post("C0SUPPORT", text=card.text, blocks=card.blocks, thread_ts=root)
+    wired = Wired(slack, database, bolt, cases, case, asked)
+    slack.workspace.transport = wired
+    return wired
+
+
+async def test_a_score_of_a_solved_case_is_thanked_for(wired: Wired) -> None:
+    assert await wired.scores(4) == THANKS
+    assert await wired.scores(5) == THANKS
+    assert await wired.kept() == ["5"]
+
+
+async def test_a_score_after_a_reopen_is_kept_and_says_that_the_case_is_open(wired: Wired) -> None:
+    await wired.cases.reopen(wired.case.ref, CUSTOMER.user)
+    told = await wired.scores(1)
+    assert told == f"{THANKS} Case FD-1001 is open already, and our team will answer you right here."
+    assert await wired.kept() == ["1"]
+
+
+async def test_a_score_of_a_case_that_ended_otherwise_says_what_is_open_now(wired: Wired) -> None:
+    await wired.cases.reopen(wired.case.ref, CUSTOMER.user)
+    await wired.cases.hand_back(wired.case.ref, AGENT)
+    assert "the assistant is back with you" in await wired.scores(2)
+    await wired.cases.open(wired.case.thread, CUSTOMER, reason="upset", priority="medium")
+    assert "FD-1002 is open already" in await wired.scores(2)

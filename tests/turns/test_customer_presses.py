@@ -1,0 +1,133 @@
+"""What a customer reads when the button they press does not fit the case any more."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from bot.conversation import Customer, ThreadRef
+from bot.store import inbox
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.turns.presses import Presses
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack
+from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.arrivals import TEAM, arrival
+
+AGENT = "U0AGENTA"
+BACK = "Case FD-1001 is closed, and the assistant is back with you."
+SOLVED = "Case FD-1001 has been marked as solved, and the assistant is back with you."
+CLAIMED = "Case FD-1001 is open already: Agent A is on it"
+
+
+class Everybody:
+    """Knows who presses."""
+
+    async def identify(self, user: str, *, with_shop: bool = True) -> Customer:
+        """As Identities.identify."""
+        return replace(CUSTOMER, user=user)
+
+
+class Desk:
+    """A customer's thread in a real Slack, and what presses lead to."""
+
+    def __init__(self, database: Database, slack: LocalSlack) -> None:
+        self.database = database
+        self.slack = slack
+        self.clock = ManualClock()
+        answers, nothing = build_answers(database, slack.client, self.clock), cast(Any, None)
+        self.cases = answers.cases
+        self.presses = Presses(
+            database,
+            slack.client,
+            self.clock,
+            answers.sentences,
+            cast(Any, Everybody()),
+            self.cases,
+            nothing,
+            nothing,
+            nothing,
+        )
+        self.thread = ThreadRef(TEAM, "C0SUPPORT", "")
+        self.pressed = 0
+
+    async def asks(self) -> None:
+        ts = await self.slack.client.post(self.thread.channel, text="Where is my lamp?")
+        self.thread = replace(self.thread, ts=ts)
+        async with self.database.transaction() as tx:
+            await inbox.add(tx, arrival(ts, channel=self.thread.channel), now=1.0)
+
+    async def opens(self) -> Case:
+        return await self.cases.open(self.thread, CUSTOMER, reason="asked_for_person", priority="medium")
+
+    async def press(self, action: str, value: str, *, user: str = CUSTOMER.user) -> InboxItem:
+        """The row of a press that has just come, at its first try."""
+        self.pressed += 1
+        stored = arrival(
+            f"1999999999.{self.pressed:06}",
+            thread_ts=self.thread.ts,
+            channel=self.thread.channel,
+            kind="press",
+            author=user,
+        )
+        body = {"action": action, "value": value, "response_url": "", "text": ""}
+        async with self.database.transaction() as tx:
+            row = await inbox.add(tx, replace(stored, body=body), now=self.clock.now())
+            assert row is not None
+            item = await inbox.start(tx, row)
+        assert item is not None
+        return item
+
+    async def reads(self, action: str, value: str, *, user: str = CUSTOMER.user) -> str:
+        """Press, and what only who pressed reads of it; empty when nothing."""
+        before = len(self.slack.workspace.ephemerals)
+        await self.presses.carry_out(await self.press(action, value, user=user))
+        told = self.slack.workspace.ephemerals[before:]
+        assert all((each["user"], each["thread_ts"]) == (user, self.thread.ts) for each in told)
+        return "\n".join(str(each["text"]) for each in told)
+
+
+@pytest.fixture
+async def desk(database: Database, slack: LocalSlack) -> Desk:
+    desk = Desk(database, slack)
+    await desk.asks()
+    return desk
+
+
+async def test_who_keeps_the_assistant_after_the_case_ended_reads_how_it_ended(desk: Desk) -> None:
+    case = await desk.opens()
+    await desk.cases.hand_back(case.ref, AGENT)
+    assert (await desk.reads("esc.cancel", case.ref)).startswith(BACK)
+
+
+async def test_who_keeps_the_assistant_reads_who_is_on_the_case_and_later_that_it_is_solved(desk: Desk) -> None:
+    case = await desk.opens()
+    await desk.cases.claim(case.ref, AGENT)
+    assert (await desk.reads("esc.cancel", case.ref)).startswith(CLAIMED)
+    await desk.cases.resolve(case.ref, AGENT)
+    assert (await desk.reads("esc.cancel", case.ref)).startswith(SOLVED)
+
+
+async def test_who_presses_on_an_old_case_reads_of_the_one_that_is_open_now(desk: Desk) -> None:
+    case = await desk.opens()
+    await desk.cases.hand_back(case.ref, AGENT)
+    await desk.opens()
+    assert "FD-1002 is open already" in await desk.reads("esc.cancel", case.ref)
+    assert "FD-1002 is open already" in await desk.reads("case.reopen", case.ref)
+
+
+async def test_who_says_twice_that_it_is_not_solved_reads_that_the_case_is_open(desk: Desk) -> None:
+    case = await desk.opens()
+    await desk.cases.claim(case.ref, AGENT)
+    await desk.cases.resolve(case.ref, AGENT)
+    assert await desk.reads("case.reopen", case.ref) == ""
+    assert "FD-1001 is open already" in await desk.reads("case.reopen", case.ref)
+
+
+@pytest.mark.parametrize("action", ["esc.cancel", "case.reopen"])
+async def test_the_buttons_of_somebody_elses_case_are_for_who_asked(desk: Desk, action: str) -> None:
+    case = await desk.opens()
+    assert "for the person who asked" in await desk.reads(action, case.ref, user="U0CUSTOMERB")
+    assert (await desk.cases.find(case.ref)).state == "waiting"
