@@ -21,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any, get_args
@@ -151,7 +151,8 @@ async def repair(generations: Generations, embedder: Embedder, *, chroma_url: st
             raise BuildRefused("nothing", "There is no generation whose vectors could be used again.")
         plan = Plan(sources=list(current.manifest.sources), unchanged=current.manifest.documents)
         job = _Job(generations, embedder, tell, chroma_url)
-        return await _write(job, plan, current, keep=current.number, anew=True)
+        report = await _write(job, plan, current, keep=current.number, anew=True)
+        return replace(report, mended=True)
 
 
 async def _build_on(job: _Job, sources: Sequence[Source], current: Generation | None, *, reusable: bool) -> Report:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any, get_args
 
 from knowledge.config import Audience, BuildOptions
 from knowledge.embedding.embedder import Recipe
-from knowledge.errors import BuildFailed, BuildRefused
+from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
 from knowledge.report import Phase, Progress, Report
 
 BUILD_SECONDS = 3_600.0
@@ -23,6 +24,10 @@ LINE_BYTES = 8_000_000
 """The longest line: a report may name many files that were left out."""
 ERROR_BYTES = 4_000
 """The end of what the builder says on standard error, kept for the log."""
+
+STOPPED = frozenset([143, -signal.SIGTERM, -signal.SIGINT])
+"""How a builder ends that was told to, before it has begun to listen and afterwards: signals may go to all processes
+of a service at once, and the builder's end is then seen first."""
 
 PASSED_ON = frozenset(
     [
@@ -101,7 +106,7 @@ class Builder:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         for request in self._next.values():
-            _give_up(request, BuildFailed("The program ends."))
+            _give_up(request, BuildStopped("The program ends."))
         self._next.clear()
 
     async def _ask(self, kind: str, arguments: tuple[str, ...], options: BuildOptions, *, listen: Listen) -> Report:
@@ -121,7 +126,7 @@ class Builder:
             try:
                 report = await self._run(request)
             except asyncio.CancelledError:
-                _give_up(request, BuildFailed("The build was stopped."))
+                _give_up(request, BuildStopped("The build was stopped."))
                 raise
             except (BuildRefused, BuildFailed) as error:
                 _give_up(request, error)
@@ -237,6 +242,8 @@ def _outcome(last: dict[str, Any], code: int | None, complaint: str) -> Report:
             raise BuildRefused(last["reason"], last["message"])
         case "failed":
             raise BuildFailed(last["message"])
+        case _ if code in STOPPED:
+            raise BuildStopped("The build was stopped.")
         case _:
             logger.error("the builder died", extra={"code": code, "complaint": complaint})
             why = complaint.rpartition("\n")[2][:200] or f"exit code {code}"

@@ -5,6 +5,7 @@ KnowledgeError
 ├── SourceUnreadable   a source as a whole cannot be read; nothing of it may be deleted
 ├── BuildRefused       the builder will not replace what is served (busy, empty, too much would vanish)
 ├── BuildFailed        the builder stopped halfway; what is served is untouched
+│   └── BuildStopped   somebody told it to, as at the end of the program
 ├── IndexBroken        a generation on disk cannot be opened or does not add up
 │   ├── TextsDamaged   what an opened generation reads from its database is no longer what was written
 │   └── VectorsAway    the server that holds its vectors does not answer; nothing is broken
@@ -40,6 +41,10 @@ class BuildRefused(KnowledgeError):
 
 class BuildFailed(KnowledgeError):
     """The builder ended without a new generation. The old one is served as before."""
+
+
+class BuildStopped(BuildFailed):
+    """The build was ended on purpose, as with the program; nothing is wrong."""
 
 
 class IndexBroken(KnowledgeError):

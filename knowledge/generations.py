@@ -113,6 +113,14 @@ class Generation:
         """The folder of its vector index, unless a server holds that."""
         return self.folder / CHROMA
 
+    def is_whole(self) -> bool:
+        """Whether its manifest and its database are still there."""
+        try:
+            manifest = Manifest.from_json((self.folder / MANIFEST).read_text())
+        except (OSError, UnicodeDecodeError, IndexBroken):
+            return False
+        return manifest == self.manifest and self.database.is_file()
+
     def home(self, chroma_url: str) -> Home:
         """Where its vectors are. Raises IndexBroken when a server holds them and none is known."""
         if not self.manifest.collection:

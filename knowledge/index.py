@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from knowledge.fuse import WORDS_WEIGHT, cosines, fuse
 from knowledge.generations import Generation, Hold
 from knowledge.keywords import Found
 from knowledge.passages import Hit, collect
-from knowledge.vectors import ServerVectors, Shelf, VectorIndex
+from knowledge.vectors import ServerVectors, Shelf, VectorIndex, has_index
 
 CANDIDATES = 50
 """Chunks asked of each of the two searches."""
@@ -32,6 +33,9 @@ PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_IOERR", "SQLI
 """What SQLite says of troubles that may pass ..."""
 DAMAGE = ("SQLITE_IOERR_SHORT_READ",)
 """... but for this: the file is shorter than it says."""
+
+Missing = Literal["", "texts", "vectors"]
+"""What is gone of an opened generation's files: nothing, what it has to be built again for, what can be made anew."""
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +119,12 @@ class Index:
             brought = {passage.key: best[passage.id][1] for passage in passages}
             told = tuple(replace(hit, words=brought[hit.chunk_id]) for hit in hits)
             return told, ranked[0][1][0] if ranked else 0.0
+
+    def missing(self) -> Missing:
+        """What is gone from the disk. Open files can be read on, so that searches need not notice."""
+        if not self.generation.is_whole():
+            return "texts"
+        return "" if self.manifest.collection or has_index(self.generation.chroma) else "vectors"
 
     def enter(self) -> None:
         """Begin to use it. Raises IndexBroken when it is closed already."""

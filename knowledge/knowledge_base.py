@@ -8,8 +8,9 @@ one reference; searches under way end on the generation they began with.
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,18 @@ from knowledge.builder import Builder, Listen
 from knowledge.config import Audience, BuildOptions
 from knowledge.documents import clean
 from knowledge.embedding.embedder import Embedder, Vectors
-from knowledge.errors import BuildRefused, EmbedderFailed, IndexBroken, KnowledgeError, TextsDamaged, VectorsAway
+from knowledge.errors import (
+    BuildRefused,
+    BuildStopped,
+    EmbedderFailed,
+    IndexBroken,
+    KnowledgeError,
+    TextsDamaged,
+    VectorsAway,
+)
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.generations import Generation, Generations, Manifest, Source
-from knowledge.index import Index, LookUp, fingerprint_of
+from knowledge.index import Index, LookUp, Missing, fingerprint_of
 from knowledge.passages import Hit
 from knowledge.questions import facets, without_identifiers
 from knowledge.report import Progress, Report
@@ -44,7 +53,9 @@ OPEN_SECONDS = 60.0
 CLOSE_SECONDS = 5.0
 """Closing the index at the end."""
 REPAIRS = 3
-"""Times that a broken vector index is made anew in the life of a process."""
+"""Times in the life of a process that a vector index is made anew as soon as it breaks."""
+REPAIR_PAUSES = (30.0, 60.0, 120.0, 300.0, 600.0)
+"""Seconds to the next attempt after each that failed, as on a full disk; the last also after REPAIRS that helped."""
 EMBED_BATCH = 64
 """Texts embedded before the event loop gets a turn."""
 FOLLOW_SECONDS = 5.0
@@ -155,6 +166,8 @@ class KnowledgeBase:
         self._search_fault: str | None = None
         self._damaged: Manifest | None = None
         """The generation that turned out to be damaged while it was served."""
+        self._missing: Missing = ""
+        """What the generation in service has lost of its files; what is open of them goes on serving."""
         self._swap = asyncio.Lock()
         self._word_threads = Threads("kb-words", size=SEARCHES)
         # Apart, so that a vector index that hangs cannot take the words' threads with it.
@@ -162,12 +175,14 @@ class KnowledgeBase:
         self._disk_threads = Threads("kb-disk", size=2)
         self._builder = Builder(generations.root, embedder.recipe, chroma_url=chroma_url)
         self._repairs: set[asyncio.Task[None]] = set()
-        self._repairs_left = REPAIRS if mends else 0
+        self._mends = mends
+        self._mended = self._failed = 0
+        self._repair_not_before = 0.0
 
     @property
     def is_damaged(self) -> bool:
-        """Whether what was served turned out to be damaged, and only a refresh makes it whole."""
-        return self._damaged is not None
+        """Whether what was served turned out to be damaged or gone, and only a refresh makes it whole."""
+        return self._damaged is not None or self._missing == "texts"
 
     @property
     def is_settled(self) -> bool:
@@ -231,7 +246,7 @@ class KnowledgeBase:
             )
         manifest = index.manifest
         before = await self._disk_threads.run(self._generations.before, manifest.number)
-        fault = self._error or self._search_fault or index.fault or self._vector_fault
+        fault = self._gone(manifest) or self._error or self._search_fault or index.fault or self._vector_fault
         return Status(
             embedder=manifest.embedder,
             fingerprint=manifest.fingerprint,
@@ -272,14 +287,14 @@ class KnowledgeBase:
                 source,
                 audience=self._audience,
                 # What is damaged must not be built upon, and a source without changes would leave it as it is.
-                options=BuildOptions(force, only, anew=self._damaged is not None, follows=follows),
+                options=BuildOptions(force, only, anew=self.is_damaged, follows=follows),
                 on_progress=on_progress or _ignore,
             )
         except KnowledgeError as error:
             if self._index is None:
                 self._error = str(error)
             raise
-        if not report.is_new and self._index and (self._index.repairable or self._vectors_broken):
+        if not report.is_new and self._index and self._wants_repair(self._index):
             # Whoever asks for a refresh wants it whole, however often it was mended before.
             report = await self._builder.repair()
         await self.reload()
@@ -330,11 +345,14 @@ class KnowledgeBase:
             await self._disk_threads.run(removing)
 
     async def follow(self, seconds: float) -> None:
-        """Reload whenever another process has changed CURRENT. Runs until it is cancelled."""
+        """Reload whenever another process has changed CURRENT, and see to what broke. Runs until it is cancelled."""
         while True:
             await asyncio.sleep(seconds)
             if await self._disk_threads.run(self._generations.named) != self._looked_at:
                 await self.reload()
+            # What is removed at this very moment is looked at again.
+            with suppress(OSError):
+                await self._look_after()
 
     async def close(self) -> None:
         """Stop building and let go of the index; a search under way ends on what it holds.
@@ -434,7 +452,7 @@ class KnowledgeBase:
     def _serve(self, fresh: Index) -> None:
         old, self._index = self._index, fresh
         self._vector_fault = self._search_fault = None
-        self._vectors_broken = False
+        self._vectors_broken, self._missing = False, ""
         if old and old.retire():
             self._disk_threads.start(old.close)
         if fresh.repairable:
@@ -470,11 +488,42 @@ class KnowledgeBase:
                 logger.error("a generation cannot be used", extra={"fault": str(error)})
         raise IndexBroken("No generation can be used. Build the knowledge base again.")
 
-    def _mend(self, index: Index) -> None:
-        """Let the builder make a broken vector index anew, without end only if that helps."""
-        if self._repairs or not self._repairs_left:
+    async def _look_after(self) -> None:
+        """See whether the generation in service is still on disk, and make vectors anew that could not be before."""
+        index = self._index
+        if index is None:
             return
-        self._repairs_left -= 1
+        missing = await self._disk_threads.run(index.missing)
+        if missing == "texts":
+            current = await self._disk_threads.run(self._generations.current)
+            if current and current.manifest != self._damaged and current.number >= index.manifest.number:
+                # Removed and built again under the same number.
+                await self.reload()
+                return
+        if index is not self._index:
+            return
+        self._missing, before = missing, self._missing
+        if missing and missing != before:
+            logger.warning("files of the knowledge base are gone", extra={"fault": self._gone(index.manifest)})
+        if self._wants_repair(index):
+            self._mend(index)
+
+    def _gone(self, served: Manifest) -> str | None:
+        """What is to be said of files that are gone."""
+        if not self._missing:
+            return None
+        what = "Generation" if self._missing == "texts" else "The vector index of generation"
+        root = self._generations.root
+        return f"{what} {served.number} is gone from {root}. It serves from memory until it is built again."
+
+    def _wants_repair(self, index: Index) -> bool:
+        """Whether making the vector index anew would mend what is broken."""
+        return index.repairable or self._vectors_broken or self._missing == "vectors"
+
+    def _mend(self, index: Index) -> None:
+        """Let the builder make a broken vector index anew: at once if that has helped so far, else after a pause."""
+        if self._repairs or not self._mends or time.monotonic() < self._repair_not_before:
+            return
         self._start(self._repair(index.manifest.number), name="kb-repair")
 
     def _start(self, repair: Coroutine[Any, Any, None], *, name: str) -> None:
@@ -486,9 +535,19 @@ class KnowledgeBase:
         logger.warning("the vector index is made anew", extra={"generation": number})
         try:
             await self._builder.repair()
-        except KnowledgeError:
-            logger.exception("the vector index could not be made anew", extra={"generation": number})
+        except BuildStopped:
             return
+        except KnowledgeError:
+            pause = REPAIR_PAUSES[min(self._failed, len(REPAIR_PAUSES) - 1)]
+            self._failed += 1
+            self._repair_not_before = time.monotonic() + pause
+            told = {"generation": number, "again_in_seconds": pause}
+            logger.exception("the vector index could not be made anew", extra=told)
+            return
+        self._failed = 0
+        self._mended += 1
+        if self._mended >= REPAIRS:
+            self._repair_not_before = time.monotonic() + REPAIR_PAUSES[-1]
         await self.reload()
 
     @contextmanager

@@ -40,6 +40,8 @@ class Report:
     """As they are now; those that could not be read say why."""
     embedded_tokens: int = 0
     """Of these chunks, as the embedder counts; 0 with the built-in table, which costs nothing."""
+    mended: bool = False
+    """Whether nothing had changed, and yet there is a new generation, since the vectors were damaged."""
 
     @property
     def is_new(self) -> bool:

@@ -67,7 +67,7 @@ class VectorIndex:
 
     def __init__(self, home: Home) -> None:
         """Open the index that is there."""
-        if isinstance(home, Path) and not (home / _DATABASE).is_file():
+        if isinstance(home, Path) and not has_index(home):
             raise IndexBroken(f"{home} holds no vector index.")
         self._home = home
         with _told("open", home), _door:
@@ -146,6 +146,11 @@ class ServerVectors:
         self._not_before = time.monotonic() + RECONNECT_SECONDS
         self._client = self._client or await _chroma().AsyncHttpClient(**_address(self._shelf))
         return await self._client.get_collection(self._shelf.collection, embedding_function=None)
+
+
+def has_index(folder: Path) -> bool:
+    """Whether a vector index is there, in whatever state."""
+    return (folder / _DATABASE).is_file()
 
 
 def create(home: Home, *, metadata: Mapping[str, str]) -> VectorIndex:

@@ -1,16 +1,23 @@
 """What is found to be damaged only while it is served."""
 
 import asyncio
+import os
+import shutil
+import signal
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from knowledge import knowledge_base
+from knowledge.builder import Builder
 from knowledge.embedding.table import TableEmbedder
-from knowledge.errors import BuildRefused
+from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
 from knowledge.filters import Filter
+from knowledge.generations import Generations
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
+from knowledge.report import Report
 from tests.knowledge.pages import PAGES
 
 QUESTION = "How long is the warranty on lamps?"
@@ -131,16 +138,107 @@ async def test_while_the_first_build_runs_nothing_can_be_looked_up(
 
 
 async def test_a_refresh_mends_vectors_however_often_they_broke(
-    kb: Path, library: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+    kb: Path, library: Path, embedder: TableEmbedder
 ) -> None:
-    monkeypatch.setattr("knowledge.knowledge_base.REPAIRS", 0)
-    async with open_knowledge_base(kb, embedder) as base:
+    async with open_knowledge_base(kb, embedder, mends=False) as base:
         overwrite(kb / "gen-000001" / "chroma" / "chroma.sqlite3")
         assert (await base.search(QUESTION)).degraded
         report = await base.refresh(library)
         findings = await base.search(QUESTION)
 
-    assert (report.is_new, report.generation, findings.degraded) == (False, 2, False)
+    assert (report.is_new, report.mended, report.generation, findings.degraded) == (False, True, 2, False)
+
+
+class FullDisk:
+    """A builder that finds no room, so many times."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, times: int) -> None:
+        self.asked = 0
+        self._times = times
+        self._repair = Builder.repair
+        monkeypatch.setattr(Builder, "repair", lambda builder: self.repair(builder))
+
+    async def repair(self, builder: Builder) -> Report:
+        self.asked += 1
+        if self.asked <= self._times:
+            raise BuildFailed("[Errno 28] No space left on device")
+        return await self._repair(builder)
+
+
+async def test_vectors_that_could_not_be_made_anew_are_as_soon_as_there_is_room(
+    kb: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(knowledge_base, "REPAIR_PAUSES", (0.01,))
+    disk = FullDisk(monkeypatch, times=5)
+    overwrite(kb / "gen-000001" / "chroma" / "chroma.sqlite3")
+    async with open_knowledge_base(kb, embedder, follow_seconds=0.01) as base:
+        assert (await base.status()).degraded
+        async with asyncio.timeout(60):
+            while (status := await base.status()).degraded:
+                pass
+        assert (disk.asked, status.generation) == (6, 2)
+        assert not (await base.search(QUESTION)).degraded
+
+
+async def test_attempts_at_making_vectors_anew_are_spread_over_time(
+    kb: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FullDisk(monkeypatch, times=1_000)
+    async with open_knowledge_base(kb, embedder, follow_seconds=0.001) as base:
+        overwrite(kb / "gen-000001" / "chroma" / "chroma.sqlite3")
+        for _ in range(20):
+            assert (await base.search(QUESTION)).hits
+    assert disk.asked == 1
+
+
+async def test_a_base_that_is_deleted_while_it_serves_is_told_until_it_is_built_again(
+    kb: Path, library: Path, embedder: TableEmbedder
+) -> None:
+    async with open_knowledge_base(kb, embedder, follow_seconds=0.01) as base:
+        await base.search(QUESTION)
+        shutil.rmtree(kb)
+        await settled(base, "memory")
+        assert (await base.search(QUESTION)).hits, "what is open can be read"
+        await base.reload()
+        status = await base.status()
+        assert status.error == f"Generation 1 is gone from {kb}. It serves from memory until it is built again."
+        assert (status.degraded, base.is_damaged) == (True, True)
+
+        await base.refresh(library)
+        afterwards = await base.status()
+    assert (afterwards.error, base.is_damaged, Generations(kb).named()) == (None, False, 1)
+
+
+async def test_a_vector_index_that_is_deleted_while_it_serves_is_made_anew(kb: Path, embedder: TableEmbedder) -> None:
+    async with open_knowledge_base(kb, embedder, follow_seconds=0.01) as base:
+        await base.search(QUESTION)
+        shutil.rmtree(kb / "gen-000001" / "chroma")
+        async with asyncio.timeout(60):
+            while (status := await base.status()).generation == 1 or status.degraded:
+                pass
+        assert not base.is_damaged
+
+
+async def test_a_builder_that_is_ended_with_all_processes_of_the_service_is_no_fault(
+    kb: Path, library: Path, embedder: TableEmbedder, caplog: pytest.LogCaptureFixture
+) -> None:
+    change(library)
+    async with open_knowledge_base(kb, embedder) as base:
+        with pytest.raises(BuildStopped):
+            await base.refresh(library, on_progress=lambda _: end_children(signal.SIGTERM))
+        with pytest.raises(BuildFailed, match="unexpectedly") as died:
+            await base.refresh(library, on_progress=lambda _: end_children(signal.SIGKILL))
+    assert not isinstance(died.value, BuildStopped)
+    told = [record.message for record in caplog.records if record.levelname == "ERROR"]
+    assert told == ["the builder died"]
+
+
+def end_children(number: signal.Signals) -> None:
+    """Send a signal to every child of this process that builds."""
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if b"knowledge.build" in Path("/proc", child, "cmdline").read_bytes():
+                os.kill(int(child), number)
 
 
 async def test_a_filter_that_nothing_fits_finds_nothing(kb: Path, embedder: TableEmbedder) -> None:
