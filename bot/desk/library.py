@@ -21,7 +21,7 @@ from bot.errors import StoreUnavailable
 from bot.store import records, schedule, traces
 from bot.store.database import Database
 from knowledge.config import Audience, Config, read_config
-from knowledge.errors import BuildRefused, EmbedderFailed, KnowledgeError, SourcesFaulty
+from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.knowledge_base import KnowledgeBase
 from knowledge.report import Progress
@@ -213,9 +213,14 @@ class Library:
         try:
             report = await base.refresh(self.place(), only=wish.only, force=wish.force, on_progress=watch)
         except KnowledgeError as error:
-            logger.warning("a refresh failed", extra={"base": audience, "reason": type(error).__name__})
+            serves = (await base.status()).generation is not None
+            if serves or isinstance(error, BuildStopped):
+                logger.warning("a refresh failed", extra={"base": audience, "reason": type(error).__name__})
+            else:
+                told = "nothing can be looked up: the knowledge base could not be built"
+                logger.error(told, extra={"base": audience, "reason": str(error)})
             self.failures[audience] = f"The last refresh failed. {error}"
-            return words.not_refreshed(error, audience=audience)
+            return words.not_refreshed(error, audience=audience, serves=serves)
         self.failures.pop(audience, None)
         return words.report(report, audience=audience, price=self.price)
 

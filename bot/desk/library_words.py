@@ -116,6 +116,11 @@ def report(report: Report, *, audience: Audience, price: Price | None = None) ->
             f"changed, {report.removed:,} removed, {report.unchanged:,} unchanged. "
             f"Generation {report.generation} serves now, with {report.documents:,} documents."
         )
+    elif report.mended:
+        head = (
+            f"*{BASE[audience]}*: no document has changed, but the index was damaged and was made anew in "
+            f"{report.seconds:.1f} s. Generation {report.generation} serves now, with {report.documents:,} documents."
+        )
     else:
         head = (
             f"*{BASE[audience]}*: nothing has changed. Generation {report.generation} serves on, with "
@@ -130,9 +135,10 @@ def report(report: Report, *, audience: Audience, price: Price | None = None) ->
     return "\n".join(lines)
 
 
-def not_refreshed(error: KnowledgeError, *, audience: Audience) -> str:
-    """Why there is no new generation."""
-    return f":warning: *{BASE[audience]}*: not refreshed, what serves goes on serving. {plain(str(error))}"
+def not_refreshed(error: KnowledgeError, *, audience: Audience, serves: bool) -> str:
+    """Why there is no new generation, and whether there `serves` an older one."""
+    meanwhile = "what serves goes on serving" if serves else "and nothing can be looked up"
+    return f":warning: *{BASE[audience]}*: not refreshed, {meanwhile}. {plain(str(error))}"
 
 
 def rolled_back(status: Status, *, audience: Audience) -> str:

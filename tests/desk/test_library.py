@@ -14,7 +14,7 @@ from bot.desk import library_words as words
 from bot.desk.library import Bases, Library, Refresh
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
-from knowledge.errors import BuildFailed, BuildRefused, EmbedderFailed, KnowledgeError
+from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
 from knowledge.generations import Source
 from knowledge.knowledge_base import Findings, Status
 from knowledge.passages import Hit
@@ -236,6 +236,28 @@ def test_a_report_tells_everything_that_an_operator_wants_to_know() -> None:
     assert "`site` is stale: It is away." in told
     assert "left out `help/bomb.docx`: unpacks to more than 50 MB" in told
     assert "$" not in words.report(replace(REPORT, embedded_tokens=0), audience="public")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [(BuildRefused("empty", "/srv/help holds no document that could be used."), True), (BuildStopped("Ended."), False)],
+)
+async def test_a_first_build_that_failed_is_an_error_in_words(
+    listed: Path, caplog: pytest.LogCaptureFixture, error: KnowledgeError, *, is_told: bool
+) -> None:
+    nothing = FakeBase(Status("table", "f", degraded=True, error=str(error), building=False), outcome=error)
+    told = await library(nothing, source=listed).refresh_all()
+    assert "goes on serving" not in told
+    assert "nothing can be looked up" in told
+    errors = [vars(record) for record in caplog.records if record.levelname == "ERROR"]
+    assert [record["reason"] for record in errors] == [str(error)] * is_told
+
+
+def test_an_index_that_was_damaged_and_is_made_anew_is_told_so() -> None:
+    mended = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=(), mended=True)
+    told = words.report(mended, audience="public")
+    assert "was damaged and was made anew" in told
+    assert "Generation 8 serves now" in told
 
 
 def test_an_idle_refresh_is_one_line() -> None:
