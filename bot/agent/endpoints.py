@@ -17,8 +17,10 @@ Tier = Literal["strong", "cheap"]
 
 TRIP_AFTER = 5
 """Failures, one after the other, after which an endpoint is left alone; what fails at the same time is one failure."""
+FIRST_REST_SECONDS = 1.0
+"""For how long, the first time; then requests go one by one until one of them is answered. A blip is over by then."""
 OPEN_SECONDS = 10.0
-"""For how long; then requests go one by one until one of them is answered."""
+"""For how long at the most: each time that such a request fails as well, it is twice as long."""
 PROBE_SECONDS = 1.0
 """Between two of these."""
 LASTING_SECONDS = 60.0
@@ -59,6 +61,7 @@ class Breaker:
         self._counted_at = -inf
         self._not_before = -inf
         self._because: FailureKind = "model_unreachable"
+        self._next_rest = FIRST_REST_SECONDS
         self._retries = RETRY_RESERVE
 
     @property
@@ -81,6 +84,11 @@ class Breaker:
         """True when waiting for the end of the rest would be in vain."""
         return self.is_open and self._because in _LASTING
 
+    @property
+    def is_ill(self) -> bool:
+        """True while requests are kept away because the server is not well, so that nobody knows until when."""
+        return self.is_open and self._because in _ILLNESS
+
     def enter(self) -> float | None:
         """Begin a request; its time, for `failed`. None when it may not be made."""
         if self.is_open:
@@ -101,6 +109,7 @@ class Breaker:
         """A request is being answered: the server is there."""
         if self._failures:
             self._failures = 0
+            self._next_rest = FIRST_REST_SECONDS
             self._not_before = -inf
 
     def failed(self, failure: ModelFailure, *, begun: float) -> None:
@@ -117,7 +126,8 @@ class Breaker:
             self._counted_at = self._now()
             self._failures += 1
             if self._failures >= TRIP_AFTER:
-                self._keep_away(OPEN_SECONDS, failure.kind)
+                self._keep_away(self._next_rest, failure.kind)
+                self._next_rest = min(2 * self._next_rest, OPEN_SECONDS)
 
     def _keep_away(self, seconds: float, because: FailureKind) -> None:
         self._not_before = max(self._not_before, self._now() + seconds)

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
-from bot.agent.endpoints import PROBE_SECONDS, Endpoint
+from bot.agent.endpoints import PROBE_SECONDS, Breaker, Endpoint
 from bot.agent.events import Emit, ModelRetried, TextDelta
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
@@ -33,6 +33,10 @@ _SEAM_LEAST = 8
 """A shorter agreement is chance."""
 _LONG_WAIT = 2.0
 """A provider that asks for more is not waited for while another endpoint can be asked."""
+
+_PROBE_WAIT = 3.0
+"""The longest, in seconds, that a turn waits for a server that is not well to be asked again: long enough for one such
+request, which ends the rest or makes it longer than anybody waits."""
 
 _ELSEWHERE: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota", "deadline"})
 """Failures after which another endpoint is better than another try."""
@@ -181,13 +185,21 @@ async def _pick(asking: Asking) -> tuple[Endpoint, float]:
         for endpoint in asking.endpoints:
             if (begun := endpoint.breaker.enter()) is not None:
                 return endpoint, begun
-        resting = min(asking.endpoints, key=lambda endpoint: endpoint.breaker.rest).breaker
-        rest = resting.rest + random.uniform(0.0, PROBE_SECONDS / 2)  # noqa: S311 - not a secret
-        asking.spent.waited += rest
-        in_time = asking.left() > rest and asking.spent.waited <= asking.limits.retry_after_seconds
-        if resting.is_hopeless or not in_time:
-            raise ModelFailure(resting.because, "every endpoint is left alone just now")
-        await asyncio.sleep(rest)
+        breakers = [endpoint.breaker for endpoint in asking.endpoints]
+        waits = [wait for breaker in breakers if (wait := _wait_for(asking, breaker)) is not None]
+        if not waits:
+            because = min(breakers, key=lambda breaker: breaker.rest).because
+            raise ModelFailure(because, "every endpoint is left alone just now")
+        asking.spent.waited += min(waits)
+        await asyncio.sleep(min(waits))
+
+
+def _wait_for(asking: Asking, breaker: Breaker) -> float | None:
+    """Seconds until a resting endpoint may be asked; None when the turn does not wait for it."""
+    wait = breaker.rest + random.uniform(0.0, PROBE_SECONDS / 2)  # noqa: S311 - not a secret
+    longest = _PROBE_WAIT if breaker.is_ill else asking.limits.retry_after_seconds
+    in_time = asking.left() > wait and asking.spent.waited + wait <= longest
+    return wait if in_time and not breaker.is_hopeless else None
 
 
 def _may_go_on(asking: Asking, reply: Reply) -> bool:
@@ -350,6 +362,8 @@ def _pause(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> float |
     if failure.kind == "deadline":  # silence has cost a long wait already
         allowed = 1 if asking.silences == 1 and not endpoint.thinking_seconds else 0
     if not failure.retryable or retries >= min(allowed, limits.retries) or asked > limits.retry_after_seconds:
+        return None
+    if endpoint.breaker.is_ill and _wait_for(asking, endpoint.breaker) is None:
         return None
     pause = asked + limits.retry_seconds * 2**retries * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
     return pause if asyncio.get_running_loop().time() + pause < asking.deadline else None

@@ -140,6 +140,44 @@ async def test_without_a_fallback_a_turn_waits_for_an_endpoint_that_rests() -> N
     assert (await Desk().run(models=Models((endpoint,)))).text == "Hello."
 
 
+async def test_a_blip_that_opens_the_breaker_is_waited_out() -> None:
+    models = Models((Endpoint("model-1", Burst(BUSY, times=TRIP_AFTER)),))
+    assert (await Desk().run(models=models)).reason == "model_unreachable"
+    assert (await Desk().run(models=models)).text == "Hello."
+
+
+async def test_nobody_waits_for_a_server_that_stays_away() -> None:
+    clock, model = Clock(), ScriptedModel([BUSY])
+    breaker = ill(clock)
+    rest(breaker, clock, until=OPEN_SECONDS)
+    async with asyncio.timeout(0.5):
+        outcome = await Desk().run(models=Models((Endpoint("model-1", model, breaker=breaker),)))
+    assert (outcome.reason, model.requests) == ("model_unreachable", [])
+
+
+async def test_the_first_turn_after_the_rest_probes_and_goes_on_only_when_that_is_answered() -> None:
+    clock, model = Clock(), ScriptedModel([BUSY], says("Hello."))
+    breaker = ill(clock)
+    rest(breaker, clock, until=OPEN_SECONDS)
+    models = Models((Endpoint("model-1", model, breaker=breaker),))
+    slow = replace(QUICK, retry_seconds=60.0)
+    for expected in ("model_unreachable", ""):
+        clock.now += OPEN_SECONDS
+        async with asyncio.timeout(0.5):
+            assert (await Desk().run(models=models, limits=slow)).reason == expected
+    assert len(model.requests) == 2
+
+
+async def test_where_one_is_away_the_other_is_waited_for() -> None:
+    clock, models = Clock(), two(ScriptedModel([BUSY]), ScriptedModel(says("Hello.")))
+    breaker = ill(clock)
+    rest(breaker, clock, until=4.0)
+    busy = models.strong[1]
+    busy.breaker.failed(ModelFailure("rate_limited", retry_after=0.05), begun=0.0)
+    models = Models((replace(models.strong[0], breaker=breaker), busy))
+    assert (await Desk().run(models=models)).text == "Hello."
+
+
 async def test_without_a_fallback_a_wait_that_is_too_long_or_hopeless_is_not_begun() -> None:
     model = ScriptedModel([ModelFailure("unauthorized")])
     models = Models((Endpoint("model-1", model),))
@@ -184,6 +222,32 @@ def ill(clock: Clock) -> Breaker:
         breaker.failed(BUSY, begun=begun)
     assert breaker.is_open
     return breaker
+
+
+def rest(breaker: Breaker, clock: Clock, *, until: float) -> None:
+    """Let a request after each rest fail, until that is so many seconds long."""
+    while breaker.rest < until:
+        clock.now += breaker.rest
+        begun = breaker.enter()
+        assert begun is not None
+        breaker.failed(BUSY, begun=begun)
+
+
+def test_a_server_that_stays_away_is_left_alone_for_longer_each_time() -> None:
+    clock = Clock()
+    breaker = ill(clock)
+    rests = []
+    for _ in range(6):
+        rests.append(breaker.rest)
+        clock.now += breaker.rest
+        begun = breaker.enter()
+        assert begun is not None
+        breaker.failed(BUSY, begun=begun)
+    assert rests == [1.0, 2.0, 4.0, 8.0, OPEN_SECONDS, OPEN_SECONDS]
+    breaker.answered()
+    for _ in range(TRIP_AFTER):
+        breaker.failed(BUSY, begun=clock.now)
+    assert breaker.rest == 1.0
 
 
 def test_after_its_rest_a_breaker_lets_requests_find_out_one_by_one() -> None:
