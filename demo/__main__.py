@@ -42,6 +42,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         extra=dict(options.env),
         command=(*COMMAND, "--ingress-only") if options.ingress_only else COMMAND,
         pace=Pace(first=0.35 * options.pace, chunk=0.022 * options.pace),
+        tour_pace=options.pace,
         rate_limits=not options.no_rate_limits,
     ) as world:
         if not await _became_ready(world, stopped):
@@ -121,7 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--env", type=_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting")
     parser.add_argument("--json", action="store_true", help="print one JSON line with every address instead")
     parser.add_argument("--no-browser", action="store_true", help="do not open the page")
-    parser.add_argument("--pace", type=float, default=1.0, help="the offline model's pauses, 0 for none")
+    parser.add_argument(
+        "--pace", type=float, default=1.0, help="the pauses of the offline model and the tour, 0 for none"
+    )
     parser.add_argument(
         "--ingress-only", action="store_true", help="start the front of a fleet; its workers are started elsewhere"
     )

@@ -42,6 +42,8 @@ class Program:
     """The address that answers 200 once it is ready."""
     on_crash: Callable[[int, int], None] = lambda pid, status: None
     """Told process id and exit status when it ends without having been asked to."""
+    on_asked: Callable[[str], None] = lambda what: None
+    """Told `start`, `stop`, `kill` or `restart` when it is asked to."""
     _process: asyncio.subprocess.Process | None = field(default=None, init=False)
     _watcher: asyncio.Task[None] | None = field(default=None, init=False)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
@@ -53,6 +55,7 @@ class Program:
 
     async def start(self) -> None:
         """Start it unless it runs. FileNotFoundError and PermissionError as the operating system says."""
+        self.on_asked("start")
         async with self._turn:
             await self._start()
 
@@ -70,16 +73,19 @@ class Program:
 
     async def stop(self) -> None:
         """End it in good order; past STOP_SECONDS, by force. Nothing it started stays behind."""
+        self.on_asked("stop")
         async with self._turn:
             await self._stop()
 
     async def kill(self) -> None:
         """End it as a power cut would."""
+        self.on_asked("kill")
         async with self._turn:
             await self._end(signal.SIGKILL)
 
     async def restart(self) -> None:
         """End it in good order, if it runs, and start it."""
+        self.on_asked("restart")
         async with self._turn:
             await self._stop()
             await self._start()

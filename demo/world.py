@@ -21,6 +21,7 @@ from demo.program import Program
 from demo.shop.server import Shop, open_shop
 from demo.slack.server import addresses, open_workspace
 from demo.slack.workspace import Workspace
+from demo.tour import build_tour
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / "demo" / "kb.yml"
@@ -100,13 +101,14 @@ async def open_world(
     extra: Mapping[str, str] | None = None,
     command: Sequence[str] = COMMAND,
     pace: Pace | None = None,
+    tour_pace: float = 1.0,
     rate_limits: bool = True,
 ) -> AsyncIterator[World]:
     """Start everything; the program is started, not yet ready. Leaving the block ends it all.
 
     `data` is the program's DATA_DIR and holds its log. `port` is the page's, 0 takes a free one. Of `environ` the
     program gets what every program needs, and the model's settings if OPENAI_API_KEY is among them; `extra` is
-    set on top. Raises PortTaken.
+    set on top. `tour_pace` is a factor of the tour's pauses. Raises PortTaken.
     """
     notice, health_port = _notice(environ), free_port()
     program = Program(
@@ -124,6 +126,7 @@ async def open_world(
                     routes=_controls(program),
                     rate_limits=rate_limits,
                     notice=notice,
+                    tour=build_tour(program, pace=tour_pace),
                     config=_as_installed(),
                 )
             )
@@ -143,6 +146,7 @@ async def open_world(
             **(extra or {}),
             "PORT": str(health_port),
         }
+        program.on_asked = lambda what: workspace.note("act", what)
         stack.push_async_callback(program.stop)
         await program.start()
         yield World(workspace, stand_in, shop, program, notice)

@@ -21,6 +21,8 @@ from demo.slack.http_events import HttpEvents
 from demo.slack.interactivity import Interactivity
 from demo.slack.keeping import kept, kept_tokens
 from demo.slack.local import LocalApi
+from demo.slack.page.faults_panel import Breaking
+from demo.slack.page.guide import Tour
 from demo.slack.people import People
 from demo.slack.seed import configure, configured_rules, seed
 from demo.slack.socket_mode import SocketMode
@@ -50,13 +52,14 @@ async def open_workspace(
     config: dict[str, Any] | None = None,
     notice: str = "",
     keep: Path | None = None,
+    tour: Tour | None = None,
 ) -> AsyncIterator[Workspace]:
     """Serve a seeded workspace until the block ends.
 
     `port` 0 takes a free one. `routes` are served beside the workspace's own; those under `/_` want `secret`, like
     `/_local/*`. Tokens and secrets that are not given are new. With `events_url` the app is reached by signed HTTP,
     otherwise by Socket Mode. `rules` overrides `rate_limits`. `config` is what demo.slack.seed.configure takes,
-    `notice` a line for the page about who really answers.
+    `notice` a line for the page about who really answers, `tour` what the page plays by itself.
     With `keep` the workspace is kept in that file; its tokens and secrets count unless others are given.
     Raises ValueError for an address that is not loopback or a file that is no workspace, OSError for an address that is
     taken.
@@ -81,7 +84,13 @@ async def open_workspace(
         app = web.Application(client_max_size=BODY_BYTES, middlewares=[_guard(workspace)])
         local = LocalApi(workspace, faults, break_sockets=sockets.break_all)
         app.add_routes([*WebApi(workspace, faults).routes(), *interactivity.routes(), *local.routes()])
-        app.add_routes([*sockets.routes(), *page.routes(workspace, notice=notice), *routes])
+        app.add_routes(
+            [
+                *sockets.routes(),
+                *page.routes(workspace, notice=notice, tour=tour, breaking=Breaking(faults, local.arm)),
+                *routes,
+            ]
+        )
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)

@@ -5,6 +5,7 @@ The screenshots are kept in build/screenshots, to be looked at.
 
 import shutil
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,8 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
         yield opened
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def page(world: World) -> AsyncIterator[Page]:
+@asynccontextmanager
+async def visit(address: str) -> AsyncIterator[Page]:
     """The page with Customer A on the left and Agent A on the right; a script error or a refused fetch fails."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
@@ -44,11 +45,17 @@ async def page(world: World) -> AsyncIterator[Page]:
         opened.on("pageerror", lambda error: faults.append(str(error)))
         opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
         opened.set_default_timeout(PATIENCE)
-        address = f"{world.ready['page']}&left=U0CUSTOMERA:D0CUSTOMERA&right=U0AGENTA:C0AGENTS"
-        await opened.goto(address)
+        await opened.goto(f"{address}&left=U0CUSTOMERA:D0CUSTOMERA&right=U0AGENTA:C0AGENTS")
+        await opened.wait_for_selector("#page[data-link=up]")
         yield opened
         await browser.close()
         assert faults == []
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(world: World) -> AsyncIterator[Page]:
+    async with visit(world.ready["page"]) as opened:
+        yield opened
 
 
 async def test_a_question_is_answered_and_a_person_takes_over(page: Page) -> None:

@@ -2,7 +2,7 @@
 
 `routes` serves it. The server draws everything; the browser gets patches over one websocket and sends what the
 person does. From the socket to the letter: `visit` > `document` > `screen` > `conversation` > `message` > `render`
-> `markup` > `html`. Opened as
+> `markup` > `html`; beside them `tour` > `guide` and `faults_panel`, the panels around the halves. Opened as
 `/?secret=…&left=U0CUSTOMERA:D0CUSTOMERA&right=U0AGENTA:C0AGENTS` (a third part after a colon opens a thread).
 
 What tests may rely on:
@@ -27,7 +27,11 @@ What tests may rely on:
       .home[data-view-id]                   the app's Home tab
       .modal[data-view-id]                  the topmost modal; .input-error under a refused input
     #page[data-bot=online|offline]          whether the app is connected; #presence says it in words
-    [data-world=kill|restart|stop]          buttons of the top bar, present where `/_world/…` is served
+    .bar [data-panel=tour|faults]           opens and closes a panel, where the page was given one
+    #tour .journey[data-name]               plays a journey; data-state=waiting|playing|played
+    #tour-told                              what the journey tells
+    #faults form[data-fault]                arms calls, deliveries or sockets; #faults-armed li, #faults-followed li
+    #faults [data-world=kill|restart|stop]  what happens to the app's process, present where `/_world/…` is served
     #toasts .toast                          what could not be done
     #inspector .entry[data-kind][data-ok]   the log, once opened with [data-do=inspect]
 """

@@ -3,13 +3,16 @@
 import json
 
 from demo.slack.page import frame
+from demo.slack.page.faults_panel import Breaking, panel
+from demo.slack.page.guide import Tour
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
 from demo.slack.page.picture import Picture
 from demo.slack.page.screen import SIDES, Screen
+from demo.slack.page.tour import strip
 
 
-def document(screen: Screen, *, notice: str = "", world: tuple[str, ...] = ()) -> str:
+def document(screen: Screen, *, notice: str, world: tuple[str, ...], tour: Tour, breaking: Breaking | None) -> str:
     """The whole page as it looks at first."""
     picture = screen.draw()
     attributes = {name: value for (id_, name), value in picture.attributes.items() if id_ == "page"}
@@ -22,15 +25,19 @@ def document(screen: Screen, *, notice: str = "", world: tuple[str, ...] = ()) -
         element("title", None, f"{screen.workspace.team.name} · {screen.workspace.app.name}"),
         element("link", {"rel": "icon", "href": "/static/mark.svg"}),
         element("link", {"rel": "stylesheet", "href": "/static/page.css"}),
+        element("link", {"rel": "stylesheet", "href": "/static/panels.css"}),
         element("script", {"src": "/static/theme.js"}, ""),
         element("script", {"src": "/static/page.js", "defer": True}, ""),
+        element("script", {"src": "/static/panels.js", "defer": True}, ""),
     )
     completions = json.dumps(frame.completions(screen.workspace))
     body = element(
         "body",
         {"id": "page", "data-show": "both", "data-completions": completions, **attributes},
-        _top_bar(screen, picture, notice, world),
+        _top_bar(screen, picture, notice, tour, breaking),
+        strip(tour) if tour.journeys else None,
         element("main", {"class": "halves"}, [_half(side, picture) for side in SIDES]),
+        panel(screen.workspace.app.name, world) if breaking else None,
         _inspector(),
         element("div", {"id": "toasts", "role": "status", "aria-live": "polite"}),
         element("dialog", {"id": "confirm"}),
@@ -38,17 +45,7 @@ def document(screen: Screen, *, notice: str = "", world: tuple[str, ...] = ()) -
     return f"<!doctype html>\n{element('html', {'lang': 'en'}, head, body)}"
 
 
-def _top_bar(screen: Screen, picture: Picture, notice: str, world: tuple[str, ...]) -> Html:
-    drawn = {"kill": "power", "restart": "restart", "stop": "stop"}
-    controls = [
-        element(
-            "button",
-            {"type": "button", "class": "bar-button", "data-world": each, "title": f"{each.title()} the bot"},
-            icon(drawn[each]),
-            element("span", None, each.title(), element("span", {"class": "unseen"}, " the bot")),
-        )
-        for each in world
-    ]
+def _top_bar(screen: Screen, picture: Picture, notice: str, tour: Tour, breaking: Breaking | None) -> Html:
     views = [
         element(
             "button",
@@ -80,7 +77,8 @@ def _top_bar(screen: Screen, picture: Picture, notice: str, world: tuple[str, ..
         ),
         element("div", {"class": "views", "role": "group", "aria-label": "Show"}, views),
         element("span", {"class": "presence", "id": "presence", "aria-live": "polite"}, picture.parts["presence"]),
-        element("div", {"class": "world"}, controls) if controls else None,
+        _panel_button("tour", "compass", "Tour") if tour.journeys else None,
+        _panel_button("faults", "bolt", "Faults") if breaking else None,
         element(
             "button",
             {
@@ -106,6 +104,13 @@ def _top_bar(screen: Screen, picture: Picture, notice: str, world: tuple[str, ..
             icon("moon"),
         ),
     )
+
+
+def _panel_button(panel: str, drawn: str, label: str) -> Html:
+    """Opens and closes one of the page's panels."""
+    attributes = {"type": "button", "class": "bar-button", "data-panel": panel, "aria-controls": panel, "title": label}
+    closed = {"aria-expanded": "false", "aria-label": label}
+    return element("button", attributes | closed, icon(drawn), element("span", None, label))
 
 
 def _half(side: str, picture: Picture) -> Html:

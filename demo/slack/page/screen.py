@@ -3,7 +3,7 @@
 `Screen.update` gives the patches since the last call; whatever changed, the next picture has it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
 from demo.slack.page import frame
@@ -28,6 +28,8 @@ class Screen:
         self.halves = {side: open_half(workspace, side, (wanted or {}).get(side, "")) for side in SIDES}
         self.conversations = Conversations(workspace)
         self.is_inspecting = False
+        self.panels: list[Callable[[], Mapping[str, Html]]] = []
+        """Draw the parts of the page beside the halves, by element id."""
         self._since = newest(workspace)
         """Everything up to here counts as read."""
         self._read: dict[tuple[str, ...], str] = {}
@@ -80,6 +82,8 @@ class Screen:
         picture.attributes["page", "data-address"] = self.address()
         picture.attributes["page", "data-bot"] = frame.presence_state(self.workspace)
         picture.parts["presence"] = frame.presence(self.workspace)
+        for draw in self.panels:
+            picture.parts |= draw()
         picture.lists["log"] = self._log() if self.is_inspecting else {}
         return picture
 

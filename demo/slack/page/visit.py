@@ -11,11 +11,14 @@ from pathlib import Path
 
 from aiohttp import WSMsgType, web
 
-from demo.slack.page import compose
+from demo.slack.page import compose, faults_panel
 from demo.slack.page.document import document
+from demo.slack.page.faults_panel import Breaking
+from demo.slack.page.guide import Tour
 from demo.slack.page.half import Half
 from demo.slack.page.loose import Json, mapping, string
 from demo.slack.page.screen import Screen
+from demo.slack.page.tour import Player
 from demo.slack.workspace import Ack, Change, SlackError, Workspace
 
 logger = logging.getLogger(__name__)
@@ -30,6 +33,7 @@ SEND_SECONDS = 10.0
 LARGEST_MESSAGE = 64 * 1024
 ACTS_AT_ONCE = 16
 WORLD = ("kill", "restart", "stop")
+NO_TOUR = Tour((), "")
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -47,13 +51,19 @@ _PROBLEMS = {
 }
 
 
-def routes(workspace: Workspace, *, notice: str = "") -> list[web.RouteDef]:
-    """The page, its files and its socket. `notice` tells who really answers, as "Answers by …"."""
+def routes(
+    workspace: Workspace, *, notice: str = "", tour: Tour | None = None, breaking: Breaking | None = None
+) -> list[web.RouteDef]:
+    """The page, its files and its socket. `notice` tells who really answers, as "Answers by …".
+
+    Without `tour` and `breaking` the page has neither a guided tour nor a faults menu.
+    """
+    tour = tour or NO_TOUR
 
     async def page(request: web.Request) -> web.Response:
         _check_secret(request, workspace)
         screen = Screen(workspace, request.query)
-        text = document(screen, notice=notice, world=_world(request.app))
+        text = document(screen, notice=notice, world=_world(request.app), tour=tour, breaking=breaking)
         return web.Response(text=text, content_type="text/html", headers=HEADERS)
 
     async def socket(request: web.Request) -> web.WebSocketResponse:
@@ -62,7 +72,7 @@ def routes(workspace: Workspace, *, notice: str = "") -> list[web.RouteDef]:
             raise web.HTTPForbidden(text="Only the page itself may open this socket.")
         answer = web.WebSocketResponse(heartbeat=20, max_msg_size=LARGEST_MESSAGE)
         await answer.prepare(request)
-        await Visit(workspace, Screen(workspace, request.query), answer).run()
+        await Visit(workspace, Screen(workspace, request.query), answer, tour, breaking).run()
         return answer
 
     async def static(request: web.Request) -> web.FileResponse:
@@ -77,9 +87,21 @@ def routes(workspace: Workspace, *, notice: str = "") -> list[web.RouteDef]:
 class Visit:
     """One open page: paints what changes, does what the person asks."""
 
-    def __init__(self, workspace: Workspace, screen: Screen, socket: web.WebSocketResponse) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        screen: Screen,
+        socket: web.WebSocketResponse,
+        tour: Tour,
+        breaking: Breaking | None,
+    ) -> None:
         self.workspace = workspace
         self.screen = screen
+        self._player = Player(tour, screen, send=self._answer, paint=self._repaint)
+        screen.panels.append(self._player.draw)
+        self._breaking = breaking
+        if breaking is not None:
+            screen.panels.append(lambda: faults_panel.draw(workspace, breaking.faults))
         self._socket = socket
         self._changed = asyncio.Event()
         self._answers: deque[Json] = deque(maxlen=64)
@@ -94,6 +116,8 @@ class Visit:
             "dismiss": self._dismiss,
             "edit": self._edit,
             "edit_here": self._edit_here,
+            "fault": self._fault,
+            "fault_clear": self._fault_clear,
             "inspect": self._inspect,
             "join": self._join,
             "look": self._look,
@@ -106,6 +130,8 @@ class Visit:
             "tab_home": self._tab_home,
             "tab_messages": self._tab_messages,
             "thread": self._thread,
+            "tour": self._tour,
+            "tour_stop": self._tour_stop,
         }
 
     async def run(self) -> None:
@@ -124,6 +150,7 @@ class Visit:
                 painter.cancel()
         finally:
             unsubscribe()
+            await self._player.stop()
 
     async def _greet(self, half: Half) -> None:
         """Tell the app that somebody looks at its direct messages, as Slack does; it may suggest what to ask."""
@@ -166,6 +193,9 @@ class Visit:
 
     def _answer(self, answer: Json) -> None:
         self._answers.append(answer)
+        self._repaint()
+
+    def _repaint(self) -> None:
         self._changed.set()
 
     def _say(self, half: Half, words: str) -> None:
@@ -209,6 +239,20 @@ class Visit:
         """A link to a message of this workspace: its thread is opened in the same half."""
         self.screen.go(half, channel=string(asked.get("channel")))
         self.screen.go(half, thread=string(asked.get("thread")))
+
+    async def _tour(self, half: Half, asked: Json) -> None:
+        await self._player.play(string(asked.get("name")))
+
+    async def _tour_stop(self, half: Half, asked: Json) -> None:
+        await self._player.stop()
+
+    async def _fault(self, half: Half, asked: Json) -> None:
+        if self._breaking is not None:
+            self._breaking.arm(faults_panel.chosen(mapping(asked.get("fault"))))
+
+    async def _fault_clear(self, half: Half, asked: Json) -> None:
+        if self._breaking is not None:
+            self._breaking.arm({"clear": True})
 
     # --- writing
 

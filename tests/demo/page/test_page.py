@@ -1,89 +1,20 @@
 """The page over HTTP and its websocket, without a browser."""
 
-import asyncio
-import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
-from aiohttp import ClientWebSocketResponse, web
-from aiohttp.test_utils import TestClient, TestServer
 
-from demo.slack import page
-from demo.slack.page.loose import Json
-from demo.slack.workspace import Ack, Workspace
+from demo.slack.workspace import Ack
 from tests.demo.page import scene
+from tests.demo.page.desk import Desk, open_desk
 
 CUSTOMER, AGENT, DM, AGENTS, SUPPORT = scene.CUSTOMER, scene.AGENT, scene.DM, scene.AGENTS, scene.SUPPORT
 
 
-class Desk:
-    """A served page, and a browser's side of its socket."""
-
-    def __init__(
-        self, workspace: Workspace, app: scene.Listener, client: TestClient[web.Request, web.Application]
-    ) -> None:
-        self.workspace = workspace
-        self.app = app
-        self.client = client
-        self.query = {"secret": workspace.secret}
-        self.origin = str(client.make_url("/")).rstrip("/")
-
-    @asynccontextmanager
-    async def visit(self, **places: str) -> AsyncIterator["Visitor"]:
-        query = self.query | places
-        socket = await self.client.ws_connect("/page/ws", params=query, headers={"Origin": self.origin})
-        visitor = Visitor(socket)
-        await visitor.arrives()
-        yield visitor
-        await socket.close()
-
-
-class Visitor:
-    """Does what the page's script does, and waits for what it would be told."""
-
-    def __init__(self, socket: ClientWebSocketResponse) -> None:
-        self._socket = socket
-        self._patches: list[Json] = []
-        self._acts = 0
-
-    async def arrives(self) -> None:
-        """Take the first patches, which bring the page up to date."""
-        async with asyncio.timeout(10):
-            await self._socket.receive_str()
-
-    async def sends(self, written: str) -> None:
-        """Anything at all."""
-        await self._socket.send_str(written)
-
-    async def does(self, what: str, half: str = "left", **more: object) -> None:
-        self._acts += 1
-        await self.sends(json.dumps({"do": what, "half": half, "n": self._acts, **more}))
-
-    async def sees(self, op: str, id_: str = "") -> Json:
-        """The next patch of this kind; those before it are dropped."""
-        async with asyncio.timeout(10):
-            while True:
-                while self._patches:
-                    patch = self._patches.pop(0)
-                    if patch["op"] == op and (not id_ or patch["id"] == id_):
-                        return patch
-                self._patches = json.loads(await self._socket.receive_str())
-
-
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
-    workspace, listener = scene.build_scene()
-    app = web.Application()
-    app.add_routes(page.routes(workspace, notice="Answers by the <offline> stand-in model"))
-
-    async def take(request: web.Request) -> web.Response:
-        return web.json_response({"ok": True})
-
-    app.add_routes([web.post("/_world/kill", take), web.post("/_world/restart", take)])
-    async with TestClient(TestServer(app)) as client:
-        yield Desk(workspace, listener, client)
-    await workspace.background.close()
+    async with open_desk() as opened:
+        yield opened
 
 
 async def test_the_page_needs_the_secret_of_this_run(desk: Desk) -> None:
@@ -110,13 +41,6 @@ async def test_the_page_tells_what_it_is_and_who_answers(desk: Desk) -> None:
     assert "A local stand-in for Slack · Answers by the &lt;offline&gt; stand-in model" in written
 
 
-async def test_the_bar_offers_the_controls_that_are_served(desk: Desk) -> None:
-    written = await (await desk.client.get("/", params=desk.query)).text()
-    assert 'data-world="kill"' in written
-    assert 'data-world="restart"' in written
-    assert 'data-world="stop"' not in written
-
-
 async def test_everything_is_there_before_the_socket_is_open(desk: Desk) -> None:
     asked, _ = await scene.fill(desk.workspace)
     places = {"left": f"{CUSTOMER}:{DM}:{asked}", "right": f"{AGENT}:{AGENTS}"}
@@ -127,7 +51,7 @@ async def test_everything_is_there_before_the_socket_is_open(desk: Desk) -> None
 
 
 async def test_only_the_page_s_own_files_are_served(desk: Desk) -> None:
-    for name in ("page.js", "theme.js", "page.css", "mark.svg"):
+    for name in ("page.js", "panels.js", "theme.js", "page.css", "panels.css", "mark.svg"):
         answer = await desk.client.get(f"/static/{name}")
         assert answer.status == 200
         assert answer.headers["X-Content-Type-Options"] == "nosniff"

@@ -7,6 +7,7 @@ const page = byId("page");
 const lists = [...document.querySelectorAll(".list, .log")];
 const followed = new Set(lists); // those that stay at their end when something is added
 const waiting = new Map(); // act number -> the control that is busy
+const narrow = matchMedia("(max-width: 899px)"); // one half at a time
 let socket = null;
 let acts = 0;
 let patience = 300;
@@ -204,6 +205,7 @@ document.addEventListener("submit", (event) => {
   const form = event.target;
   if (!form.dataset.form) return; // the dialog's own
   event.preventDefault();
+  if (form.dataset.form === "fault") return act("fault", form, { fault: Object.fromEntries(new FormData(form)) });
   if (form.dataset.form === "view") return act("submit", form, { state: stateOf(form) });
   const area = form.querySelector("textarea");
   if (form.dataset.form === "edit") return act("edit", form, { text: area.value });
@@ -418,7 +420,7 @@ setInterval(() => {
   }
 }, 500);
 
-if (matchMedia("(max-width: 899px)").matches) show("left");
+if (narrow.matches) show("left");
 for (const list of lists) {
   list.addEventListener("scroll", () => {
     const atEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 90;

@@ -1,0 +1,123 @@
+"""What the guided tour plays: five journeys of the product, in the words of its customers and staff.
+
+question    a question from the help pages
+order       an order, asked for in Indonesian
+person      "a person, please", and the person who comes
+angry       a customer who has had enough
+killed      the product's process killed in the middle of an answer
+"""
+
+from demo.program import Program
+from demo.slack.page.guide import Guide, Journey, Tour
+
+_A, _B, _STAFF = "U0CUSTOMERA", "U0CUSTOMERB", "U0AGENTA"
+_DM_A, _DM_B, _CASES = "D0CUSTOMERA", "D0CUSTOMERB", "C0AGENTS"
+
+
+def build_tour(program: Program, *, pace: float = 1.0) -> Tour:
+    """`pace`: a factor of all pauses."""
+
+    async def killed(guide: Guide) -> None:
+        await _killed(guide, program)
+
+    journeys = (
+        Journey("question", "A question", "The answer quotes the help page it is from, and links it.", _question),
+        Journey(
+            "order", "An order, in Indonesian", "Every look-up is a line, in the language of the question.", _order
+        ),
+        Journey("person", "“A person, please”", "The card on the right, and words that cross both ways.", _person),
+        Journey("angry", "An angry customer", "No machine argues: the case goes up, urgent and summed up.", _angry),
+        Journey("killed", "Killed mid-answer", "The light goes out, and nothing is lost or said twice.", killed),
+    )
+    return Tour(journeys, "Frontdesk in two minutes", pace)
+
+
+async def _question(guide: Guide) -> None:
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _A, _DM_A)
+    guide.tells("A customer asks in a direct message.")
+    await guide.writes("left", "How long does standard shipping take?")
+    guide.tells("The help pages are searched, and the answer is written while you watch.")
+    await guide.is_answered("left")
+    guide.tells("Quoted from the help page, with its link and date below. One press says whether it helped.")
+    await guide.pauses(4)
+
+
+async def _order(guide: Guide) -> None:
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _B, _DM_B)
+    guide.tells("Customer B asks where an order is, in Indonesian.")
+    await guide.writes("left", "Pesanan saya ORD-54321 sudah sampai di mana?")
+    guide.tells("Orders are read from the shop, and only those of the person who asks.")
+    await guide.is_answered("left")
+    guide.tells("State, carrier and last scan, in Indonesian. The line above the answer is the look-up itself.")
+    await guide.pauses(5)
+
+
+async def _person(guide: Guide) -> None:
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _A, _DM_A)
+    guide.tells("A customer wants no machine at all.")
+    await guide.writes("left", "I would like to talk to a person, please.")
+    guide.tells("Look right: the agents' channel has a card, and the assistant is silent from here on.")
+    card = await guide.finds("right", "case.claim")
+    await guide.pauses(2.5)
+    await guide.shows("right", _STAFF, _CASES)
+    guide.tells("The first to press Claim has the case.")
+    await guide.presses("right", "case.claim")
+    await guide.finds("right", "case.resolve")
+    await guide.shows("right", _STAFF, _CASES, card)
+    guide.tells("What Agent A writes in the card's thread, the customer reads in theirs.")
+    words = "Hello, this is a person. What can I do for you?"
+    await guide.writes("right", words)
+    await guide.shows("left", _A, _DM_A, guide.thread("left"))
+    await guide.reads("left", words)
+    await guide.pauses(1.5)
+    await guide.writes("left", "That was quick! I only wanted to see whether it works.")
+    await guide.pauses(1.5)
+    await guide.shows("right", _STAFF, _CASES, card)
+    guide.tells("Resolved: the customer is asked how it was, and the assistant answers again.")
+    await guide.presses("right", "case.resolve")
+    await guide.shows("left", _A, _DM_A, guide.thread("left"))
+    await guide.finds("left", "csat.5")
+    await guide.pauses(3)
+
+
+async def _angry(guide: Guide) -> None:
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _A, _DM_A)
+    guide.tells("A customer is furious, and has every reason.")
+    await guide.writes(
+        "left", "This is the third time I write! My lamp arrived broken and nobody answers. I am furious."
+    )
+    guide.tells("No answer from a help page: people are told at once, with high priority.")
+    await guide.is_answered("left")
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.finds("right", "case.claim")
+    guide.tells("The card says why it is there and sums up what was said, so that nobody has to ask again.")
+    await guide.pauses(5)
+
+
+async def _killed(guide: Guide, program: Program) -> None:
+    await guide.shows("right", _STAFF, _CASES)
+    await guide.shows("left", _A, _DM_A)
+    guide.tells("Three orders at once: an answer that takes a moment.")
+    await guide.writes("left", "Where are my orders ORD-12345, ORD-67890 and ORD-24680?")
+    await guide.hears("left", 40)
+    try:
+        await program.kill()
+        guide.tells("Killed in mid-sentence, as by a power cut (SIGKILL). The light at the top is out.")
+        await guide.pauses(2.5)
+        guide.tells("Slack keeps what is written meanwhile.")
+        await guide.writes("left", "And do you ship to Indonesia?")
+        await guide.pauses(1)
+    finally:
+        await program.start()
+    guide.tells("Started again; a few seconds until it is connected …")
+    await guide.is_back()
+    guide.tells("It is back, finds in its database what it owes, and goes on where it stopped.")
+    await guide.is_answered("left")
+    await guide.pauses(2)
+    await guide.is_answered("left")
+    guide.tells("Above, the whole answer, once and in its place; here, the answer to what came meanwhile.")
+    await guide.pauses(5)

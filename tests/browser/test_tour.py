@@ -1,0 +1,114 @@
+"""The guided tour as a newcomer sees it, in the running world; and the faults menu breaking the line under it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from tests.browser.test_journey import AGENTS, CHROMIUM, CUSTOMER, PATIENCE, SHOTS, shoot, visit, write
+from tests.stories.world import World, open_world
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.skipif(CHROMIUM is None, reason="NOT TESTED in a browser: there is no Chromium on this machine"),
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    async with open_world(tmp_path_factory.mktemp("world"), pace=0.4) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def page(world: World) -> AsyncIterator[Page]:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    expect.set_options(timeout=PATIENCE)
+    async with visit(world.ready["page"]) as opened:
+        yield opened
+
+
+async def test_the_tour_is_open_at_first_and_closed_afterwards(page: Page) -> None:
+    await expect(page.locator("#tour .journey")).to_have_count(5)
+    await shoot(page, "tour-1-open")
+    await page.locator("#tour-question").focus()
+    await page.keyboard.press("Escape")
+    await expect(page.locator("#tour")).to_be_hidden()
+    await expect(page.locator(".bar [data-panel=tour]")).to_be_focused()
+    await page.reload()
+    await page.wait_for_selector("#page[data-link=up]")
+    await expect(page.locator("#tour")).to_be_hidden()
+    await page.keyboard.press("Tab")
+    await page.locator(".bar [data-panel=tour]").press("Enter")
+    await expect(page.locator("#tour")).to_be_visible()
+
+
+async def test_a_question_is_answered_from_the_help_pages(page: Page) -> None:
+    await play(page, "question")
+    answer = page.locator(f"{CUSTOMER} .thread .message").last
+    await expect(answer.locator("a[href^='https://help.example.com/']").first).to_be_visible()
+
+
+async def test_an_order_is_told_in_indonesian(page: Page) -> None:
+    await play(page, "order")
+    answer = page.locator(f"{CUSTOMER} .thread .message").last
+    await expect(answer).to_contain_text("ORD-54321")
+    await expect(answer).to_contain_text("dikirim")
+
+
+async def test_a_person_comes_and_both_halves_show_it(page: Page) -> None:
+    await play(page, "person")
+    await expect(page.locator(f"{AGENTS} .channel .message").last).to_contain_text("Solved")
+    await expect(page.locator(f"{CUSTOMER} .thread [data-action-id='csat.5']")).to_be_visible()
+    await shoot(page, "tour-2-person")
+
+
+async def test_an_angry_customer_gets_an_urgent_card(page: Page) -> None:
+    await play(page, "angry")
+    card = page.locator(f"{AGENTS} .channel .message").last
+    await expect(card).to_contain_text("High")
+    await expect(card.locator("[data-action-id='case.claim']")).to_be_visible()
+    await shoot(page, "tour-3-angry")
+
+
+async def test_an_answer_survives_the_kill(page: Page) -> None:
+    await page.locator("#tour-killed").click()
+    await expect(page.locator("#page")).to_have_attribute("data-bot", "offline")
+    await expect(page.locator(f"{CUSTOMER} .thread .caret")).to_be_visible()
+    await shoot(page, "tour-4-killed")
+    await expect(page.locator("#tour-killed")).to_have_attribute("data-state", "played", timeout=3 * PATIENCE)
+    said = page.locator(f"{CUSTOMER} .thread .message")
+    await expect(said.filter(has_text="ORD-24680").filter(has_text="9400110200881234567890")).to_have_count(1)
+    await expect(said.last).to_contain_text("Indonesia")
+    await shoot(page, "tour-5-recovered")
+
+
+async def test_a_lost_delivery_comes_again_and_the_menu_tells_it(page: Page) -> None:
+    await page.locator(".bar [data-panel=tour]").click()
+    await page.locator(".bar [data-panel=faults]").click()
+    deliveries = page.locator("#faults form[data-fault=deliveries]")
+    await deliveries.get_by_role("button").click()
+    await expect(page.locator("#faults-armed")).to_contain_text("The next delivery is lost on the way.")
+    await shoot(page, "faults-1-armed")
+    await write(page, f"{CUSTOMER} .channel .composer textarea", "How do I return something?")
+    await expect(page.locator("#faults-armed")).to_contain_text("everything works")
+    await expect(page.locator("#faults-followed")).to_contain_text("message was delivered again.")
+    await expect(page.locator(f"{CUSTOMER} .thread .message").last).to_contain_text("help page")
+    await shoot(page, "faults-2-recovered")
+
+
+async def test_the_bot_is_killed_and_restarted_from_the_menu(page: Page) -> None:
+    await page.locator(".bar [data-panel=faults]").click()
+    await page.locator("#faults [data-world=kill]").click()
+    await expect(page.locator("#page")).to_have_attribute("data-bot", "offline")
+    await page.locator("#faults [data-world=restart]").click()
+    await expect(page.locator("#page")).to_have_attribute("data-bot", "online")
+    await expect(page.locator("#faults-followed")).to_contain_text("is connected.")
+
+
+async def play(page: Page, name: str) -> None:
+    """From the click to the end of the journey."""
+    await page.locator(f"#tour-{name}").click()
+    await expect(page.locator(f"#tour-{name}")).to_have_attribute("data-state", "played", timeout=3 * PATIENCE)
