@@ -82,7 +82,7 @@ def _announce(world: World, options: argparse.Namespace) -> None:
 
 
 def _report_crash(pid: int, status: int) -> None:
-    """The page's "Restart the bot" starts it again."""
+    """The page's "Restart the bot", among its faults, starts it again."""
     print(f"demo: Frontdesk (process {pid}) ended by itself with status {status}", file=sys.stderr, flush=True)
 
 

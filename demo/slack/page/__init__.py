@@ -9,6 +9,7 @@ What tests may rely on:
 
     [data-half=left|right]                  one half; data-user, data-tab=messages|home, data-thread=open|closed
       .place[data-channel="C…"]             an entry of its sidebar; data-unread; aria-current on the shown one
+      .seek, .search-box input, .hit        the search of this half, and what it found
       select[data-choose=act_as]            the act-as switch, by user id
       .channel .message[data-ts="…"]        a message of the channel: .author, .said, .edited, .reaction
       .thread .message[data-ts="…"]         the same in the open thread; [aria-busy=true] while it is streamed

@@ -152,6 +152,7 @@ def _half(side: str, picture: Picture) -> Html:
             channel,
             thread,
         ),
+        part("search", "div", "search-layer"),
         part("modal", "div", "modal-layer"),
     )
 

@@ -30,6 +30,7 @@ def sidebar(workspace: Workspace, half: Half, unread: Mapping[str, int]) -> Html
     return join(
         [
             _who(workspace, half),
+            _seek(),
             element("h2", None, "Channels"),
             element("ul", None, [element("li", None, each) for each in channels]),
             element("h2", None, "Apps"),
@@ -59,6 +60,12 @@ def _who(workspace: Workspace, half: Half) -> Html:
         icon("down"),
         element("select", select, options),
     )
+
+
+def _seek() -> Html:
+    attributes = {"type": "button", "class": "place seek", "data-do": "search_open", "aria-keyshortcuts": "Control+K"}
+    keys = element("span", {"class": "keys", "aria-hidden": "true"}, "Ctrl K")
+    return element("button", attributes, icon("search"), element("span", {"class": "place-name"}, "Search"), keys)
 
 
 def _place(

@@ -23,6 +23,8 @@ class Half:
     """`home` while the app's Home tab is open."""
     editing: str = ""
     """The id of the element whose message is being edited."""
+    searched: str | None = None
+    """What was typed into the search; None while it is closed."""
     followed: str = ""
     """No thread opens by itself for a message up to this ts."""
 

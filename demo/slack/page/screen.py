@@ -6,7 +6,7 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
-from demo.slack.page import frame
+from demo.slack.page import frame, search
 from demo.slack.page.conversation import Conversations
 from demo.slack.page.half import Half, is_root, is_writing, may_see, names, newest, open_half
 from demo.slack.page.html import Html
@@ -127,7 +127,7 @@ class Screen:
             (side, "data-user"): half.user,
             (f"{side}-list", "data-key"): half.channel,
             (f"{side}-thread-list", "data-key"): f"{half.channel}-{half.thread}",
-            (f"{side}-frame", "inert"): "" if workspace.modals.get(half.user) else None,
+            (f"{side}-frame", "inert"): "" if workspace.modals.get(half.user) or half.searched is not None else None,
         }
         picture.parts |= {
             f"{side}-side": frame.sidebar(workspace, half, unread),
@@ -135,6 +135,7 @@ class Screen:
             f"{side}-home": frame.home(workspace, half, known) if is_home else frame.NOTHING,
             f"{side}-prompts": frame.prompts(workspace, half, ""),
             f"{side}-composer": frame.composer(workspace, half, ""),
+            f"{side}-search": search.box(workspace, half),
             f"{side}-modal": frame.modal(workspace, half, known),
             f"{side}-thread-head": frame.thread_head(workspace, half) if has_thread else frame.NOTHING,
             f"{side}-thread-status": frame.status_row(workspace, half) if has_thread else frame.NOTHING,

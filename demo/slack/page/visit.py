@@ -118,12 +118,16 @@ class Visit:
             "edit_here": self._edit_here,
             "fault": self._fault,
             "fault_clear": self._fault_clear,
+            "found": self._found,
             "inspect": self._inspect,
             "join": self._join,
             "look": self._look,
             "permalink": self._permalink,
             "prompt": self._prompt,
             "react": self._react,
+            "search": self._search,
+            "search_close": self._search_close,
+            "search_open": self._search_open,
             "send": self._send,
             "stop": self._stop,
             "submit": self._submit,
@@ -245,6 +249,28 @@ class Visit:
 
     async def _tour_stop(self, half: Half, asked: Json) -> None:
         await self._player.stop()
+
+    async def _search_open(self, half: Half, asked: Json) -> None:
+        half.searched = ""
+
+    async def _search(self, half: Half, asked: Json) -> None:
+        half.searched = string(asked.get("text"))
+
+    async def _search_close(self, half: Half, asked: Json) -> None:
+        half.searched = None
+
+    async def _found(self, half: Half, asked: Json) -> None:
+        """Go where a hit leads: a person, a channel, or a message in either."""
+        half.searched = None
+        if user := string(asked.get("value")):
+            await self._act_as(half, {"value": user})
+            return
+        channel, ts, thread = (string(asked.get(each)) for each in ("channel", "ts", "thread"))
+        await self._look(half, {"channel": channel})
+        if thread:
+            self.screen.go(half, thread=thread)
+        if ts:
+            self._answer({"op": "reach", "id": f"{half.side}-{'t' if thread else 'm'}-{channel}-{ts}"})
 
     async def _fault(self, half: Half, asked: Json) -> None:
         if self._breaking is not None:

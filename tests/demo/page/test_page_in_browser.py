@@ -13,6 +13,9 @@ from aiohttp.test_utils import TestServer
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from demo.slack import agent_status, page, streams
+from demo.slack.faults import Faults
+from demo.slack.page.faults_panel import Breaking
+from demo.slack.page.guide import Guide, Journey, Tour
 from demo.slack.workspace import Workspace
 from tests.demo.page import scene
 
@@ -57,6 +60,14 @@ TOO_FAINT = """() => {
 """Text whose contrast to what lies behind it is below WCAG's AA."""
 
 
+ONE_BELOW_THE_OTHER = """() => {
+  const box = (one) => document.querySelector(one).getBoundingClientRect();
+  const shown = ["header.bar", "#tour", ".halves", "#faults"].map(box);
+  const in_order = shown.every((one, at) => at === 0 || one.top >= shown[at - 1].bottom - 0.5);
+  return in_order && shown[3].bottom <= innerHeight + 0.5;
+}"""
+
+
 @dataclass
 class Stage:
     """A served page and a browser."""
@@ -88,13 +99,21 @@ class Stage:
         assert self.faults == []
 
 
+async def _nothing(_: Guide) -> None:
+    """A journey without a step."""
+
+
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
     workspace, listener = scene.build_scene()
     app = web.Application()
-    app.add_routes(page.routes(workspace, notice="Answers by the offline stand-in model"))
+    faults = Breaking(Faults(), lambda given: None)
+    tour = Tour(
+        [Journey(each, f"Journey {each}", "Look at the card.", _nothing) for each in "abcde"], "In two minutes", 0
+    )
+    app.add_routes(page.routes(workspace, notice="Answers by the offline stand-in model", tour=tour, breaking=faults))
     server = TestServer(app)
     await server.start_server(shutdown_timeout=1)
     async with async_playwright() as playwright:
@@ -118,6 +137,22 @@ async def test_a_full_day_is_readable(stage: Stage, size: tuple[int, int], schem
         assert await tab.evaluate(
             "[...document.querySelectorAll('.list')].every((one) => one.scrollWidth <= one.clientWidth)"
         )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+async def test_the_panels_are_readable_and_cover_nothing(stage: Stage, size: tuple[int, int], scheme: str) -> None:
+    async with stage.visit(size=size, scheme=scheme) as tab:
+        await tab.locator("#tour-a").click()
+        await expect(tab.locator("#tour-a")).to_have_attribute("data-state", "played")
+        await tab.get_by_role("button", name="Faults", exact=True).click()
+        await expect(tab.locator("#faults-followed")).to_contain_text("Nothing yet")
+        assert await tab.evaluate(TOO_FAINT) == []
+        assert await tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert await tab.evaluate(ONE_BELOW_THE_OTHER)
+        await tab.get_by_role("button", name="Inspector", exact=True).click()
+        await expect(tab.locator("#faults")).to_be_hidden()
+        await expect(tab.locator("#inspector")).to_be_visible()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -272,6 +307,32 @@ async def test_the_inspector_lists_what_happens_with_its_payload(stage: Stage) -
         await expect(line.locator("pre")).to_contain_text("ratelimited")
         await tab.locator("[data-filter=delivery]").click()
         await expect(line).to_be_hidden()
+
+
+async def test_search_is_opened_used_and_closed_from_the_keyboard(stage: Stage) -> None:
+    root = await stage.workspace.act.send(CUSTOMER, DM, "Where is my lamp?")
+    reply = scene.post(stage.workspace, DM, root, text="The lamp is on its way.")
+    async with stage.visit(left=f"{CUSTOMER}:{SUPPORT}") as tab:
+        left = tab.locator("#left")
+        await tab.keyboard.press("Control+k")
+        await expect(left.locator(".search-box input")).to_be_focused()
+        await tab.keyboard.type("lamp")
+        await expect(left.locator(".hit")).to_have_count(2)
+        await expect(left.locator(".hit").first).to_have_attribute("aria-selected", "true")
+        await tab.keyboard.press("ArrowDown")
+        await expect(left.locator(".hit").nth(1)).to_have_attribute("aria-selected", "true")
+        await expect(left.locator(".search-box input")).to_have_value("lamp")
+        assert await tab.evaluate(TOO_FAINT) == []
+        await tab.keyboard.press("ArrowUp")
+        await tab.keyboard.press("Enter")
+        await expect(left.locator(".search-box")).to_have_count(0)
+        await expect(left.locator(f'.thread .message[data-ts="{reply}"]')).to_be_visible()
+        await left.locator(".seek").press("Enter")
+        await expect(left.locator(".search-box input")).to_be_focused()
+        await tab.keyboard.press("Escape")
+        await expect(left.locator(".search-box")).to_have_count(0)
+        await expect(left.locator(".seek")).to_be_focused()
+        await expect(left.locator(".thread")).to_be_visible()
 
 
 async def test_the_theme_is_kept(stage: Stage) -> None:

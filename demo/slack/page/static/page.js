@@ -165,7 +165,7 @@ function keepAddress(places) {
 // --- what the person does --------------------------------------------------------------------------------
 
 document.addEventListener("click", async (event) => {
-  const target = event.target.closest("button, a, summary, .completions li");
+  const target = event.target.closest("button, a, summary, .completions li, .hit");
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target) || target?.matches("[data-do]")) menu.open = false;
   }
@@ -188,8 +188,9 @@ document.addEventListener("click", async (event) => {
   if (what === "inspect") toggleInspector();
   if (target.dataset.confirm && !(await confirmed(JSON.parse(target.dataset.confirm)))) return;
   if (what === "click") return click(target, target.dataset.value);
-  const { channel, text, name } = target.dataset;
-  act(what, target, Object.fromEntries(Object.entries({ channel, text, name }).filter(([, value]) => value)));
+  const { channel, text, name, ts, thread, value } = target.dataset;
+  const given = Object.entries({ channel, text, name, ts, thread, value }).filter(([, held]) => held);
+  act(what, target, Object.fromEntries(given));
 });
 
 document.addEventListener("change", async (event) => {
@@ -264,6 +265,7 @@ function escape(target) {
   if (!half) return;
   const choices = half.querySelector(".completions:not([hidden])");
   if (choices) choices.hidden = true;
+  else if (half.querySelector(".search-box")) act("search_close", target);
   else if (half.querySelector(".modal")) act("close_view", half.querySelector(".modal"));
   else if (target.closest(".editor")) act("cancel_edit", target);
   else if (half.classList.contains("side-open")) half.classList.remove("side-open");

@@ -1,4 +1,4 @@
-// The panels around the halves, and what the guided tour does in them: it types, points and turns to a half.
+// The panels around the halves, the search over them, and what the guided tour does in them: it types and points.
 "use strict";
 
 const TOUR_SEEN = "frontdesk-tour-closed";
@@ -41,6 +41,61 @@ document.addEventListener("keydown", ({ target, key }) => {
   if (panel) open(panel.id, false);
 });
 
+// --- search ----------------------------------------------------------------------------------------------
+
+const fillAnything = operations.fill;
+
+// The search is filled anew with every letter: its field keeps the focus, its first hit is chosen.
+operations.fill = (patch) => {
+  const field = () => byId(`${patch.id}-field`);
+  const wasOpen = Boolean(field());
+  const hadFocus = document.activeElement === field();
+  fillAnything(patch);
+  if (field()) choose(field(), 0);
+  if (field() && !wasOpen) field().focus();
+  if (wasOpen && !field() && hadFocus) document.querySelector(`#${patch.id.split("-")[0]} .seek`)?.focus();
+};
+
+operations.reach = ({ id }) => {
+  const message = byId(id);
+  if (!message) return;
+  followed.delete(message.parentElement);
+  message.scrollIntoView({ block: "center" });
+  message.classList.add("reached");
+  setTimeout(() => message.classList.remove("reached"), 2500);
+};
+
+document.addEventListener("input", ({ target }) => {
+  if (target.matches(".search-box input")) act("search", target, { text: target.value });
+});
+
+document.addEventListener("click", ({ target }) => {
+  if (target.matches(".search-layer")) act("search_close", target);
+});
+
+document.addEventListener("keydown", (event) => {
+  const { target, key } = event;
+  if ((event.ctrlKey || event.metaKey) && key.toLowerCase() === "k") {
+    event.preventDefault();
+    const half = target.closest?.(".half") ?? byId("left");
+    return act("search_open", half.checkVisibility() ? half : document.querySelector(".half:not(#left)"));
+  }
+  if (!target.matches?.(".search-box input")) return;
+  const hits = [...target.closest(".search-box").querySelectorAll(".hit")];
+  const at = hits.findIndex((hit) => hit.ariaSelected === "true");
+  if (key === "Enter") hits[at]?.click();
+  else if (key === "ArrowDown" || key === "ArrowUp") {
+    event.preventDefault();
+    choose(target, (at + (key === "ArrowDown" ? 1 : hits.length - 1)) % hits.length);
+  }
+});
+
+function choose(field, at) {
+  select([...field.closest(".search-box").querySelectorAll(".hit")], at, field);
+}
+
+// --- opening and closing ---------------------------------------------------------------------------------
+
 // Shows or hides a panel; the focus goes along.
 function open(id, wanted) {
   const panel = byId(id);
@@ -50,7 +105,13 @@ function open(id, wanted) {
   opener.ariaExpanded = String(wanted);
   if (!wanted && hadFocus) opener.focus();
   if (id === "tour" && !wanted) remember(TOUR_SEEN);
+  if (id === "faults" && wanted && !byId("inspector").hidden) document.querySelector(".bar [data-do=inspect]").click();
 }
+
+// The inspector and the faults share the lower edge.
+document.querySelector(".bar [data-do=inspect]").addEventListener("click", () => {
+  if (byId("faults") && byId("inspector").hidden) open("faults", false);
+});
 
 function remember(name) {
   try {
