@@ -24,6 +24,16 @@ LONGEST_PAYLOAD = 20_000
 """Characters of a payload that the inspector shows."""
 
 
+_DELETE = json.dumps(
+    {
+        "title": "Delete message",
+        "text": "Are you sure you want to delete this message? This cannot be undone.",
+        "confirm": "Delete",
+        "style": "danger",
+    }
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Author:
     """How the writer of a message is shown."""
@@ -112,6 +122,7 @@ def message(data: Mapping[str, Any], said: Html, setting: Setting, names: Names)
         "data-ts": ts,
         "data-channel": setting.channel,
         "data-author": author.id,
+        "data-thread": string(data.get("thread_ts")) or None,
         "aria-busy": "true" if is_open else None,
     }
     time = element("time", {"datetime": ts, "title": _full_time(ts, names)}, clock_time(ts, names))
@@ -271,9 +282,30 @@ def _tools(*, is_mine: bool, in_thread: bool) -> Html:
         {"class": "tools", "role": "group", "aria-label": "Message actions"},
         picker,
         None if in_thread else tool("thread", "thread", "Reply in thread"),
-        tool("edit_here", "pencil", "Edit") if is_mine else None,
-        tool("delete", "trash", "Delete") if is_mine else None,
+        element(
+            "details",
+            {"class": "menu"},
+            element("summary", {"class": "tool", "aria-label": "More actions", "title": "More actions"}, icon("more")),
+            element("div", {"class": "menu-list"}, _more(is_mine=is_mine)),
+        ),
     )
+
+
+def _more(*, is_mine: bool) -> list[Html]:
+    """What the menu of a message offers."""
+
+    def entry(what: str, drawn: str, label: str, **attributes: str) -> Html:
+        named = {"type": "button", "data-do": what, **{f"data-{name}": value for name, value in attributes.items()}}
+        return element("button", named, icon(drawn), label)
+
+    copying = entry("copy_link", "link", "Copy link")
+    if not is_mine:
+        return [copying]
+    return [
+        copying,
+        entry("edit_here", "pencil", "Edit message"),
+        entry("delete", "trash", "Delete message…", confirm=_DELETE),
+    ]
 
 
 def entry(data: Mapping[str, Any], names: Names) -> Html:

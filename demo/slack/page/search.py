@@ -58,7 +58,7 @@ def box(workspace: Workspace, half: Half) -> Html:
     id_ = f"{half.side}-search"
     field = {
         "id": f"{id_}-field",
-        "type": "search",
+        "type": "text",
         "role": "combobox",
         "placeholder": "Channels, people, messages",
         "aria-label": "Search channels, people and messages",
@@ -140,7 +140,8 @@ def _messages(workspace: Workspace, half: Half, wanted: list[str]) -> Iterator[t
 
 
 def _message(channel: Channel, message: Json, by: Author, said: str, known: Names, first: str) -> Hit:
-    start = max(0, said.lower().find(first) - 24)
+    start = said.lower().find(first)
+    start = said.find(" ", start - 24) + 1 if start > 24 else 0
     shown = f"{'…' if start else ''}{said[start : start + AROUND]}{'…' if len(said) > start + AROUND else ''}"
     moment = local_time(message["ts"], known)
     day = day_name(moment, known) if moment else ""

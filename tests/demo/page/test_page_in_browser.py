@@ -309,6 +309,30 @@ async def test_the_inspector_lists_what_happens_with_its_payload(stage: Stage) -
         await expect(line).to_be_hidden()
 
 
+async def test_the_menu_of_a_message_copies_its_link_and_deletes_after_a_question(stage: Stage) -> None:
+    root = await stage.workspace.act.send(CUSTOMER, DM, "Where is it?")
+    reply = scene.post(stage.workspace, DM, root, text="Here.")
+    async with stage.visit(left=f"{CUSTOMER}:{DM}:{root}") as tab:
+        await tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        theirs = tab.locator(f'#left .thread .message[data-ts="{reply}"]')
+        await theirs.hover()
+        await theirs.get_by_label("More actions").click()
+        await expect(theirs.locator(".menu-list button:visible")).to_have_text(["Copy link"])
+        await theirs.get_by_text("Copy link").click()
+        await expect(tab.locator(".toast")).to_contain_text("in the clipboard")
+        link = await tab.evaluate("navigator.clipboard.readText()")
+        assert link.endswith(f"/archives/{DM}/p{reply.replace('.', '')}?thread_ts={root}&cid={DM}")
+        mine = tab.locator(f'#left .channel .message[data-ts="{root}"]')
+        for answer in ("Cancel", "Delete"):
+            await mine.hover()
+            await mine.get_by_label("More actions").click()
+            await mine.get_by_text("Delete message").click()
+            await expect(tab.locator("#confirm")).to_contain_text("cannot be undone")
+            await tab.get_by_role("button", name=answer, exact=True).click()
+            await expect(tab.locator("#confirm")).to_be_hidden()
+        await expect(mine).to_contain_text("This message was deleted.")
+
+
 async def test_search_is_opened_used_and_closed_from_the_keyboard(stage: Stage) -> None:
     root = await stage.workspace.act.send(CUSTOMER, DM, "Where is my lamp?")
     reply = scene.post(stage.workspace, DM, root, text="The lamp is on its way.")

@@ -184,7 +184,8 @@ document.addEventListener("click", async (event) => {
   const what = target.dataset.do;
   if (!what) return;
   if (what === "menu") return target.closest(".half").classList.toggle("side-open");
-  if (what === "look") target.closest(".half").classList.remove("side-open");
+  if (["look", "search_open"].includes(what)) target.closest(".half").classList.remove("side-open");
+  if (what === "copy_link") return copyLink(target.closest(".message"));
   if (what === "inspect") toggleInspector();
   if (target.dataset.confirm && !(await confirmed(JSON.parse(target.dataset.confirm)))) return;
   if (what === "click") return click(target, target.dataset.value);
@@ -252,6 +253,17 @@ document.addEventListener("input", ({ target }) => {
 document.addEventListener("focusout", ({ target }) => {
   if (target.matches?.(".composer textarea")) setTimeout(() => closeCompletions(target), 150);
 });
+
+async function copyLink(message) {
+  const { channel, ts, thread } = message.dataset;
+  const root = thread && thread !== ts ? `?thread_ts=${thread}&cid=${channel}` : "";
+  try {
+    await navigator.clipboard.writeText(`${location.origin}/archives/${channel}/p${ts.replace(".", "")}${root}`);
+    operations.toast({ text: "The link is in the clipboard. Pasted here, it opens the message." });
+  } catch {
+    operations.toast({ text: "The browser does not let this page write to the clipboard." });
+  }
+}
 
 function click(target, value) {
   const state = stateOf(target.closest("[data-view-id], .message"));
