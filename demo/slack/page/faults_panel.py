@@ -26,7 +26,9 @@ DELIVERIES = {
     "drop": "are lost on the way",
     "duplicate": "arrive twice",
     "forget": "arrive, but the line breaks before they are acknowledged",
+    "hasty": "are given up after a tenth of the time, and sent again",
     "hold": "arrive behind the one that follows",
+    "reorder": "arrive in reversed order",
 }
 SOCKETS = {
     "cut": "ends without a word",
@@ -40,6 +42,7 @@ SOCKETS = {
     "crowded": "is sent away as soon as it is there, the next time",
     "refuse": "is not taken, the next time",
 }
+BREAK_OFF = "break off, as after five minutes"
 METHODS = (
     "chat.postMessage",
     "chat.startStream",
@@ -76,6 +79,8 @@ class Breaking:
 
 def chosen(given: Mapping[str, object]) -> Json:
     """One of the panel's sentences as a fault. Raises KeyError for what none of them says."""
+    if "stream" in given:
+        return {"stream": "*", "said": BREAK_OFF}
     if "do" in given:
         do = string(given["do"])
         fault = {"method": string(given.get("method")) or "*", "do": do, "seconds": SECONDS.get(do, 1)}
@@ -117,6 +122,11 @@ def panel(app: str, controls: tuple[str, ...]) -> Html:
         _sentence("calls", "The next", _pick("count", COUNTS), "calls of", _methods(), _pick("do", CALLS)),
         _sentence("deliveries", "The next", _pick("count", COUNTS), "deliveries", _pick("deliveries", DELIVERIES)),
         _sentence("sockets", "The connection", _pick("sockets", SOCKETS)),
+        _sentence(
+            "streams",
+            element("input", {"type": "hidden", "name": "stream", "value": "*"}),
+            f"The answers that are being written {BREAK_OFF}",
+        ),
     ]
     process = [_control(each, app) for each in controls]
     if process:
@@ -257,6 +267,8 @@ def _said(fault: Json) -> str:
     said = string(fault.get("said")) or string(fault.get("do") or fault.get("deliveries") or fault.get("sockets"))
     if "sockets" in fault:
         return f"Armed: the connection {said}."
+    if "stream" in fault:
+        return f"Armed: the answers that are being written {said}."
     count = fault.get("count", 1)
     if "deliveries" in fault:
         return f"Armed: {count} × deliveries {said}."

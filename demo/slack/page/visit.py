@@ -274,7 +274,11 @@ class Visit:
 
     async def _fault(self, half: Half, asked: Json) -> None:
         if self._breaking is not None:
-            self._breaking.arm(faults_panel.chosen(mapping(asked.get("fault"))))
+            fault = faults_panel.chosen(mapping(asked.get("fault")))
+            try:
+                self._breaking.arm(fault)
+            except ValueError as refusal:
+                self._say(half, f"That can't be broken now: {refusal}.")
 
     async def _fault_clear(self, half: Half, asked: Json) -> None:
         if self._breaking is not None:

@@ -7,7 +7,15 @@ from typing import Any, get_args
 
 import pytest
 
-from demo.slack.faults import DELIVERY_FAULTS, NEW_SOCKET_FAULTS, CallFault, CallRule, Faults
+from demo.slack.faults import (
+    DELIVERY_FAULTS,
+    DISCONNECT_REASONS,
+    NEW_SOCKET_FAULTS,
+    SOCKET_FAULTS,
+    CallFault,
+    CallRule,
+    Faults,
+)
 from demo.slack.local import LocalApi
 from demo.slack.page import faults_panel
 from demo.slack.page.faults_panel import Breaking
@@ -78,6 +86,17 @@ async def test_a_connection_is_cut_at_once() -> None:
     assert line.broken == ["cut"]
 
 
+async def test_answers_break_off_only_while_there_are_some() -> None:
+    async with at_the_desk(Line()) as desk, desk.visit() as visitor:
+        await visitor.does("fault", fault={"stream": "*"})
+        assert "can't be broken now" in (await visitor.sees("toast"))["text"]
+        root = await desk.workspace.act.send(scene.CUSTOMER, scene.DM, "Where is it?")
+        stream = scene.start(desk.workspace, scene.DM, root)
+        await visitor.does("fault", fault={"stream": "*"})
+        await visitor.sees("done")
+    assert stream.state == "expired"
+
+
 async def test_what_followed_is_told_newest_first() -> None:
     async with at_the_desk(Line()) as desk, desk.visit() as visitor:
         workspace = desk.workspace
@@ -111,7 +130,7 @@ async def test_nonsense_arms_nothing(fault: object) -> None:
 
 def test_every_fault_has_its_words() -> None:
     assert set(faults_panel.DELIVERIES) == set(DELIVERY_FAULTS)
-    assert set(faults_panel.SOCKETS) >= set(NEW_SOCKET_FAULTS)
+    assert set(faults_panel.SOCKETS) == {*NEW_SOCKET_FAULTS, *SOCKET_FAULTS, *DISCONNECT_REASONS}
     assert set(faults_panel.CALLS) >= set(get_args(CallFault))
 
 
