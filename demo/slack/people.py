@@ -47,12 +47,12 @@ class People:
         return self._post(author, place, said, thread_ts)
 
     async def upload(
-        self, user: str, channel: str, name: str, content: str, *, text: str = "", thread_ts: str | None = None
+        self, user: str, channel: str, name: str, content: str | bytes, *, text: str = "", thread_ts: str | None = None
     ) -> str:
         author, place = self._member(user, channel)
         text = as_typed(text)
         self._did("upload", user, channel=place.id, name=name)
-        file = files.keep(self._workspace, name, content.encode(), user=user)
+        file = files.keep(self._workspace, name, content.encode() if isinstance(content, str) else content, user=user)
         said = {"text": text, "blocks": text_block(self._workspace, text), "subtype": "file_share", "files": [file]}
         return self._post(author, place, said | {"upload": False}, thread_ts)
 

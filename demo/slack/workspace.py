@@ -232,9 +232,9 @@ class Acts(Protocol):
         too; text that begins with `/me ` is said of oneself."""
 
     async def upload(
-        self, user: str, channel: str, name: str, content: str, *, text: str = "", thread_ts: str | None = None
+        self, user: str, channel: str, name: str, content: str | bytes, *, text: str = "", thread_ts: str | None = None
     ) -> str:
-        """Share a file of text; returns the message's ts."""
+        """Share a file; returns the message's ts."""
 
     async def edit(self, user: str, channel: str, ts: str, text: str) -> None: ...
 

@@ -183,8 +183,27 @@ def composer(workspace: Workspace, half: Half, thread: str) -> Html:
         "form",
         {"class": "composer", "data-form": "send", "data-channel": channel.id, "data-thread": thread or None},
         element("ul", {"class": "completions", "id": f"{id_}-choices", "role": "listbox", "hidden": True}),
+        _attached(),
+        element(
+            "button",
+            {"type": "button", "class": "attach", "aria-label": "Attach a file", "title": "Attach a file"},
+            icon("clip"),
+        ),
         element("textarea", text),
         element("button", {"class": "send", "aria-label": "Send", "title": "Send (Enter)"}, icon("send")),
+    )
+
+
+def _attached() -> Html:
+    """The file that goes with the next message; the page's script shows which."""
+    remove = {"type": "button", "class": "tool detach", "aria-label": "Remove the file"}
+    return element(
+        "div",
+        {"class": "attached", "hidden": True},
+        icon("file"),
+        element("span", None),
+        element("button", remove, icon("close")),
+        element("input", {"type": "file", "name": "file", "aria-label": "File", "tabindex": "-1"}),
     )
 
 

@@ -75,13 +75,25 @@ def routes(
         await Visit(workspace, Screen(workspace, request.query), answer, tour, breaking).run()
         return answer
 
+    async def file(request: web.Request) -> web.Response:
+        """A file from the composer of `user`, with what was written to it."""
+        _check_secret(request, workspace)
+        if request.headers.get("Origin") != f"{request.scheme}://{request.host}":
+            raise web.HTTPForbidden(text="Only the page itself may share files.")
+        return await _share(workspace, request)
+
     async def static(request: web.Request) -> web.FileResponse:
         name = request.match_info["name"]
         if name not in {each.name for each in STATIC.iterdir() if each.suffix in {".js", ".css", ".svg"}}:
             raise web.HTTPNotFound
         return web.FileResponse(STATIC / name, headers=HEADERS | {"Cache-Control": "no-cache"})
 
-    return [web.get("/", page), web.get("/page/ws", socket), web.get("/static/{name}", static)]
+    return [
+        web.get("/", page),
+        web.get("/page/ws", socket),
+        web.post("/page/file", file),
+        web.get("/static/{name}", static),
+    ]
 
 
 class Visit:
@@ -189,7 +201,7 @@ class Visit:
         try:
             await act(half, asked)
         except SlackError as error:
-            self._say(half, _PROBLEMS.get(error.error, f"That did not work: {error.error.replace('_', ' ')}."))
+            self._say(half, _problem(error))
         except Exception:
             logger.exception("an act of the page failed: %s", asked.get("do"))
             self._say(half, "The workspace could not do that; its log says why.")
@@ -364,6 +376,30 @@ def _world(app: web.Application) -> tuple[str, ...]:
     """The controls of the bot process that are served beside the page."""
     served = {resource.canonical for resource in app.router.resources()}
     return tuple(each for each in WORLD if f"/_world/{each}" in served)
+
+
+async def _share(workspace: Workspace, request: web.Request) -> web.Response:
+    """Refusals are answered in words."""
+    try:
+        given = await request.post()
+    except web.HTTPRequestEntityTooLarge:
+        return web.Response(status=400, text="This file is too large for the local workspace.")
+    content = given.get("file")
+    if not isinstance(content, web.FileField) or not content.filename:
+        return web.Response(status=400, text="There is no file.")
+    user, channel, thread, typed = (string(given.get(each)) for each in ("user", "channel", "thread", "text"))
+    said = compose.to_mrkdwn(typed, workspace)
+    try:
+        await workspace.act.upload(
+            user, channel, content.filename, content.file.read(), text=said, thread_ts=thread or None
+        )
+    except SlackError as error:
+        return web.Response(status=400, text=_problem(error))
+    return web.Response(text="ok")
+
+
+def _problem(error: SlackError) -> str:
+    return _PROBLEMS.get(error.error, f"That did not work: {error.error.replace('_', ' ')}.")
 
 
 def _check_secret(request: web.Request, workspace: Workspace) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
+from aiohttp import FormData
 
 from demo.slack.workspace import Ack
 from tests.demo.page import scene
@@ -73,6 +74,30 @@ async def test_a_message_goes_from_one_half_to_the_other(desk: Desk) -> None:
         assert "&lt;3" in (await visitor.sees("fill", "right-list"))["html"]
         assert (await visitor.sees("done"))["n"] == 1
     assert [event["type"] for event in desk.app.events] == ["message", "app_mention"]
+
+
+async def test_a_file_is_shared_with_what_was_written_to_it(desk: Desk) -> None:
+    root = await desk.workspace.act.send(CUSTOMER, DM, "It is broken")
+    given = {"user": CUSTOMER, "channel": DM, "thread": root, "text": "Look, @Frontdesk"}
+
+    async def share(form: FormData, **headers: str) -> tuple[int, str]:
+        async with desk.client.post("/page/file", params=desk.query, data=form, headers=headers) as answer:
+            return answer.status, await answer.text()
+
+    def form(**fields: str) -> FormData:
+        written = FormData(given | fields)
+        written.add_field("file", b"\x89PNG", filename="lamp.png")
+        return written
+
+    assert (await share(form()))[0] == 403
+    assert await share(form(), Origin=desk.origin) == (200, "ok")
+    assert await share(form(user=AGENT), Origin=desk.origin) == (400, "Only its members can open this conversation.")
+    assert (await share(FormData(given), Origin=desk.origin))[0] == 400
+    (_, shared) = desk.workspace.messages[DM].values()
+    assert (shared["user"], shared["thread_ts"], shared["subtype"]) == (CUSTOMER, root, "file_share")
+    assert shared["text"] == "Look, <@U0FRONTDESK>"
+    ((id_, content),) = desk.workspace.uploads.items()
+    assert (content, desk.workspace.files[id_]["mimetype"]) == (b"\x89PNG", "image/png")
 
 
 async def test_a_press_reaches_the_app_with_its_name_and_value(desk: Desk) -> None:

@@ -333,6 +333,29 @@ async def test_the_menu_of_a_message_copies_its_link_and_deletes_after_a_questio
         await expect(mine).to_contain_text("This message was deleted.")
 
 
+async def test_a_file_goes_with_the_words_beside_it(stage: Stage) -> None:
+    async with stage.visit() as tab:
+        composer = tab.locator("#left .channel .composer")
+        await composer.locator("input[type=file]").set_input_files(
+            {"name": "lamp.txt", "mimeType": "text/plain", "buffer": b"broken"}
+        )
+        await expect(composer.locator(".attached")).to_contain_text("lamp.txt")
+        await expect(composer.locator("textarea")).to_be_focused()
+        assert await tab.evaluate(TOO_FAINT) == []
+        await composer.get_by_label("Remove the file").click()
+        await expect(composer.locator(".attached")).to_be_hidden()
+        await expect(composer.get_by_label("Attach a file")).to_be_focused()
+        await composer.locator("input[type=file]").set_input_files(
+            {"name": "lamp.txt", "mimeType": "text/plain", "buffer": b"broken"}
+        )
+        await tab.keyboard.type("Look")
+        await tab.keyboard.press("Enter")
+        await expect(tab.locator("#left .message .file-chip")).to_contain_text("lamp.txt")
+        await expect(tab.locator("#left .message .said")).to_contain_text("Look")
+        await expect(composer.locator(".attached")).to_be_hidden()
+        await expect(composer.locator("textarea")).to_have_value("")
+
+
 async def test_search_is_opened_used_and_closed_from_the_keyboard(stage: Stage) -> None:
     root = await stage.workspace.act.send(CUSTOMER, DM, "Where is my lamp?")
     reply = scene.post(stage.workspace, DM, root, text="The lamp is on its way.")

@@ -212,6 +212,7 @@ document.addEventListener("submit", (event) => {
   const area = form.querySelector("textarea");
   if (form.dataset.form === "edit") return act("edit", form, { text: area.value });
   const { channel, thread } = form.dataset;
+  if (form.elements.file.files.length) return share(form, area);
   if (area.value.trim() && act("send", form, { text: area.value, channel, thread })) {
     area.value = "";
     grow(area);

@@ -94,6 +94,47 @@ function choose(field, at) {
   select([...field.closest(".search-box").querySelectorAll(".hit")], at, field);
 }
 
+// --- files in the composer -------------------------------------------------------------------------------
+
+document.addEventListener("click", ({ target }) => {
+  const form = target.closest(".composer");
+  if (target.closest(".attach")) form.elements.file.click();
+  if (target.closest(".detach")) {
+    form.elements.file.value = "";
+    showAttached(form);
+    form.querySelector(".attach").focus();
+  }
+});
+
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches(".attached input")) return;
+  showAttached(target.form);
+  target.form.querySelector("textarea").focus();
+});
+
+function showAttached(form) {
+  const [file] = form.elements.file.files;
+  form.querySelector(".attached").hidden = !file;
+  form.querySelector(".attached span").textContent = file?.name ?? "";
+}
+
+async function share(form, area) {
+  const { channel, thread = "" } = form.dataset;
+  const body = new FormData();
+  const given = { user: form.closest(".half").dataset.user, channel, thread, text: area.value };
+  for (const [name, value] of Object.entries({ ...given, file: form.elements.file.files[0] })) body.append(name, value);
+  try {
+    const answer = await fetch(`/page/file${location.search}`, { method: "POST", body });
+    if (!answer.ok) return operations.toast({ text: await answer.text() });
+  } catch {
+    return operations.toast({ text: "The workspace can't be reached at the moment." });
+  }
+  area.value = form.elements.file.value = "";
+  showAttached(form);
+  grow(area);
+  followed.add(form.closest("section").querySelector(".list"));
+}
+
 // --- opening and closing ---------------------------------------------------------------------------------
 
 // Shows or hides a panel; the focus goes along.
