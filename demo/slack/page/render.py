@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from demo.slack.page import external
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
 from demo.slack.page.loose import Json, mapping, sequence, string
@@ -323,9 +324,9 @@ def _select(data: Json, parent: Json, look: Look) -> Html:
     several = kind.startswith("multi_")
     chosen = _chosen(data)
     if "static" in kind:
-        choices = [
-            (string(each.get("value")), string(mapping(each.get("text")).get("text"))) for each in _options(data)
-        ]
+        choices = external.labelled(_options(data))
+    elif "external" in kind:
+        choices = external.chosen_at_first(data)
     elif "users" in kind:
         choices = sorted(look.names.users.items(), key=lambda each: each[1])
     elif "channels" in kind or "conversations" in kind:
@@ -339,8 +340,9 @@ def _select(data: Json, parent: Json, look: Look) -> Html:
     ]
     if not several:
         options.insert(0, element("option", {"value": "", "selected": not chosen}, placeholder))
-    attributes = {"class": "select", "multiple": several, "aria-label": placeholder, **_input_names(data, parent, look)}
-    return element("select", attributes, options)
+    named = _input_names(data, parent, look)
+    drawn = element("select", {"class": "select", "multiple": several, "aria-label": placeholder, **named}, options)
+    return external.with_query(data, named, drawn) if "external" in kind else drawn
 
 
 def _check_list(data: Json, parent: Json, look: Look) -> Html:

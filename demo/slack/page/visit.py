@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aiohttp import WSMsgType, web
 
-from demo.slack.page import compose, faults_panel
+from demo.slack.page import compose, external, faults_panel
 from demo.slack.page.document import document
 from demo.slack.page.faults_panel import Breaking
 from demo.slack.page.guide import Tour
@@ -143,6 +143,7 @@ class Visit:
             "send": self._send,
             "stop": self._stop,
             "submit": self._submit,
+            "suggest": self._suggest,
             "tab_home": self._tab_home,
             "tab_messages": self._tab_messages,
             "thread": self._thread,
@@ -359,6 +360,17 @@ class Visit:
                 self._changed.set()
             ack = await self.workspace.act.click(half.user, half.channel, ts, action_id, **named)
         self._tell(half, ack)
+
+    async def _suggest(self, half: Half, asked: Json) -> None:
+        """What the app offers for what was typed into an external select; `field` tells the page which."""
+        action_id, block_id, view_id = (string(asked.get(each)) for each in ("action_id", "block_id", "view_id"))
+        place = {"view_id": view_id} if view_id else {"channel": half.channel, "ts": string(asked.get("ts"))}
+        ack = await self.workspace.act.suggest(
+            half.user, action_id, string(asked.get("text")), block_id=block_id, **place
+        )
+        self._tell(half, ack)
+        options = external.offered(ack.payload) if ack.ok else []
+        self._answer({"op": "offer", "field": asked.get("field"), "options": options})
 
     async def _submit(self, half: Half, asked: Json) -> None:
         view_id = string(asked.get("view_id"))

@@ -16,7 +16,7 @@ from demo.slack import agent_status, page, streams
 from demo.slack.faults import Faults
 from demo.slack.page.faults_panel import Breaking
 from demo.slack.page.guide import Guide, Journey, Tour
-from demo.slack.workspace import Workspace
+from demo.slack.workspace import Ack, Workspace
 from tests.demo.page import scene
 
 pytestmark = pytest.mark.browser
@@ -331,6 +331,25 @@ async def test_the_menu_of_a_message_copies_its_link_and_deletes_after_a_questio
             await tab.get_by_role("button", name=answer, exact=True).click()
             await expect(tab.locator("#confirm")).to_be_hidden()
         await expect(mine).to_contain_text("This message was deleted.")
+
+
+async def test_an_external_select_offers_what_the_app_answers(stage: Stage) -> None:
+    search = {"type": "external_select", "action_id": "order", "min_query_length": 2}
+    scene.post(stage.workspace, AGENTS, blocks=[scene.actions(search)])
+    options = [{"text": scene.text(each, "plain_text"), "value": each} for each in ("ORD-1", "ORD-2")]
+    stage.app.answers = [Ack(ok=True, payload={"options": options})]
+    async with stage.visit() as tab:
+        field = tab.locator("#right .external input")
+        await field.press_sequentially("OR")
+        choices = tab.locator("#right .external select")
+        await expect(choices.locator("option")).to_have_text(["Choose…", "ORD-1", "ORD-2"])
+        await expect(field).to_be_focused()
+        assert await tab.evaluate(TOO_FAINT) == []
+        await choices.select_option("ORD-2")
+        await stage.app.hears(2)
+    asked, chosen = (payload for _, payload in stage.app.interactions)
+    assert (asked["type"], asked["value"]) == ("block_suggestion", "OR")
+    assert chosen["actions"][0]["selected_option"]["value"] == "ORD-2"
 
 
 async def test_a_file_goes_with_the_words_beside_it(stage: Stage) -> None:

@@ -94,6 +94,36 @@ function choose(field, at) {
   select([...field.closest(".search-box").querySelectorAll(".hit")], at, field);
 }
 
+// --- external selects ------------------------------------------------------------------------------------
+
+const asking = new Map(); // number of a question -> its field
+let questions = 0;
+
+document.addEventListener("input", ({ target }) => {
+  if (!("suggest" in target.dataset)) return;
+  clearTimeout(target.pending);
+  const text = target.value.trim();
+  if (text.length < Number(target.dataset.suggest)) return;
+  target.pending = setTimeout(() => {
+    asking.set(++questions, target);
+    target.asked = questions;
+    act("suggest", target, { action_id: target.dataset.of, block_id: target.dataset.in, text, field: questions });
+  }, 250);
+});
+
+// What is chosen already stays; an answer to what is no longer typed is late.
+operations.offer = ({ field, options }) => {
+  const query = asking.get(field);
+  asking.delete(field);
+  if (query?.asked !== field) return;
+  const select = query.parentElement.querySelector("select");
+  const kept = [...select.options].filter((option) => option.selected || !option.value);
+  const known = new Set(kept.map((option) => option.value));
+  const fresh = options.filter(([value]) => !known.has(value)).map(([value, label]) => new Option(label, value));
+  select.replaceChildren(...kept, ...fresh);
+  select.classList.toggle("offered", fresh.length > 0);
+};
+
 // --- files in the composer -------------------------------------------------------------------------------
 
 document.addEventListener("click", ({ target }) => {
