@@ -20,9 +20,9 @@ until as many have come as were asked for, then the last goes first."""
 NEW_SOCKET_FAULTS = ("mute", "crowded", "refuse")
 """mute: no hello on the next connection. crowded: the next one is asked to go as soon as it is there. refuse: the next
 one is not taken, and its address is used up."""
-SOCKET_FAULTS = ("cut", "silent", "huge")
-"""What befalls those that are there. cut: they end without a word. silent: they stay, and nothing comes or is read any
-more. huge: a frame of five megabytes."""
+SOCKET_FAULTS = ("close", "cut", "silent", "huge")
+"""What befalls those that are there. close: they end in good order. cut: they end without a word. silent: they stay,
+and nothing comes or is read any more. huge: a frame of five megabytes."""
 DISCONNECT_REASONS = ("warning", "refresh_requested", "link_disabled", "too_many_websockets")
 """Why Slack sends those away that are there."""
 

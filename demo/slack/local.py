@@ -22,6 +22,7 @@ from demo.slack.faults import (
     count_of,
     one_of,
 )
+from demo.slack.http_events import HttpEvents
 from demo.slack.web_api import METHODS
 from demo.slack.workspace import Ack, Acts, Json, SlackError, Workspace
 
@@ -227,6 +228,8 @@ class LocalApi:
                 self._faults.clear()
             case "sockets":
                 _only(given, "sockets", "count")
+                if isinstance(self._workspace.transport, HttpEvents):
+                    raise TypeError("the app is reached by signed HTTP and has no sockets")
                 word = one_of(given["sockets"], (*NEW_SOCKET_FAULTS, *SOCKET_FAULTS, *DISCONNECT_REASONS))
                 if word in NEW_SOCKET_FAULTS:
                     self._faults.sockets[word] += count_of(given)

@@ -135,6 +135,8 @@ class SocketMode:
         """Do to every connection what demo.slack.faults says; for any other reason its client is asked to come back."""
         for socket in self._sockets:
             match how:
+                case "close":
+                    socket.end()
                 case "cut":
                     socket.cut()
                 case "silent":

@@ -31,6 +31,7 @@ DELIVERIES = {
     "reorder": "arrive in reversed order",
 }
 SOCKETS = {
+    "close": "ends in good order",
     "cut": "ends without a word",
     "silent": "stays open, and nothing comes any more",
     "huge": "carries five megabytes at once",

@@ -66,6 +66,11 @@ class SocketApp:
             return True
         return message.type is not aiohttp.WSMsgType.TEXT
 
+    @property
+    def close_code(self) -> int | None:
+        """How the connection was closed; None while it is open."""
+        return self._websocket.close_code
+
     async def ack(self, frame: Json, payload: Json | None = None) -> None:
         answer = {"envelope_id": frame["envelope_id"]}
         await self._websocket.send_json(answer | ({"payload": payload} if payload else {}))

@@ -105,6 +105,20 @@ async def test_deliveries_are_reordered_over_sockets(workspace: Workspace) -> No
     assert texts == ["c", "b", "a", "d"]
 
 
+async def test_sockets_end_in_good_order_behind_what_was_sent(workspace: Workspace) -> None:
+    async with connected(workspace) as app:
+        await says(workspace, "a")
+        assert not await breaks(workspace, sockets="close")
+        assert (await app.frame())["payload"]["event"]["text"] == "a"
+        assert await app.ended()
+        assert app.close_code == aiohttp.WSCloseCode.GOING_AWAY
+
+
+async def test_an_app_over_http_has_no_sockets_to_break() -> None:
+    async with listening() as app, open_workspace(events_url=app.url) as workspace:
+        assert "signed HTTP" in await breaks(workspace, sockets="cut")
+
+
 async def test_a_held_delivery_comes_behind_the_next_one(workspace: Workspace) -> None:
     async with connected(workspace) as app:
         assert not await breaks(workspace, deliveries="hold")
