@@ -251,7 +251,7 @@ async def test_two_hundred_handovers_at_once_are_two_hundred_cases_with_a_card_e
             *(
                 cases.open(
                     ThreadRef(TEAM, places[n % 3], ts),
-                    Customer(TEAM, people[n % 3], "Somebody", "en-US", "member"),
+                    Customer(TEAM, f"U0PERSON{n:03}", "Somebody", "en-US", "member"),
                     reason="asked_for_person",
                     priority="medium",
                 )

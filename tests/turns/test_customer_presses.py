@@ -72,7 +72,7 @@ class Desk:
             kind="press",
             author=user,
         )
-        body = {"action": action, "value": value, "response_url": "", "text": ""}
+        body = {"action": action, "value": value, "response_url": "", "text": "", "message_ts": "1999999998.000001"}
         async with self.database.transaction() as tx:
             row = await inbox.add(tx, replace(stored, body=body), now=self.clock.now())
             assert row is not None
