@@ -2,12 +2,20 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from tests.stories.world import Json, Person, Post, Seen, World, is_app, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def no_case_stays_open(world: World) -> AsyncIterator[None]:
+    yield
+    await world.hands_all_back()
 
 
 async def open_case(world: World, who: Person, text: str = "I want to talk to a real person") -> tuple[Post, Seen, str]:

@@ -2,8 +2,10 @@
 
 import asyncio
 import re
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 
 from tests.stories.world import PATIENCE, Json, Person, Post, Seen, World, is_app, seen_in
 
@@ -13,6 +15,12 @@ WISH = "I want to return a lamp after three weeks, may I talk to a real person?"
 SHORT = {"role": "draft", "text": "You have 30 days."}
 WARM = {"role": "draft", "text": "I see how annoying a lamp is that does not fit. You have 30 days."}
 THOROUGH = {"role": "draft", "text": "You asked about returns. You have 30 days from delivery.\n\n- Pack it\n- Send it"}
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def no_case_stays_open(world: World) -> AsyncIterator[None]:
+    yield
+    await world.hands_all_back()
 
 
 async def claimed(world: World, who: Person | None = None, text: str = WISH) -> tuple[Post, Seen, str]:

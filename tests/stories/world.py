@@ -246,6 +246,16 @@ class World:
 
         return await self.until(find, what="a case card", channel="C0AGENTS")
 
+    async def hands_all_back(self) -> None:
+        """Let no case stay open: one customer may have five, and the stories of a file share theirs."""
+
+        def find(state: Json) -> list[Seen]:
+            return [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen) and "case.handback" in seen.buttons]
+
+        for card in find(await self.state("C0AGENTS")):
+            await self.staff.presses(card, "case.handback")
+        await self.until(lambda state: not find(state) or None, what="no open case", channel="C0AGENTS")
+
     async def until(
         self, find: Callable[[Json], T | None], *, what: str, channel: str | None = None, patience: float = PATIENCE
     ) -> T:
