@@ -15,7 +15,7 @@ from bot.desk.identity import Identities
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient
 from bot.store import turns
-from bot.store.cases import Case
+from bot.store.cases import Case, find_open
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.journal import open_journal
@@ -130,13 +130,24 @@ class Presses:
                 case _ if not await self._is_theirs(value, customer.user):
                     return await self._refuse(item, customer)
                 case _:
-                    await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
+                    return await self._call_person(item, customer)
         except MovedOn as error:
             if error.case.ref == value and error.case.customer != customer.user:
                 return await self._refuse(item, customer)
             if item.fence == 1 or not _was_done(action, error.case, customer.user):
                 await self.cases.tell_customer(error.case, item.thread, customer)
                 return "moved_on"
+        return "pressed"
+
+    async def _call_person(self, item: InboxItem, customer: Customer) -> str:
+        """Open a case, or tell who is called already."""
+        async with self.database.transaction() as tx:
+            case = await find_open(tx, item.thread)
+        # One that is younger than the press may have been opened by a try before a crash.
+        if case is not None and (item.fence == 1 or case.opened_at < item.received_at):
+            await self.cases.tell_customer(case, item.thread, customer)
+            return "already_open"
+        await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
         return "pressed"
 
     async def _refuse(self, item: InboxItem, customer: Customer) -> str:

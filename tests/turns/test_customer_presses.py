@@ -1,4 +1,4 @@
-"""What a customer reads when the button they press does not fit the case any more."""
+"""What a customer reads whose press changes nothing, since the case is not or no longer where the button thinks."""
 
 from dataclasses import replace
 from typing import Any, cast
@@ -6,13 +6,14 @@ from typing import Any, cast
 import pytest
 
 from bot.conversation import Customer, ThreadRef
-from bot.store import inbox
+from bot.store import inbox, turns
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.presses import Presses
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.store.rows import a_turn
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM, arrival
 
@@ -131,3 +132,39 @@ async def test_the_buttons_of_somebody_elses_case_are_for_who_asked(desk: Desk, 
     case = await desk.opens()
     assert "for the person who asked" in await desk.reads(action, case.ref, user="U0CUSTOMERB")
     assert (await desk.cases.find(case.ref)).state == "waiting"
+
+
+@pytest.fixture
+async def turn(desk: Desk) -> str:
+    """The number of an answer to the customer, as its buttons bear it."""
+    async with desk.database.transaction() as tx:
+        await turns.save(tx, a_turn(thread=desk.thread, ts=desk.thread.ts), now=1.0)
+    return "1"
+
+
+@pytest.mark.parametrize("action", ["esc.customer", "esc.accept"])
+async def test_who_asks_for_a_person_by_a_button_while_a_case_is_open_reads_that_it_is(
+    desk: Desk, turn: str, action: str
+) -> None:
+    assert await desk.reads(action, turn) == "", "the case's own sentence says it"
+    waiting = "Case FD-1001 is open already, and our team will answer you right here."
+    assert await desk.reads(action, turn) == waiting
+    await desk.cases.claim("FD-1001", AGENT)
+    assert (await desk.reads(action, turn)).startswith(CLAIMED)
+    await desk.cases.hand_back("FD-1001", AGENT)
+    assert await desk.reads(action, turn) == ""
+    assert (await desk.cases.find("FD-1002")).state == "waiting"
+
+
+async def test_a_press_that_opened_the_case_before_a_crash_is_not_told_that_it_is_open_already(
+    desk: Desk, turn: str
+) -> None:
+    item = await desk.press("esc.customer", turn)
+    desk.clock.advance(1.0)
+    for fence in (1, 2):
+        assert await desk.presses.carry_out(replace(item, fence=fence)) == "pressed"
+    assert desk.slack.workspace.ephemerals == []
+    desk.clock.advance(1.0)
+    later = await desk.press("esc.customer", turn)
+    for fence in (1, 2):
+        assert await desk.presses.carry_out(replace(later, fence=fence)) == "already_open"
