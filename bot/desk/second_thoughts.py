@@ -1,6 +1,6 @@
 """Rules about what people do to their own words, in any language.
 
-says_stop         the whole message asks for an end
+says_stop         the whole message asks for an end: of the answer that is on its way, else there is none to end
 changes_meaning   an edit says something else than before, rather than the same without a slip
 Blotter           takes a deleted message's words out of whatever quotes it
 """

@@ -41,7 +41,7 @@ class Arrival:
     addressed: bool
     """True: it starts a conversation. False: it counts only in a thread that already is one."""
     stops: bool = False
-    """True: the words ask for an end, of which there is one while an answer is on its way."""
+    """True: the words ask for an end; while an answer is on its way they are a stop, and a message otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,7 +144,9 @@ async def wished(tx: AsyncConnection, items: Collection[int]) -> dict[int, Wish]
 
 
 async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    """A message like "stop": an end to the answer that is on its way to its author, else a message like others.
+    """A message like "stop": an end to the answer that is on its way to its author, else a message.
+
+    Staff read it while they are on the matter; otherwise it is answered that nothing is running (bot/turns/turn.py).
 
     In direct messages it may stand outside of the thread, where there is nobody else whom it could mean.
     """

@@ -2,8 +2,8 @@
 
 take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
                    deletes the message meanwhile, begin again with what it is by then
-  _customer_wrote  an answer is begun: go on · a person is on it: relay · the words ask for a person: a case · else
-                   an answer
+  _customer_wrote  an answer is begun: go on · a person is on it: relay · a stop of nothing: say so · the words ask for
+                   a person: a case · else an answer
   _begin_anew      the conversation is long: say so, and go on with a summary
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
@@ -24,6 +24,7 @@ from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
+from bot.desk.second_thoughts import says_stop
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
@@ -222,7 +223,11 @@ class Turns:
             return "dropped", "not_a_person"
         text = item.words
         language = self.sentences.language_of(text, customer.locale)
+        is_stop = says_stop(text)
         async with self.database.transaction() as tx:
+            if is_stop and (known := await threads.find_thread(tx, item.thread)) and known.language:
+                # The word is the same in several languages.
+                language = self.sentences.language_for(known.language)
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
@@ -239,6 +244,8 @@ class Turns:
         if not item.body["text"]:
             await self._say(item, "file_unread" if item.body.get("files") else "greeting", language)
             return "done", "no_words"
+        if is_stop:
+            return "done", await self._nothing_runs(item, language)
         if reason := _reason_for_person(text, episode.turns):
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
@@ -248,6 +255,13 @@ class Turns:
         if len(episode.turns) >= self.summaries.turns:
             agent, episode = "", await self._begin_anew(item, episode, language)
         return "done", await self._answer(item, customer, language, agent, episode, interruption)
+
+    async def _nothing_runs(self, item: InboxItem, language: Language) -> str:
+        """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""
+        if await self.answers.has_begun(item, before=self.clock.now()):
+            return await self.answers.stop_leftover(item, language)
+        await self._say(item, "nothing_to_stop", language)
+        return "nothing_to_stop"
 
     async def _answer(
         self,

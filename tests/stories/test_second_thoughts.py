@@ -83,10 +83,12 @@ async def test_in_direct_messages_a_stop_beside_the_thread_is_meant_as_well(worl
     assert await world.replies(typed) == []
 
 
-async def test_without_an_answer_on_its_way_stop_is_a_word_like_others(world: World) -> None:
+async def test_without_an_answer_on_its_way_a_stop_is_told_so_without_asking_the_model(world: World) -> None:
     await world.model_says()
+    before = len(await world.model_requests())
     asked = await world.other_customer.says("stop")
-    assert STOPPED not in (await world.other_customer.reads(asked)).text
+    assert "Saat ini tidak ada yang sedang berjalan" in (await world.other_customer.reads(asked)).text
+    assert len(await world.model_requests()) == before
 
 
 async def test_nobody_stops_the_answer_to_somebody_else(world: World) -> None:

@@ -13,10 +13,11 @@ from bot.agent.limits import Limits
 from bot.agent.messages import SystemNote
 from bot.agent.tools import Context, tool
 from bot.cases.relay import Relay
+from bot.conversation import ThreadRef
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.escalate import ESCALATE
-from bot.sentences import load_sentences
-from bot.store import inbox, schema, wishes
+from bot.sentences import Language, load_sentences
+from bot.store import inbox, schema, threads, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.asking import Agents
@@ -31,12 +32,13 @@ from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 from tests.store.test_wishes import edit, word
 from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
-from tests.turns.arrivals import arrival
+from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages
 
 PATIENCE = 20.0
 BOOTS = "Please refund the boots of order 1"
 REFUND = calls(call("refund", {"order": "1"}, id="c1"))
+THREAD_OF_STOP = ThreadRef(TEAM, "D0CUSTOMERA", "5.1")
 PERSON = calls(call(ESCALATE, {"reason": "upset"}, id="c1"))
 
 
@@ -295,3 +297,48 @@ async def test_a_question_that_was_stopped_and_failed_each_time_calls_nobody(
     async with database.transaction() as tx:
         assert (await tx.execute(select(schema.inbox.c.state).where(schema.inbox.c.id == row))).scalar_one() == "done"
         assert (await tx.execute(select(schema.kase))).all() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "language"), [("stop", "en"), ("Berhenti!", "de"), ("ARRÊTE", "de"), ("bitte stopp", "de")]
+)
+async def test_a_stop_when_nothing_runs_is_told_so_and_asks_no_model(
+    database: Database, slack: LocalSlack, text: str, language: Language
+) -> None:
+    desk = Desk(database, slack, says("never asked for"))
+    row = await desk.receives(replace(arrival("5.1", text=text), stops=True))
+    if language != "en":
+        async with database.transaction() as tx:
+            await threads.set_language(tx, THREAD_OF_STOP, language)
+    for _ in range(2):
+        await desk.turns.take(row)
+    assert await desk.said() == [load_sentences().say(language, "nothing_to_stop")]
+    assert (desk.model.requests, await desk.kept()) == ([], [])
+    async with database.transaction() as tx:
+        state = await threads.find_thread(tx, THREAD_OF_STOP)
+    assert state is not None
+    assert state.language == language, "the word tells nothing of the language"
+
+
+async def test_a_stop_while_people_are_on_the_matter_is_for_them(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, says("never asked for"))
+    await desk.cases.open(THREAD_OF_STOP, CUSTOMER, reason="upset", priority="medium")
+    row = await desk.receives(replace(arrival("5.2", thread_ts="5.1", text="stop"), stops=True))
+    await desk.turns.take(row)
+    assert any(text.endswith(">stop") for text in await desk.said())
+    assert not any("Nothing is running" in text for text in await desk.said())
+
+
+async def test_what_is_edited_into_a_stop_ends_what_was_begun(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, REFUND, says("never asked for"))
+    ts, row = await desk.asked()
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        await desk.receives(edit(ts, "1900000000.000100", "stop", channel="C0SUPPORT"))
+        desk.may_end.set()
+        await running
+    assert (desk.refunded, len(desk.model.requests)) == (["1"], 1)
+    assert await desk.said() == [load_sentences().say("en", "stopped_part_done")]
+    (turn,) = await desk.kept()
+    assert turn.ended == "stopped"
