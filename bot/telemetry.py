@@ -33,7 +33,7 @@ LINES_WAITING = 4_000
 LAST_LINES_SECONDS = 2.0
 """How long the process waits at its end for those lines to be taken."""
 
-_SECRET_SHAPES = re.compile(r"xox[abposr]-[\w-]+|xapp-[\w-]+|sk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*")
+_SECRET_SHAPES = re.compile(r"xox[abposr]-[\w-]+|xapp-[\w-]+|\bsk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*")
 _RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
@@ -50,7 +50,9 @@ def configure_logging(level: str, *, secrets: Iterable[str] = (), descriptor: in
 
 def lines_dropped() -> int:
     """Log lines of this process that nobody took in time, or that could not be written."""
-    return sum(handler.dropped for handler in logging.getLogger().handlers if isinstance(handler, _LineWriter))
+    return sum(
+        handler.late + handler.lost for handler in logging.getLogger().handlers if isinstance(handler, _LineWriter)
+    )
 
 
 class _LineWriter(logging.Handler):
@@ -59,7 +61,14 @@ class _LineWriter(logging.Handler):
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
-        self.dropped = 0
+        self.late = 0
+        """Lines that there was no room for, since nobody took those before them."""
+        self.lost = 0
+        """Lines that could not be written, or not to their end."""
+        self._late_told = self._lost_told = 0
+        self._why = ""
+        self._is_torn = False
+        """Whether what was written last has no end."""
         self._descriptor = descriptor
         self._lines: queue.Queue[str | None] = queue.Queue(LINES_WAITING)
         self._thread = threading.Thread(target=self._write_lines, name="log", daemon=True)
@@ -74,7 +83,7 @@ class _LineWriter(logging.Handler):
         try:
             self._lines.put_nowait(line)
         except queue.Full:
-            self.dropped += 1
+            self.late += 1
 
     def close(self) -> None:
         """Wait for the last lines, within a limit."""
@@ -86,24 +95,39 @@ class _LineWriter(logging.Handler):
         super().close()
 
     def _write_lines(self) -> None:
-        told = 0
         while (line := self._lines.get()) is not None:
-            self._write(line)
-            if self._lines.empty() and (missing := self.dropped - told):
-                told += missing
-                self._write(self.format(_record("log lines were dropped: nobody took them in time", lines=missing)))
+            if not self._write(line):
+                self.lost += 1
+            elif self._lines.empty():
+                self._tell_missing()
+        self._tell_missing()
 
-    def _write(self, line: str) -> None:
+    def _tell_missing(self) -> None:
+        """Say how many lines are missing since that was last said, and why."""
+        late, lost = self.late - self._late_told, self.lost - self._lost_told
+        if late and self._write(self.format(_record("log lines were dropped: nobody took them in time", lines=late))):
+            self._late_told += late
+        if lost and self._write(self.format(_record("log lines were lost", lines=lost, why=self._why))):
+            self._lost_told += lost
+
+    def _write(self, line: str) -> bool:
+        """Whether the line was written to its end; one that was not is not joined by the next."""
         rest = f"{line}\n".encode(errors="backslashreplace")
+        if self._is_torn:
+            rest = b"\n" + rest
         while rest:
             try:
-                rest = rest[os.write(self._descriptor, rest) :]
+                written = os.write(self._descriptor, rest)
             except BlockingIOError:
                 time.sleep(0.05)
-            except OSError:
+            except OSError as error:
                 # The reader is gone, or its disk is full: there is nobody to tell.
-                self.dropped += 1
-                return
+                self._why = error.strerror or type(error).__name__
+                return False
+            else:
+                rest = rest[written:]
+                self._is_torn = bool(rest)
+        return True
 
 
 def _record(message: str, **fields: object) -> logging.LogRecord:
@@ -239,4 +263,6 @@ class _LinesDropped(Collector):
     """Asks the log, which counts by itself: it is there before the metrics are."""
 
     def collect(self) -> Iterable[CounterMetricFamily]:
-        yield CounterMetricFamily("frontdesk_log_lines_dropped", "Log lines that nobody took", value=lines_dropped())
+        yield CounterMetricFamily(
+            "frontdesk_log_lines_dropped", "Log lines that nobody took or no disk", value=lines_dropped()
+        )

@@ -3,12 +3,32 @@
 import json
 import logging
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from bot.telemetry import LINES_WAITING, Metrics, configure_logging, lines_dropped
+
+ROOT = Path(__file__).parents[1]
+FULL_FOR_A_WHILE = """
+import logging, resource
+from bot.telemetry import configure_logging, lines_dropped
+configure_logging("INFO")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, resource.RLIM_INFINITY))
+logger = logging.getLogger("here")
+logger.info("the first")
+logger.info("the second %s", "x" * 2_000)
+while not lines_dropped():
+    pass
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+logger.info("the third")
+logging.shutdown()
+"""
+"""A bound on the size of files is met as a full disk is: by half a line, and nothing after it."""
 
 
 def shown(metrics: Metrics) -> list[str]:
@@ -106,6 +126,32 @@ def test_a_log_whose_reader_is_gone_ends_nothing(pipe: Pipe) -> None:
     logging.getLogger("here").info("to nobody")
     logging.getLogger().handlers[0].close()
     assert lines_dropped() == 1
+
+
+def test_a_disk_that_is_full_for_a_while_costs_lines_and_no_more(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as file:
+        told = subprocess.run([sys.executable, "-c", FULL_FOR_A_WHILE], stderr=file, cwd=ROOT, check=False)
+    assert told.returncode == 0
+    first, half, *rest = (tmp_path / "log").read_text("utf-8").splitlines()
+    assert json.loads(first)["message"] == "the first"
+    assert "the second" in half
+    after, lost = map(json.loads, rest)
+    assert (after["message"], lost["message"]) == ("the third", "log lines were lost")
+    assert (lost["lines"], lost["why"]) == (1, "File too large")
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("/srv/frontdesk-abcdefgh/kb", "/srv/frontdesk-abcdefgh/kb"),
+        ("key=sk-abcdefgh.", "key=[secret]."),
+        ("/keys/sk-proj-abcdefgh", "/keys/[secret]"),
+    ],
+)
+def test_what_looks_like_a_key_is_masked_and_a_path_is_not(pipe: Pipe, said: str, shown: str) -> None:
+    logging.getLogger("here").info(said)
+    (line,) = pipe.read(until="here")
+    assert json.loads(line)["message"] == shown
 
 
 def test_a_line_that_cannot_be_made_says_where_and_ends_nothing(pipe: Pipe) -> None:
