@@ -5,7 +5,7 @@ open_models      the models, each with connections and a breaker of its own
 open_knowledge   the knowledge bases
 open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
 open_shop        the shop
-only_one         the lock that keeps a second process from the same database
+only_one         the locks that keep a second process from the same folder and the same database
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import fcntl
 import logging
 import os
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -306,28 +306,39 @@ async def _reach(name: str, url: str | None) -> list[str]:
 
 @contextmanager
 def only_one(settings: Settings) -> Iterator[None]:
-    """One process an SQLite database: two would answer everything twice. Those on Postgres agree among themselves."""
-    if settings.is_shared:
+    """One process a DATA_DIR, since its index has one owner, and an SQLite database, of which two would answer
+    everything twice. Those on Postgres share that and nothing else."""
+    with ExitStack() as stack:
+        stack.enter_context(_locked(settings.data_dir / "frontdesk.lock", "DATA_DIR", settings.data_dir))
+        if not settings.is_shared:
+            path = Path(settings.database.removeprefix(SQLITE))
+            variable = "DATABASE_URL" if settings.database_url else "DATA_DIR"
+            stack.enter_context(_locked(Path(f"{path}.lock"), variable, path))
         yield
-        return
-    path = Path(settings.database.removeprefix(SQLITE) + ".lock")
+
+
+@contextmanager
+def _locked(path: Path, variable: str, what: Path) -> Iterator[None]:
+    """Hold the lock at `path`, which says whose `what` is and ends with the process."""
     try:
-        settings.data_dir.mkdir(parents=True, exist_ok=True)
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = path.open("a+")
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
-        raise ConfigurationError([f"DATA_DIR: {error.filename} cannot be written ({error.strerror})"]) from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.seek(0)
-            owner = lock.read().strip() or "unknown"
-            raise ConfigurationError([f"another Frontdesk (process {owner}) runs on {path.with_suffix('')}"]) from None
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
+        raise ConfigurationError([f"{variable}: {error.filename} cannot be written ({error.strerror})"]) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, os.pwrite(lock, str(os.getpid()).encode(), 0))
+    except BlockingIOError:
+        owner = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+        os.close(lock)
+        raise ConfigurationError([f"{variable}: another Frontdesk (process {owner}) runs on {what}"]) from None
+    except OSError as error:
+        os.close(lock)
+        raise ConfigurationError([f"{variable}: {path} cannot be written ({error.strerror})"]) from None
+    try:
         yield
+    finally:
+        os.close(lock)
 
 
 def secret(value: SecretStr | None) -> str:

@@ -1,12 +1,13 @@
-"""What `frontdesk check` says about the settings of models."""
+"""What `frontdesk check` says about the settings, and what keeps a second process away."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from bot.errors import ConfigurationError
-from bot.outside import check, open_knowledge
-from bot.settings import load_settings
+from bot.outside import check, only_one, open_knowledge
+from bot.settings import Settings, load_settings
 
 NOWHERE = "http://127.0.0.1:9"
 SERVING = {
@@ -93,6 +94,43 @@ async def test_faults_of_the_sources_stop_the_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"KB_PATH: .* is not YAML"):
         async with open_knowledge(settings):
             pass
+
+
+POSTGRES = "postgresql://db.example.com/frontdesk"
+
+
+@pytest.mark.parametrize("first", ["", "sqlite", POSTGRES])
+@pytest.mark.parametrize("second", ["", "sqlite", POSTGRES])
+def test_a_folder_has_one_process_whatever_database_it_has(tmp_path: Path, first: str, second: str) -> None:
+    def settings(database: str, name: str, folder: str = "data") -> Settings:
+        url = f"sqlite+aiosqlite:///{tmp_path}/{name}.db" if database == "sqlite" else database
+        return load_settings({"DATA_DIR": str(tmp_path / folder), "DATABASE_URL": url})
+
+    with only_one(settings(first, "one")):
+        with (
+            pytest.raises(ConfigurationError, match=rf"DATA_DIR: another Frontdesk \(process {os.getpid()}\) runs on"),
+            only_one(settings(second, "two")),
+        ):
+            pass
+        with only_one(settings(second, "two", folder="its own")):
+            pass
+    with only_one(settings(second, "two")):
+        pass
+
+
+def test_a_database_of_sqlites_has_one_process_whatever_its_folder(tmp_path: Path) -> None:
+    shared = {"DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/one.db"}
+    first, second = (load_settings({**shared, "DATA_DIR": str(tmp_path / name)}) for name in ("a", "b"))
+    with only_one(first), pytest.raises(ConfigurationError, match="DATABASE_URL: another Frontdesk"), only_one(second):
+        pass
+
+
+@pytest.mark.parametrize("lock", ["frontdesk.lock", "frontdesk.db.lock"])
+def test_a_full_disk_is_one_sentence_that_names_the_folder(tmp_path: Path, lock: str) -> None:
+    (tmp_path / lock).symlink_to("/dev/full")
+    settings = load_settings({"DATA_DIR": str(tmp_path)})
+    with pytest.raises(ConfigurationError, match=r"^DATA_DIR: .*No space left on device"), only_one(settings):
+        pass
 
 
 def write(path: Path, text: str) -> Path:

@@ -131,9 +131,14 @@ class Database:
                 await connection.run_sync(_upgrade, to)
                 reach("migrating")
         except StoreUnavailable as error:
-            raise ConfigurationError([f"DATABASE_URL: the database cannot be used ({error})"]) from None
+            raise ConfigurationError([self._unusable(str(error))]) from None
         except DBAPIError as error:
-            raise ConfigurationError([f"DATABASE_URL: the database cannot be used ({_short(error)})"]) from None
+            raise ConfigurationError([self._unusable(_short(error))]) from None
+
+    def _unusable(self, why: str) -> str:
+        if self._file is None:
+            return f"DATABASE_URL: the database cannot be used ({why})"
+        return sqlite_file.unusable(self._file, why)
 
 
 @asynccontextmanager
@@ -175,7 +180,9 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
         try:
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
         except OSError as error:
-            raise ConfigurationError([f"DATABASE_URL: {path.parent} cannot be made ({error.strerror})"]) from None
+            raise ConfigurationError(
+                [f"the database's folder {path.parent} cannot be made ({error.strerror})"]
+            ) from None
     engine = create_async_engine(
         f"{SQLITE}file:{path}?mode=ro&uri=true" if read_only else url,
         poolclass=AsyncAdaptedQueuePool,

@@ -2,6 +2,7 @@
 
 look        refuse a damaged file; the revision of its schema
 copy_away   a copy beside it, before its schema is changed
+unusable    what is said of a file that is sound, and whose disk is not
 """
 
 import logging
@@ -22,6 +23,8 @@ _SURROUNDINGS = (
     *("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_PROTOCOL", "SQLITE_NOMEM"),
 )
 """Errors that say nothing against the file itself."""
+_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
+"""Those of a disk without room: SQLite has many names for it, by what it was about to write."""
 
 
 def look(path: Path) -> str | None:
@@ -49,7 +52,7 @@ def look(path: Path) -> str | None:
     except sqlite3.DatabaseError as error:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(_SURROUNDINGS):
-            raise ConfigurationError([f"DATABASE_URL: {path} cannot be read ({name})"]) from None
+            raise ConfigurationError([unusable(path, name)]) from None
         raise ConfigurationError([_sentence(path, f"is damaged ({name})", copies)]) from None
     return str(row[0]) if row else None
 
@@ -83,6 +86,12 @@ def copy_away(path: Path, *, before: str) -> Path:
         ) from None
     logger.info("the database was copied before its schema is changed", extra={"copy": str(copy)})
     return copy
+
+
+def unusable(path: Path, why: str) -> str:
+    """That the file cannot be used, by the name of SQLite's error."""
+    hint = ": its disk may be full" if why.startswith(_ROOM) else ""
+    return f"the database {path} cannot be used ({why}){hint}"
 
 
 def _open(path: Path) -> sqlite3.Connection:

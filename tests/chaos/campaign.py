@@ -478,7 +478,7 @@ class Campaign:
             "OPENAI_API": "chat",
             "SHOP_URL": shop.url,
             "SHOP_TOKEN": shop.token,
-            "DATA_DIR": str(self.folder),
+            "DATA_DIR": str(self.folder / f"{member.role}-{member.port}"),
             "DATABASE_URL": self.database_url,
             "TOOL_CALLS_PER_MINUTE": "10000",
             "SLACK_RATE": "100",

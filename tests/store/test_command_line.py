@@ -59,6 +59,22 @@ async def test_a_database_that_is_away_is_one_sentence_without_the_password(tmp_
         assert len(err.splitlines()) == 1
 
 
+async def test_a_disk_without_room_is_one_sentence_that_names_the_file(tmp_path: Path) -> None:
+    limited = f"ulimit -f 8; exec {sys.executable} -m bot migrate"
+    child = await asyncio.create_subprocess_exec(
+        *("bash", "-c", limited),
+        env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(100):
+        _, err = await child.communicate()
+    told = err.decode().splitlines()
+    assert (child.returncode, len(told)) == (2, 1), told
+    assert f"the database {tmp_path}/frontdesk.db cannot be used (SQLITE_" in told[0]
+    assert "disk may be full" in told[0]
+    assert "DATABASE_URL" not in told[0]
+
+
 async def test_a_damaged_file_is_one_sentence_that_names_it(tmp_path: Path) -> None:
     path = tmp_path / "frontdesk.db"
     path.write_bytes(b"no database at all " * 400)
