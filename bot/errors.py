@@ -8,6 +8,7 @@ FrontdeskError
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
+    └── ShopRefuses      the shop does not take our token (bot/shops/port.py)
 
 Errors are told by audience: the model reads a ToolResult, the customer a fixed sentence and a case, the
 operator a log line with ids. Exception text never reaches a customer.

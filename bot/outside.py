@@ -12,6 +12,7 @@ import asyncio
 import fcntl
 import logging
 import os
+import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
@@ -28,7 +29,7 @@ from bot.desk.library import Bases
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.sentences import load_sentences
 from bot.settings import Settings
-from bot.shops.port import ShopUnavailable
+from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
 from bot.slack.governor import Budget, Governor, MemoryBudget, SharedBudget
@@ -44,13 +45,16 @@ from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
 
 logger = logging.getLogger(__name__)
 
+ROOM = 10_000_000
+"""Bytes that must be free in DATA_DIR: what a first start writes there, roughly."""
+
 THINKING_SECONDS = 45.0
 """How long a model that reasons may be silent: it does not show its thoughts, so nothing comes while it thinks."""
 
 
 async def check(settings: Settings) -> list[str]:
     """Everything that is wrong, in sentences: Slack, the channel, the shop, the database, the model's server, the
-    documents."""
+    documents, the folder for data."""
     faults: list[str] = []
     try:
         async with open_slack(settings) as slack:
@@ -74,6 +78,7 @@ async def check(settings: Settings) -> list[str]:
     except ConfigurationError as error:
         faults += error.faults
     faults += await asyncio.to_thread(_document_faults, settings)
+    faults += await asyncio.to_thread(_folder_faults, settings.data_dir)
     return faults
 
 
@@ -220,6 +225,18 @@ def _document_faults(settings: Settings) -> list[str]:
     return faults or away
 
 
+def _folder_faults(folder: Path) -> list[str]:
+    """Why nothing could be kept in DATA_DIR, which is made at the start when it is not there."""
+    folder = folder.absolute()
+    place = next(each for each in (folder, *folder.parents) if os.access(each, os.F_OK))
+    if not place.is_dir():
+        return [f"DATA_DIR: {place} is no folder"]
+    if not os.access(place, os.W_OK | os.X_OK):
+        return [f"DATA_DIR: {place} cannot be written"]
+    free = shutil.disk_usage(place).free
+    return [] if free >= ROOM else [f"DATA_DIR: the disk of {place} is full: {free:,} bytes are left"]
+
+
 @asynccontextmanager
 async def open_slack(settings: Settings, governor: Governor | None = None) -> AsyncIterator[SlackClient]:
     base_url = f"{settings.slack_api_url}/" if settings.slack_api_url else None
@@ -278,6 +295,8 @@ def open_shop(settings: Settings) -> AbstractAsyncContextManager[RestShop]:
 async def _meet_shop(shop: RestShop) -> list[str]:
     try:
         await shop.find_customer("nobody@example.com")
+    except ShopRefuses as error:
+        return [f"SHOP_TOKEN: {error}"]
     except ShopUnavailable as error:
         return [f"SHOP_URL: {error}"]
     return []

@@ -4,7 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
+from bot import outside
 from bot.errors import ConfigurationError
 from bot.outside import check, only_one, open_knowledge
 from bot.settings import Settings, load_settings
@@ -94,6 +97,27 @@ async def test_faults_of_the_sources_stop_the_start(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"KB_PATH: .* is not YAML"):
         async with open_knowledge(settings):
             pass
+
+
+@pytest.mark.parametrize(("status", "named"), [(401, "SHOP_TOKEN"), (403, "SHOP_TOKEN"), (500, "SHOP_URL")])
+async def test_a_token_that_the_shop_refuses_is_named_as_such(status: int, named: str) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(status=status)
+
+    shop = web.Application()
+    shop.router.add_get("/customers", answer)
+    async with TestServer(shop) as server:
+        found = await told({"SHOP_URL": str(server.make_url("/")), "SHOP_TOKEN": "x"})
+    assert [line.partition(":")[0] for line in found.splitlines() if str(status) in line] == [named]
+
+
+async def test_a_folder_that_nothing_can_be_kept_in_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "DATA_DIR" not in await told({"DATA_DIR": str(tmp_path / "not" / "yet")})
+    assert not (tmp_path / "not").exists()
+    file = write(tmp_path / "file", "")
+    assert f"DATA_DIR: {file} is no folder" in await told({"DATA_DIR": str(file / "data")})
+    monkeypatch.setattr(outside, "ROOM", 1 << 62)
+    assert f"DATA_DIR: the disk of {tmp_path} is full" in await told({"DATA_DIR": str(tmp_path)})
 
 
 POSTGRES = "postgresql://db.example.com/frontdesk"

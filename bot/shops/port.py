@@ -70,6 +70,10 @@ class ShopUnavailable(FrontdeskError):
     """The shop gave no usable answer: no connection, too late, refused, or not what its contract says."""
 
 
+class ShopRefuses(ShopUnavailable):
+    """The shop does not take our token."""
+
+
 @dataclass(frozen=True, slots=True)
 class Money:
     """An amount. Minor units, since a float is none."""

@@ -17,7 +17,7 @@ from yarl import URL
 
 from bot.alerts import Alerts
 from bot.conversation import ShopCustomer
-from bot.shops.port import Order, Parcel, ShopUnavailable
+from bot.shops.port import Order, Parcel, ShopRefuses, ShopUnavailable
 from bot.shops.wire import (
     CUSTOMER_ID,
     ORDER_ID,
@@ -157,6 +157,7 @@ class RestShop:
             return None
         if response.status in (401, 403):
             self._alerts.tell(logger, "the shop refuses SHOP_TOKEN", about="", status=response.status)
+            raise ShopRefuses(f"the shop refuses it with status {response.status}")
         raise ShopUnavailable(f"the shop answered with status {response.status}")
 
     def _parsed(self, kind: type[_Answer], body: bytes) -> _Answer:
