@@ -8,6 +8,7 @@ import asyncio
 import os
 import re
 import sys
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -286,7 +287,7 @@ async def _retry_dead_letter(number: int, settings: Settings) -> int:
     from bot.store.database import open_database
 
     async with open_database(settings.database) as database, database.transaction() as tx:
-        refusal = await dead_letters.retry(tx, number)
+        refusal = await dead_letters.retry(tx, number, now=time.time())
     if refusal:
         print(f"frontdesk: {refusal}", file=sys.stderr)
         return 1

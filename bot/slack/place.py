@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from bot.slack.cards import plainer
 from bot.slack.client import EVENT_TYPE, Block, Chunk, Identity, SlackRefused, SlackUnanswered
-from bot.slack.mrkdwn import best_cut, to_mrkdwn
+from bot.slack.mrkdwn import best_cut, escape, to_mrkdwn
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +22,8 @@ BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_argu
 """Refusals of a message with blocks after which plainer ones may pass."""
 TEXT_LIMIT = 3_000
 """Bytes of the text beside blocks; chat.update takes 4,000 characters."""
+_WORDS = frozenset({"rich_text", "markdown"})
+"""The blocks of an answer that hold its words."""
 LOOK_BACK_SECONDS = 600.0
 """How far Slack's clock may be from ours when a message is looked for."""
 TAKE_BACK_SECONDS = 10.0
@@ -152,6 +154,27 @@ class Place:
             else:
                 return
 
+    async def end_with(self, message: Mapping[str, Any], sentence: str) -> None:
+        """Put a sentence under what a completed message shows, as Slack tells of it; once, however often that is asked.
+
+        Slack has made its own blocks of what was streamed, and takes them back.
+        """
+        line, shown = escape(sentence), str(message["text"])
+        if shown.endswith(line):
+            return
+        under: Block = {"type": "section", "text": {"type": "mrkdwn", "text": line}}
+        text = f"{shown[: best_cut(shown, limit=TEXT_LIMIT)]}\n\n{line}"
+        blocks = [block for block in message.get("blocks") or () if block["type"] in _WORDS]
+        await self._check()
+        for form in ([*blocks, under], None) if blocks else (None,):
+            try:
+                await self.client.update(self.channel, message["ts"], text=text, blocks=form)
+            except SlackRefused as refusal:
+                if form is None or refusal.error not in BAD_BLOCKS:
+                    raise
+            else:
+                return
+
     async def delete(self, ts: str) -> None:
         await self._check()
         await self.client.delete(self.channel, ts)
@@ -195,6 +218,11 @@ class Place:
 
     def _mark(self, name: str) -> dict[str, Any]:
         return {"event_type": EVENT_TYPE, "event_payload": {"s": f"{self.key}/{name}"}}
+
+
+def without_end(message: Mapping[str, Any], sentence: str) -> str:
+    """What a message shows above the sentence that `Place.end_with` put under it."""
+    return str(message["text"]).removesuffix(escape(sentence)).rstrip()
 
 
 def is_streaming(message: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.store import schema
+from bot.store import schema, turns
 from bot.store.wishes import is_erased
 
 
@@ -46,13 +46,17 @@ async def latest(tx: AsyncConnection, *, limit: int) -> Sequence[DeadLetter]:
     ]
 
 
-async def retry(tx: AsyncConnection, item_id: int) -> str:
-    """Open the row again, with all its tries; why that cannot be, in a sentence's words, or empty when it is done."""
+async def retry(tx: AsyncConnection, item_id: int, *, now: float) -> str:
+    """Open the row again, with all its tries, for an answer in the place of what stands there.
+
+    Why that cannot be, in a sentence's words, or empty when it is done.
+    """
     table = schema.inbox
-    found = select(table.c.body).where(table.c.id == item_id, table.c.state == "dead")
-    body = (await tx.execute(found)).scalar_one_or_none()
-    if body is None:
+    found = select(table.c.body, table.c.thread).where(table.c.id == item_id, table.c.state == "dead")
+    row = (await tx.execute(found)).one_or_none()
+    if row is None:
         return f"there is no dead letter {item_id}"
+    body = row.body
     if is_erased(body):
         return f"the message of dead letter {item_id} was deleted since: nothing is left to work on"
     if body.get("unstorable"):
@@ -63,4 +67,5 @@ async def retry(tx: AsyncConnection, item_id: int) -> str:
         .values(state="new", reason="", attempts=0, finished_at=None)
     )
     await tx.execute(statement)
+    await turns.reopen(tx, item_id, thread=row.thread, now=now)
     return ""

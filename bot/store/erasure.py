@@ -127,15 +127,21 @@ async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
 
 
 async def clean_threads(tx: AsyncConnection, threads: Collection[str], *, since: str, clean: Clean) -> None:
-    """Clean the threads' turns and notes, and drop the summaries that cover the message; they are made again.
+    """Clean the threads' turns, the steps that dead letters keep, and notes; drop the summaries that cover the message.
 
-    What customers said in other turns is theirs and stays.
+    Those are made again. What customers said in other turns is theirs and stays.
     """
     turn, thread, summary = schema.turn, schema.thread, schema.summary
     for row in (await tx.execute(select(turn).where(turn.c.thread.in_(threads)))).all():
         cleaned = {"messages": _clean_said(row.messages, clean), "trace": _clean_said(row.trace, clean)}
         if cleaned != {"messages": row.messages, "trace": row.trace}:
             await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**cleaned))
+    journal, inbox = schema.journal, schema.inbox
+    dead = select(inbox.c.id).where(inbox.c.thread.in_(threads), inbox.c.state == "dead")
+    for row in (await tx.execute(select(journal).where(journal.c.turn.in_(dead)))).all():
+        if (value := clean(row.value)) != row.value:
+            step = (journal.c.turn == row.turn, journal.c.name == row.name)
+            await tx.execute(update(journal).where(*step).values(value=value))
     for row in (await tx.execute(select(thread.c.key, thread.c.note).where(thread.c.key.in_(threads)))).all():
         if (note := clean({"text": row.note})["text"]) != row.note:
             await tx.execute(update(thread).where(thread.c.key == row.key).values(note=note))

@@ -123,6 +123,12 @@ async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str, now: float)
     await tx.execute(update(table).where(table.c.turn == turn).values(recorded_at=now))
 
 
+async def reopen(tx: AsyncConnection, turn: int, *, thread: str, now: float) -> None:
+    """Drop what was kept of a turn that was given up and begins again; its steps are of `now`, as in `keep_deeds`."""
+    await tx.execute(delete(schema.turn).where(schema.turn.c.id == turn, schema.turn.c.thread == thread))
+    await tx.execute(update(schema.journal).where(schema.journal.c.turn == turn).values(recorded_at=now))
+
+
 async def posts_in(tx: AsyncConnection, thread: ThreadRef) -> set[str]:
     """The timestamps of the messages that show the thread's finished answers."""
     rows = await tx.execute(select(schema.turn.c.posts).where(schema.turn.c.thread == thread.key))

@@ -24,8 +24,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.agent.guardrails import OutputGate
+from bot.agent.journal import WRITE
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote, ToolResult, to_json
+from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, SystemNote, ToolResult, to_json
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import Clock
@@ -36,10 +37,10 @@ from bot.sentences import Language, Sentences
 from bot.slack import cards
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.slack.place import Place, is_streaming
+from bot.slack.place import Place, is_streaming, without_end
 from bot.slack.stream import StreamWriter, open_stream
 from bot.store import outbox, spending, threads, turns
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.turns import STANDING, TurnRecord
@@ -127,15 +128,55 @@ class Answers:
         return began is not None and began <= before
 
     async def close_leftover(self, item: InboxItem) -> None:
-        """End what an earlier attempt at this row left half open, when no answer will take its place."""
+        """End what an earlier attempt at this row left half open, when no answer will take its place.
+
+        Where some of it stands, it says that it was interrupted. `keep_leftover` is to follow when the row is closed.
+
+        Raises:
+            SlackUnanswered: it may be done again.
+        """
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         if not journal.has_steps:
             return
-        await self._halt(item, journal)
         async with self.database.transaction() as tx:
-            for use in costs_of(item, journal.rounds):
-                await spending.add(tx, use, now=self.clock.now())
-            await turns.forget(tx, item.id)
+            state = await threads.find_thread(tx, item.thread)
+        language = self.sentences.language_for(state.language if state else "")
+        sentence = self.sentences.say(language, "cut_short")
+        for name in STANDING:
+            if begun := journal.known(name):
+                async with asyncio.timeout(SETTLE_SECONDS):
+                    await journal.record(name, await self._cut_short(item, name, begun, sentence))
+
+    async def _cut_short(self, item: InboxItem, name: str, begun: JsonObject, sentence: str) -> JsonObject:
+        """End the answer's messages with the sentence; where they stand, and what they show besides."""
+        place = await self._place(item, name)
+        there = await self._end_streams(place)
+        if any(map(is_streaming, there)):
+            # Only now can be read what was streamed.
+            there = await place.own_messages(since=None)
+        there = [message for message in there if message["ts"] in begun["opened"] or place.is_ours(message)]
+        opened = list(dict.fromkeys([*begun["opened"], *(message["ts"] for message in there)]))
+        told = [message for message in there if message["text"].strip()]
+        if told:
+            try:
+                await place.end_with(told[-1], sentence)
+            except SlackRefused as refusal:
+                logger.warning("a leftover answer bears no mark", extra={"turn": item.id, "slack": refusal.error})
+        shown = "\n\n".join(without_end(message, sentence) for message in told)
+        return {"opened": opened, "text": begun.get("text") or shown}
+
+    async def keep_leftover(self, tx: Transaction, item: InboxItem, *, reason: str, may_return: bool) -> None:
+        """Keep what `close_leftover` ended as a turn, in the transaction that closes its row.
+
+        When the row `may_return`, those of its steps stay that say where the answer stands and what was changed.
+        """
+        journal = TurnJournal(
+            self.database, self.clock, turn=item.id, attempt=item.fence, known=await turns.recall(tx, item.id)
+        )
+        if journal.has_steps:
+            await self._keep_unfinished(tx, item, journal, ended="failed", reason=reason, closes=not may_return)
+            if may_return:
+                await turns.keep_deeds(tx, item.id, prefix=WRITE, now=self.clock.now())
 
     async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
         # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
@@ -161,15 +202,23 @@ class Answers:
 
         The (channel, ts) of what is the answer's: what was `opened`, and these streams.
         """
-        thread = item.thread if name == "stream" else await self._private_thread(item)
-        key = f"turn/{item.id}/{name}"
-        place = Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=key)
+        place = await self._place(item, name)
+        there = await self._end_streams(place)
+        ours = [*opened, *(message["ts"] for message in there if place.is_ours(message))]
+        return [(place.channel, ts) for ts in ours]
+
+    async def _end_streams(self, place: Place) -> list[JsonObject]:
+        """Stop the app's own streams; its messages as they stood there before."""
         there = await place.own_messages(since=None)
         for message in there:
             if is_streaming(message):
                 await place.end(message["ts"])
-        ours = [*opened, *(message["ts"] for message in there if place.is_ours(message))]
-        return [(thread.channel, ts) for ts in ours]
+        return there
+
+    async def _place(self, item: InboxItem, name: str) -> Place:
+        """Where an answer that is not written any more stands."""
+        thread = item.thread if name == "stream" else await self._private_thread(item)
+        return Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}")
 
     async def _private_thread(self, item: InboxItem, opening: str = "") -> ThreadRef:
         """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`."""
@@ -225,33 +274,42 @@ class Answers:
         """As an answer that is stopped ends, for one that an earlier attempt had begun, or none had."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         await self._say_stopped(item, language, has_written=journal.has_written)
-        did = [to_json(result) for result in journal.results]
-        asked = to_json(CustomerMessage(item.words, speaker=item.author, ts=item.ts))
         if journal.has_steps:
             await self._halt(item, journal)
         async with self.database.transaction() as tx:
-            for use in costs_of(item, journal.rounds):
-                await spending.add(tx, use, now=self.clock.now())
-            state = await threads.find_thread(tx, item.thread)
-            record = TurnRecord(
-                id=item.id,
-                thread=item.thread,
-                episode=state.episode if state else 0,
-                ts=item.ts,
-                customer=item.author,
-                agent="",
-                ended="stopped",
-                reason="",
-                messages=[asked],
-                sources=[],
-                confidence=0.0,
-                input_tokens=0,
-                output_tokens=0,
-                trace=[asked, *did] if did else None,
-                posts=(journal.known("stream") or {}).get("opened", ()),
-            )
-            await turns.save(tx, record, now=self.clock.now())
+            await self._keep_unfinished(tx, item, journal, ended="stopped", reason="", closes=True)
         return "stopped"
+
+    async def _keep_unfinished(
+        self, tx: Transaction, item: InboxItem, journal: TurnJournal, *, ended: str, reason: str, closes: bool
+    ) -> None:
+        """Keep the turn of an answer that nobody goes on with: what was asked, done and shown, and what it cost."""
+        for use in costs_of(item, journal.rounds):
+            booked = use if closes else replace(use, key=f"{use.key}/before/{item.fence}")
+            await spending.add(tx, booked, now=self.clock.now())
+        state = await threads.find_thread(tx, item.thread)
+        stands: JsonObject = journal.known("stream") or {}
+        asked = to_json(CustomerMessage(item.words, speaker=item.author, ts=item.ts))
+        said = [to_json(AgentMessage(stands["text"]))] if stands.get("text") else []
+        did = [to_json(result) for result in journal.results]
+        record = TurnRecord(
+            id=item.id,
+            thread=item.thread,
+            episode=state.episode if state else 0,
+            ts=item.ts,
+            customer=item.author,
+            agent="",
+            ended=ended,
+            reason=reason,
+            messages=[asked, *said],
+            sources=[],
+            confidence=0.0,
+            input_tokens=0,
+            output_tokens=0,
+            trace=[asked, *did, *said] if did else None,
+            posts=stands.get("opened", ()),
+        )
+        await turns.save(tx, record, now=self.clock.now(), closes=closes)
 
     async def _say_stopped(self, item: InboxItem, language: Language, *, has_written: bool) -> None:
         words = self.sentences.say(language, "stopped_part_done" if has_written else "stopped")

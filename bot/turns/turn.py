@@ -118,6 +118,10 @@ class Turns:
         state, reason = ending
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
+            # Only an earlier attempt has left anything; past all tries nothing may keep the row from being closed.
+            if item.fence > 1 and (reason == "relayed" or (state == "dead" and item.attempts <= 2 * ATTEMPTS)):
+                why = "dead_letter" if state == "dead" else reason
+                await self.answers.keep_leftover(tx, item, reason=why, may_return=state == "dead")
             if state == "dead":
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
         reach("row_closed")

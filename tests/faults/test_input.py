@@ -220,6 +220,9 @@ class People:
     async def close_leftover(self, item: InboxItem) -> None:
         """Nothing was begun."""
 
+    async def keep_leftover(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
+        """Nothing was begun."""
+
 
 class Waked:
     """An outbox whose sender sleeps."""

@@ -1,19 +1,28 @@
 """Dead letters: what of them is told, who is called over them, and which can be tried again."""
 
+import asyncio
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import select, update
 
+from bot.errors import StoreUnavailable
+from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import dead_letters, inbox, schema, wishes
+from bot.store import dead_letters, inbox, schema, turns, wishes
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.dead import UNSTORABLE, dead_line
+from bot.turns.journal import open_journal
 from bot.turns.turn import ATTEMPTS
+from tests.doubles.local_slack import LocalSlack
 from tests.store.test_wishes import deletion
-from tests.turns.arrivals import arrival
+from tests.turns.answering import CUSTOMER
+from tests.turns.arrivals import TEAM, arrival
+from tests.turns.test_second_thoughts import Dying, deed
+from tests.turns.test_stopping import PATIENCE, Desk
 from tests.turns.test_turn import untouched_turns
 
 
@@ -48,14 +57,14 @@ async def set_aside(database: Database, **body: Any) -> int:
 
 async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Database) -> None:
     thoughts = Erasing()
-    turns = replace(untouched_turns(database), second_thoughts=cast(Any, thoughts), outbox=cast(Outbox, Waked()))
+    taking = replace(untouched_turns(database), second_thoughts=cast(Any, thoughts), outbox=cast(Outbox, Waked()))
     async with database.transaction() as tx:
         message, _ = await wishes.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
         assert message.item is not None
         await tx.execute(
             update(schema.inbox).where(schema.inbox.c.id == message.item).values(attempts=ATTEMPTS, fence=ATTEMPTS)
         )
-    await turns.take(message.item)
+    await taking.take(message.item)
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == message.item))).one()
     assert (row.state, row.reason, thoughts.erased) == ("dropped", "deleted", [message.item])
@@ -76,7 +85,7 @@ async def test_what_fails_again_after_it_was_tried_again_is_told_again(database:
     number, keys = await set_aside(database), []
     for _ in range(2):
         async with database.transaction() as tx:
-            assert await dead_letters.retry(tx, number) == ""
+            assert await dead_letters.retry(tx, number, now=9.0) == ""
             item = await inbox.start(tx, number)
             assert item is not None
             keys.append(dead_line(item, agent_channel="C0AGENTS").key)
@@ -94,6 +103,126 @@ async def test_what_fails_again_after_it_was_tried_again_is_told_again(database:
 async def test_what_no_try_can_mend_is_not_tried_again(body: dict[str, Any], told: str, database: Database) -> None:
     number = await set_aside(database, **body)
     async with database.transaction() as tx:
-        assert told in await dead_letters.retry(tx, number)
-        assert "no dead letter" in await dead_letters.retry(tx, number + 1)
+        assert told in await dead_letters.retry(tx, number, now=9.0)
+        assert "no dead letter" in await dead_letters.retry(tx, number + 1, now=9.0)
         assert [letter.id for letter in await dead_letters.latest(tx, limit=9)] == [number]
+
+
+HALF = "Your *boots* are on"
+SENTENCE = load_sentences().say("en", "cut_short")
+
+
+class Interrupted:
+    """A customer's question in a channel whose answer broke off three times in the middle, with the process."""
+
+    def __init__(self, desk: Desk, row: int, asked: str, answer: str) -> None:
+        self.desk = desk
+        self.row = row
+        self.asked = asked
+        self.answer = answer
+
+    @property
+    def shown(self) -> str:
+        """What the customer reads of the answer."""
+        return str(self.desk.slack.workspace.messages["C0SUPPORT"][self.answer]["text"])
+
+    async def take(self, *, lives: int | None = None) -> None:
+        """Take the row up, in a process that dies after so many transactions."""
+        answers, taking = self.desk.turns.answers, self.desk.turns
+        if lives is not None:
+            dying = Dying(self.desk.database, lives)
+            answers = replace(answers, database=dying, cases=replace(answers.cases, database=dying))
+            taking = replace(taking, database=dying, answers=answers, cases=answers.cases)
+        async with asyncio.timeout(PATIENCE):
+            await taking.take(self.row)
+
+    async def stored(self) -> Any:
+        """The row."""
+        async with self.desk.database.transaction() as tx:
+            return (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == self.row))).one()
+
+
+async def interrupted(database: Database, slack: LocalSlack, *, is_open: bool = True) -> Interrupted:
+    """One; with `is_open` its stream was not stopped."""
+    desk = Desk(database, slack)
+    ts, row = await desk.asked()
+    chunk = {"type": "markdown_text", "text": HALF.replace("*", "**")}
+    answer = await slack.client.start_stream("C0SUPPORT", ts, user=CUSTOMER.user, team=TEAM, chunks=[chunk])
+    if not is_open:
+        await slack.client.stop_stream("C0SUPPORT", answer)
+    async with database.transaction() as tx:
+        item = await inbox.start(tx, row)
+        assert item is not None
+        await tx.execute(update(schema.inbox).where(schema.inbox.c.id == row).values(attempts=ATTEMPTS))
+    journal = await open_journal(database, desk.clock, turn=row, attempt=item.fence)
+    await journal.record("stream", {"opened": [answer]})
+    await journal.record("call-c1", deed("c1", write="write-abc"))
+    desk.clock.advance(1.0)
+    return Interrupted(desk, row, ts, answer)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+async def test_a_half_answer_says_that_it_is_one_and_is_kept_with_what_was_done(
+    is_open: bool, database: Database, slack: LocalSlack
+) -> None:
+    broken = await interrupted(database, slack, is_open=is_open)
+    await broken.take()
+    assert broken.shown == f"{HALF}\n\n{SENTENCE}"
+    assert (await broken.stored()).state == "dead"
+    (turn,) = await broken.desk.kept()
+    assert (turn.ended, turn.reason, turn.posts) == ("failed", "dead_letter", [broken.answer])
+    assert [message["type"] for message in turn.trace] == ["customer", "result", "agent"]
+    assert turn.messages[-1]["text"] == HALF
+
+
+async def test_wherever_giving_up_is_cut_off_everything_is_said_and_kept_once(
+    database: Database, slack: LocalSlack
+) -> None:
+    broken = await interrupted(database, slack)
+    for lives in range(30):
+        with suppress(StoreUnavailable):
+            await broken.take(lives=lives)
+        if (await broken.stored()).state != "new":
+            break
+        async with database.transaction() as tx:
+            await tx.execute(update(schema.inbox).values(attempts=ATTEMPTS))
+    assert broken.shown == f"{HALF}\n\n{SENTENCE}"
+    assert (await broken.stored()).state == "dead"
+    (turn,) = await broken.desk.kept()
+    assert turn.messages[-1]["text"] == HALF
+    async with database.transaction() as tx:
+        assert len((await tx.execute(select(schema.kase))).all()) == 1
+        keys = (await tx.execute(select(schema.outbox.c.key))).scalars().all()
+    assert len([key for key in keys if key.startswith("dead/")]) == 1
+
+
+async def test_a_half_answer_is_taken_back_when_its_question_is_deleted(database: Database, slack: LocalSlack) -> None:
+    broken = await interrupted(database, slack)
+    await broken.take()
+    gone = await broken.desk.receives(deletion(broken.asked, "1900000000.000100", channel="C0SUPPORT"))
+    async with asyncio.timeout(PATIENCE):
+        await broken.desk.turns.take(gone)
+    async with database.transaction() as tx:
+        keys = (await tx.execute(select(schema.outbox.c.key))).scalars().all()
+        assert await turns.recall(tx, broken.row) == {}
+    assert f"withdrawn/C0SUPPORT/{broken.answer}" in keys
+    assert [turn.messages for turn in await broken.desk.kept()] == [[]]
+
+
+async def test_what_is_tried_again_goes_to_the_person_or_knows_what_was_done(
+    database: Database, slack: LocalSlack
+) -> None:
+    broken = await interrupted(database, slack)
+    await broken.take()
+    async with database.transaction() as tx:
+        assert await dead_letters.retry(tx, broken.row, now=broken.desk.clock.now() + 1.0) == ""
+        steps = await turns.recall(tx, broken.row)
+    assert steps["stream"]["opened"] == [broken.answer]
+    assert steps["write-abc"] == deed("c1", write="write-abc")
+    broken.desk.clock.advance(2.0)
+    await broken.take()
+    row = await broken.stored()
+    assert (row.state, row.reason) == ("done", "relayed")
+    assert broken.shown == f"{HALF}\n\n{SENTENCE}"
+    async with database.transaction() as tx:
+        assert await turns.recall(tx, broken.row) == {}

@@ -92,6 +92,7 @@ class Noting:
     def __init__(self, real: Answers, answered: list[str]) -> None:
         self.has_begun = real.has_begun
         self.close_leftover = real.close_leftover
+        self.keep_leftover = real.keep_leftover
         self._answered = answered
         self.unavailable = 0
         """How often the database is away before it answers."""
