@@ -181,6 +181,9 @@ class Metrics:
             registry=self._registry,
             buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128, 300),
         )
+        self._dead = Counter(
+            "frontdesk_dead_letters", "Inbox rows that were set aside", ["kind"], registry=self._registry
+        )
         self._cases = Counter("frontdesk_cases", "Cases that were opened", ["reason"], registry=self._registry)
         self._stored = Counter("frontdesk_events_stored", "Events that were acknowledged", registry=self._registry)
         self._refused = Counter("frontdesk_events_refused", "Events that could not be stored", registry=self._registry)
@@ -217,6 +220,10 @@ class Metrics:
         """A row was closed."""
         self._turns.labels(kind, ended).inc()
         self._seconds.labels(kind).observe(max(0.0, seconds))
+
+    def set_aside(self, kind: str) -> None:
+        """A row was closed as a dead letter."""
+        self._dead.labels(kind).inc()
 
     def case_opened(self, reason: str) -> None:
         """A person was called."""

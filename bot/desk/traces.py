@@ -82,7 +82,7 @@ def letter_line(letter: DeadLetter, *, clean: Callable[[str], str] = harmless) -
     words = letter.body.get("action") or _first_words(str(letter.body.get("text", "")))
     return clean(
         f"{letter.id:>6}  {_minute(letter.received_at)}  {letter.kind:7}  {letter.thread}  {letter.author:12}  "
-        f"{letter.reason:10}  {letter.attempts:>3}  {words}"
+        f"{letter.reason:10}  {letter.failures:>3}  {words}"
     )
 
 

@@ -22,7 +22,8 @@ class DeadLetter:
     author: str
     reason: str
     """"failed" or "unstorable"."""
-    attempts: int
+    failures: int
+    """Tries that failed; the one that set it aside is none of them."""
     body: Mapping[str, Any]
     received_at: float
 
@@ -38,7 +39,7 @@ async def latest(tx: AsyncConnection, *, limit: int) -> Sequence[DeadLetter]:
             thread=row.thread,
             author=row.author,
             reason=row.reason,
-            attempts=row.attempts,
+            failures=row.attempts - 1,
             body=row.body,
             received_at=row.received_at,
         )

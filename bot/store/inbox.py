@@ -64,6 +64,11 @@ class InboxItem:
     """The number of this very try, which no other has; it decides whose the row is (bot/store/attempts.py)."""
 
     @property
+    def failures(self) -> int:
+        """Tries before this one; they came to nothing, or it would not have begun."""
+        return self.attempts - 1
+
+    @property
     def said_at(self) -> str:
         """Slack's timestamp of the message, which for an edit is that of what was edited."""
         return str(self.body.get("of", self.ts))

@@ -102,7 +102,7 @@ async def find_row(tx: AsyncConnection, item: int) -> StoredRow | None:
 
 def _turns() -> Select[Any]:
     table, inbox = schema.turn, schema.inbox
-    return select(table, inbox.c.attempts, inbox.c.received_at).join(inbox, inbox.c.id == table.c.id)
+    return select(table, inbox.c.attempts, inbox.c.state, inbox.c.received_at).join(inbox, inbox.c.id == table.c.id)
 
 
 def _turn(row: Row[Any]) -> StoredTurn:
@@ -118,7 +118,8 @@ def _turn(row: Row[Any]) -> StoredTurn:
         trace=row.trace,
         sources=row.sources,
         confidence=row.confidence,
-        attempts=row.attempts,
+        # What sets a row aside is no attempt at an answer.
+        attempts=row.attempts - (row.state == "dead"),
         received_at=row.received_at,
         finished_at=row.finished_at,
     )

@@ -23,7 +23,7 @@ _WHAT: dict[Kind, str] = {
 def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
     """What the agent channel is told of a row that is closed as dead."""
     what = _WHAT[item.kind]
-    why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.attempts - 1} times"
+    why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.failures} times"
     text = (
         f"{what} {why} and is set aside as dead letter {item.id}. Nothing else waits for it. "
         f"To look at it: `frontdesk dead list`, `frontdesk turns show {item.id}`."

@@ -83,6 +83,8 @@ class Turns:
     metrics: Metrics
     second_thoughts: SecondThoughts
     interruptions: Interruptions = field(default_factory=Interruptions)
+    faults: dict[int, str] = field(default_factory=dict)
+    """Row -> why its latest try in this process failed; of tries that ended the process nobody knows."""
 
     async def take(self, item_id: int) -> None:
         """Work on one inbox row until it is closed; does nothing when it is closed already.
@@ -114,7 +116,13 @@ class Turns:
 
     async def _take(self, item: InboxItem, ended: str | None, interruption: Interruption) -> None:
         reach("turn_begun")
-        ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption)
+        try:
+            ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption)
+        except Interrupted:
+            raise
+        except Exception as error:
+            self.faults[item.id] = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
+            raise
         state, reason = ending
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
@@ -125,8 +133,10 @@ class Turns:
             if state == "dead":
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
         reach("row_closed")
+        self.faults.pop(item.id, None)
         if state == "dead":
             self.outbox.wake()
+            self.metrics.set_aside(item.kind)
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
         if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
             await self.summaries.catch_up(item)
@@ -343,7 +353,10 @@ class Turns:
             async with asyncio.timeout(SETTLE_SECONDS):
                 return "done", await self.answers.stop_leftover(item, await self._language(item))
         reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
-        logger.error("a row is set aside as a dead letter", extra={"turn": item.id, "kind": item.kind, "why": reason})
+        logger.error(
+            "a row is set aside as a dead letter",
+            extra={"turn": item.id, "kind": item.kind, "why": reason, "fault": self.faults.get(item.id, "")},
+        )
         if item.attempts > 2 * ATTEMPTS:
             return "dead", reason
         if item.kind == "staff":

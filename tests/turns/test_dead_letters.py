@@ -11,7 +11,7 @@ from sqlalchemy import select, update
 from bot.errors import StoreUnavailable
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import dead_letters, inbox, schema, turns, wishes
+from bot.store import dead_letters, inbox, schema, traces, turns, wishes
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.dead import UNSTORABLE, dead_line
@@ -194,6 +194,36 @@ async def test_wherever_giving_up_is_cut_off_everything_is_said_and_kept_once(
         assert len((await tx.execute(select(schema.kase))).all()) == 1
         keys = (await tx.execute(select(schema.outbox.c.key))).scalars().all()
     assert len([key for key in keys if key.startswith("dead/")]) == 1
+
+
+async def test_a_dead_letter_has_one_number_of_tries_and_is_counted(
+    database: Database, slack: LocalSlack, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken = await interrupted(database, slack)
+    async with database.transaction() as tx:
+        await tx.execute(update(schema.inbox).values(attempts=ATTEMPTS - 1))
+    taking = replace(broken.desk.turns, identities=cast(Any, Unwell()))
+    with pytest.raises(ZeroDivisionError):
+        await taking.take(broken.row)
+    async with asyncio.timeout(PATIENCE):
+        await taking.take(broken.row)
+    (told,) = [record for record in caplog.records if "dead letter" in record.message]
+    assert vars(told)["fault"] == "ZeroDivisionError"
+    assert taking.faults == {}
+    async with database.transaction() as tx:
+        (letter,) = await dead_letters.latest(tx, limit=1)
+        (shown,) = await traces.find(tx, broken.row)
+    assert (letter.failures, shown.attempts) == (ATTEMPTS, ATTEMPTS)
+    assert any(f"failed {ATTEMPTS} times" in text for text in await broken.desk.said())
+    assert b'frontdesk_dead_letters_total{kind="message"} 1.0' in taking.metrics.text()
+
+
+class Unwell:
+    """Knows nobody."""
+
+    async def identify(self, user: str, with_shop: bool = True) -> None:
+        """As Identities.identify."""
+        raise ZeroDivisionError
 
 
 async def test_a_half_answer_is_taken_back_when_its_question_is_deleted(database: Database, slack: LocalSlack) -> None:
