@@ -26,6 +26,9 @@ _NO_MONEY = re.compile(
 _FILTERED = re.compile(r"content.?(filter|policy)|flagged|moderation|responsibleai|safety.system", re.IGNORECASE)
 _BUSY = re.compile(r"rate.?limit|too.many.requests|resource.exhausted|throttl", re.IGNORECASE)
 _ASKED_WAIT = re.compile(r"(?:try again in |retryDelay\W{1,5})(\d{1,6}(?:\.\d{1,9})?)\s?(ms|s)\b", re.IGNORECASE)
+_PRIVATE = re.compile(r"(?<=//)\S*@|\?\S*")
+"""Of an address: who asks, and the query."""
+_WORDS_LIMIT = 200
 _TRANSIENT = frozenset({408, 409, 425})
 
 
@@ -61,6 +64,16 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     if status is None or status >= 500 or status in _TRANSIENT:
         return ModelFailure("model_unreachable", detail, retryable=True, retry_after=wait)
     return ModelFailure("refused_request", detail)
+
+
+def lost_connection(error: BaseException) -> str:
+    """Why there was no connection, in the words of what the client wrapped: it calls a refusal a timeout.
+
+    Of an address in them neither the password nor the query stays.
+    """
+    words = " ".join(str(error.__cause__ or "").split())
+    words = _PRIVATE.sub("", words)[:_WORDS_LIMIT]
+    return words or type(error.__cause__ or error).__name__
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:

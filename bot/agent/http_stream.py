@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import openai
 
-from bot.agent.failures import provider_failure, retry_after
+from bot.agent.failures import lost_connection, provider_failure, retry_after
 from bot.agent.frames import BODY_LIMIT
 from bot.agent.model import ModelEvent, ModelFailure
 
@@ -105,7 +105,7 @@ async def read_reply(
         wait = retry_after(error.response.headers)
         raise provider_failure(_error_of(error), status=error.status_code, wait=wait) from None
     except openai.APIConnectionError as error:
-        raise ModelFailure("model_unreachable", type(error).__name__, retryable=True) from None
+        raise ModelFailure("model_unreachable", lost_connection(error), retryable=True) from None
     except Exception as error:  # whatever a connection can raise while it is read
         logger.debug("a stream broke off", exc_info=error)
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None

@@ -150,3 +150,12 @@ def test_several_speakers_are_told_apart_by_their_verified_ids() -> None:
         "[staff U0AGENTA]\nI look.",
         "y",
     ]
+
+
+async def test_why_there_was_no_connection_is_said_in_the_right_words() -> None:
+    async with open_model("m", Server("k", "http://127.0.0.1:9/v1?key=hunter2-query")) as model:
+        caught = await failure(model)
+    assert "Cannot connect to host 127.0.0.1:9" in str(caught)
+    assert "hunter2" not in str(caught)
+    async with open_model("m", Server("k", "http://model.invalid/v1")) as model:
+        assert "Cannot connect to host model.invalid:80" in str(await failure(model))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bot.agent.failures import provider_failure, retry_after
+from bot.agent.failures import lost_connection, provider_failure, retry_after
 
 BUSY = ("rate_limited", True)
 TOO_LONG = ("context_length", False)
@@ -93,3 +93,17 @@ def test_a_wait_may_stand_in_the_error_itself(error: dict[str, Any], seconds: fl
 
 def test_a_providers_message_is_not_repeated() -> None:
     assert "sk-secret" not in str(provider_failure({"message": "Incorrect key sk-secret", "code": "x"}, status=401))
+
+
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        ("no way to http://me:hunter2@model:80/v1?key=hunter2&x=1 today", "no way to http://model:80/v1 today"),
+        ("no way to https://me:hunter2/@x@model/v1", "no way to https://model/v1"),
+        ("", "OSError"),
+    ],
+)
+def test_of_an_address_neither_the_password_nor_the_query_is_told(cause: str, told: str) -> None:
+    error = RuntimeError("Request timed out.")
+    error.__cause__ = OSError(cause)
+    assert lost_connection(error) == told
