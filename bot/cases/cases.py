@@ -92,7 +92,8 @@ class Cases:
                 code = state.language if state else ""
                 written = [line for line in lines if line.speaker == customer.user]
                 latest = written[-1] if written else Line(thread.ts, customer.user, "")
-                await outbox.add(tx, *self.messages.joined(theirs[-1], thread, code, latest), now=self.clock.now())
+                rows = self.messages.joined(theirs[-1], thread, code, latest, reason=reason)
+                await outbox.add(tx, *rows, now=self.clock.now())
                 self.outbox.wake()
                 return theirs[-1]
             told = mask(summary).strip()

@@ -45,7 +45,7 @@ WHY = {
 """Reason -> what the card says."""
 
 SAID_FIRST = {"technical": "technical_problem", "declined": "declined", "budget": "over_budget"}
-"""Reason -> the sentence that tells the customer why, where nothing else does."""
+"""Reason -> the sentence that tells the customer why, where nothing else does; that it was passed on follows it."""
 
 STANDING: dict[Standing, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
 
@@ -61,8 +61,8 @@ class CaseMessages:
         """The customer is told; the card is posted, and in its thread how to use it and what was said before."""
         card = self._card(case)
         told = cards.escalated(self.sentences, language(case), case=case.ref)
-        if key := SAID_FIRST.get(case.reason):
-            told = _after(self.sentences.say(language(case), key), told)
+        if why := self._why(case.reason, language(case)):
+            told = _after(why, told)
         spoken = _transcript(case, lines)
         rows = [
             self._to_customer(case, "opened", told),
@@ -73,10 +73,15 @@ class CaseMessages:
             rows.append(self._in_card_thread(case, "transcript", Card("\n".join(spoken), ())))
         return rows
 
-    def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line) -> list[Outgoing]:
-        """A further thread belongs to an open case; `code` is its language, `latest` the customer's last line in it."""
+    def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line, *, reason: str) -> list[Outgoing]:
+        """A further thread belongs to an open case; `code` is its language, `latest` the customer's last line in it.
+
+        `reason` is why a person was called there.
+        """
         key = f"case/{case.id}/joined/{thread.channel}/{latest.ts}"
         words = self.sentences.say(language_for(code), "case_joined", case=case.ref)
+        if why := self._why(reason, language_for(code)):
+            words = f"{why}\n{words}"
         told = copy_for_staff(case.customer_name, latest.text, elsewhere=True)
         return [
             Outgoing(f"{key}/said", "post", thread.channel, {"text": words}, thread_ts=thread.ts, case_id=case.id),
@@ -137,6 +142,11 @@ class CaseMessages:
         shown.append(cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
         headings = [copy_for_staff(case.customer_name, "", elsewhere=True), case.owner_name or ""]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
+
+    def _why(self, reason: str, language: Language) -> str:
+        """Why a person is called, in words for the customer; empty where they know."""
+        key = SAID_FIRST.get(reason)
+        return self.sentences.say(language, key) if key else ""
 
     def _to_customer(self, case: Case, event: str, card: Card) -> Outgoing:
         key = f"case/{case.id}/{event}/{case.version}"

@@ -322,17 +322,17 @@ class Turns:
             return "done", "over_budget"
         case = await self.cases.open(item.thread, customer, reason="budget", priority="medium", one_a_customer=True)
         if case.thread != item.thread:
-            await self._say(item, "over_budget", language)
+            await self._say(item, "over_budget", language, "passed_on")
             await self.relay.from_customer(case, item, customer)
         return "done", "over_budget"
 
-    async def _say(self, item: InboxItem, key: str, language: Language) -> None:
-        """Say one of our own sentences in the thread, once."""
+    async def _say(self, item: InboxItem, key: str, language: Language, *more: str) -> None:
+        """Say one of our own sentences in the thread, and `more` behind it; once."""
         post = Outgoing(
             f"turn/{item.id}/{key}",
             "post",
             item.thread.channel,
-            {"text": self.sentences.say(language, key)},
+            {"text": " ".join(self.sentences.say(language, each) for each in (key, *more))},
             thread_ts=item.thread.ts,
         )
         async with self.database.transaction() as tx:

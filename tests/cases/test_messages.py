@@ -1,7 +1,12 @@
 """What is said when a case changes."""
 
-from bot.cases.messages import CaseMessages
-from bot.sentences import load_sentences
+from dataclasses import replace
+
+import pytest
+
+from bot.cases.messages import SAID_FIRST, CaseMessages
+from bot.conversation import ThreadRef
+from bot.sentences import LANGUAGES, Language, load_sentences
 from bot.store.transcripts import Line
 from tests.store.rows import a_case
 
@@ -56,3 +61,21 @@ def test_the_owner_who_solves_is_named_also_when_slack_does_not_say_who_they_are
     case = a_case(state="resolved", owner="U0AGENTA", owner_name="Agent A")
     to_customer, _ = MESSAGES.resolved(case, by="U0AGENTA", name="A colleague")
     assert "Agent A marked your case" in str(to_customer.payload["text"])
+
+
+TEAM: dict[Language, str] = {"en": "team", "de": "Team", "es": "equipo", "fr": "équipe", "id": "tim"}
+"""How a sentence in a language speaks of those to whom something is passed on."""
+
+
+@pytest.mark.parametrize("reason", SAID_FIRST)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_customer_reads_why_and_then_once_that_it_was_passed_on(language: Language, reason: str) -> None:
+    case, sentences = replace(a_case(summary=""), language=language, reason=reason), load_sentences()
+    why = sentences.say(language, SAID_FIRST[reason])
+    for key in (SAID_FIRST[reason], "cut_short"):
+        assert TEAM[language] not in sentences.say(language, key)
+    told = str(MESSAGES.opened(case, [])[0].payload["text"])
+    assert told.startswith(f"{why}\n")
+    assert told.count(TEAM[language]) == 1
+    further = MESSAGES.joined(case, ThreadRef("T", "D", "1.0"), language, Line("1.1", "U", "Hi"), reason=reason)
+    assert str(further[0].payload["text"]).startswith(f"{why}\n")

@@ -76,7 +76,7 @@ async def test_further_questions_past_the_cap_go_into_the_case_that_is_open(worl
     card = await world.card()
     asked = await world.customer.says("How long does a parcel to Norway take?")
     told = await world.customer.reads(asked)
-    assert "Enough for today; Fernwick's people go on." in told.text
+    assert "Enough for today; Fernwick's people go on. I've passed your question to our team." in told.text
     assert "FD-" not in told.text
     await world.staff.reads(Post("C0AGENTS", card.ts, card.ts), having=lambda seen: "Norway" in seen.text)
     assert (await world.card()).ts == card.ts
