@@ -443,8 +443,8 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
         return app.outbox.stuck
 
     async def impaired() -> str | None:
-        if app.inbox.fault is not None:
-            return f"the database: {app.inbox.fault}"
+        if (fault := await app.inbox.find_fault()) is not None:
+            return f"the database: {fault}"
         fault = (await app.bases.public.status()).error
         return f"the knowledge base: {fault}" if settings.kb_path is not None and fault else None
 

@@ -105,15 +105,15 @@ async def run(
             with halt.bounding(clock):
                 return await _serve(turn)
     except ModelFailure as failure:
-        logger.warning("turn failed: %s", failure, extra={"turn": context.turn})
+        logger.warning("turn failed: %s", failure, extra=context.logged)
         return turn.failed(failure.kind)
     except TimeoutError:
         if not clock.expired():
             raise
         if halt.is_set():
-            logger.info("turn halted", extra={"turn": context.turn})
+            logger.info("turn halted", extra=context.logged)
             return turn.failed("halted")
-        logger.warning("turn failed: not done in %s s", limits.turn_seconds, extra={"turn": context.turn})
+        logger.warning("turn failed: not done in %s s", limits.turn_seconds, extra=context.logged)
         return turn.failed("deadline")
 
 
@@ -123,7 +123,7 @@ async def _serve(turn: "_Turn") -> Outcome:
         turn.rounds[turn.agent.name] += 1
         used_up = turn.used_up()
         if used_up:
-            logger.info("turn is made to answer: %s used up", used_up, extra={"turn": turn.context.turn})
+            logger.info("turn is made to answer: %s used up", used_up, extra=turn.context.logged)
         reply = await _ask(turn, forced=bool(used_up))
         turn.keep(reply)
         if not reply.calls:

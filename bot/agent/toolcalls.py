@@ -315,5 +315,5 @@ def _write_step(call: ToolCall) -> str:
     return WRITE + blake2b(_signature(call).encode(), digest_size=12).hexdigest()
 
 
-def _ids(call: ToolCall, context: Context) -> dict[str, str]:
-    return {"turn": context.turn, "call": call.id}
+def _ids(call: ToolCall, context: Context) -> dict[str, int | str]:
+    return {**context.logged, "call": call.id}

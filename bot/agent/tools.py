@@ -41,6 +41,16 @@ class Context:
     """Of a call that changes something: a name for what it asks for, the same in all runs of the turn."""
 
     @property
+    def logged(self) -> dict[str, int | str]:
+        """The turn as a line of the log names it: its number, as everywhere else, and which of its runs this is."""
+        parts = self.turn.split("/")
+        number = next((part for part in parts if part.isdecimal()), None)
+        if number is None:
+            return {"turn": self.turn}
+        parts.remove(number)
+        return {"turn": int(number), **({"run": "/".join(parts)} if parts else {})}
+
+    @property
     def key(self) -> str:
         """The same for every repetition of this call after a crash: its idempotency key.
 

@@ -135,7 +135,7 @@ def _paced_tool(tool: Tool, database: Database, clock: Clock, per_minute: int) -
         async with database.transaction() as tx:
             allowed = await limits.take(tx, key, times=per_minute, seconds=MINUTE_SECONDS, now=clock.now())
         if not allowed:
-            logger.warning("too many tool calls for one person", extra={"turn": context.turn, "tool": tool.name})
+            logger.warning("too many tool calls for one person", extra={**context.logged, "tool": tool.name})
             raise ToolProblem(TOO_FAST, code=TOO_MANY_CALLS)
         output = await tool.function(context, **arguments)
         return output if isinstance(output, ToolOutput) else ToolOutput(output)

@@ -11,6 +11,7 @@ where one flush an event took three.
 import asyncio
 import contextlib
 import logging
+import math
 from dataclasses import replace
 
 from bot.agent.surrogates import sound
@@ -18,7 +19,7 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable, Unstorable
 from bot.failpoints import reach
-from bot.store import wishes
+from bot.store import schedule, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.store.wishes import Stored
@@ -33,6 +34,9 @@ QUEUE_LIMIT = 5_000
 """Arrivals waiting for the disk; past it nothing is accepted, and Slack delivers again."""
 GROUP_LIMIT = 500
 """Arrivals in one transaction."""
+LOOK_SECONDS = 1.0
+"""Between two looks whether what could not be written can be by now; and the longest that one may take."""
+_LOOK = "look whether the disk is written"
 ACCEPT_SECONDS = 2.5
 """Slack waits three seconds for its acknowledgement; past this it is better to say no."""
 
@@ -54,7 +58,8 @@ class Inbox:
         self._clock = clock
         self._interruptions = interruptions or Interruptions()
         self.fault: str | None = None
-        """Why the last arrivals could not be stored; None when they were."""
+        """Why the last arrivals could not be stored; None when they were, or could be by now."""
+        self._looked_at = -math.inf
         self._waiting: asyncio.Queue[tuple[Arrival, asyncio.Future[None]]] = asyncio.Queue(QUEUE_LIMIT)
 
     async def accept(self, arrival: Arrival) -> None:
@@ -78,6 +83,19 @@ class Inbox:
             self._metrics.event_refused()
             raise
         reach("before_ack")
+
+    async def find_fault(self) -> str | None:
+        """`fault` as it is now: nothing may have come since there is room again."""
+        now = self._clock.monotonic()
+        if self.fault is not None and now - self._looked_at >= LOOK_SECONDS:
+            self._looked_at = now
+            with contextlib.suppress(StoreUnavailable, TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS), self._database.transaction() as tx:
+                    # What is taken back at once goes to the disk all the same.
+                    await schedule.plan(tx, _LOOK, rule="", due=self._clock.now())
+                    await schedule.forget(tx, _LOOK)
+                self.fault = None
+        return self.fault
 
     async def run(self) -> None:
         """Write until cancelled."""

@@ -1,6 +1,7 @@
 """Tools made from typed functions."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Any, Literal
@@ -116,3 +117,15 @@ def test_a_function_the_model_could_not_be_told_about_is_refused(
 ) -> None:
     with pytest.raises(TypeError, match=fault):
         tool(title="Asking")(function)
+
+
+@pytest.mark.parametrize(
+    ("turn", "logged"),
+    [
+        ("6", {"turn": 6}),
+        ("6/question-2", {"turn": 6, "run": "question-2"}),
+        ("drafts/7/warm", {"turn": 7, "run": "drafts/warm"}),
+    ],
+)
+def test_the_log_names_a_turn_by_its_number(turn: str, logged: dict[str, object]) -> None:
+    assert replace(CONTEXT, turn=turn).logged == logged

@@ -178,3 +178,36 @@ async def test_a_finished_row_is_not_started_again(database: Database) -> None:
         await rows.finish(tx, 1, "done", reason="answered", now=2.0)
     async with database.transaction() as tx:
         assert await rows.start(tx, 1) is None
+
+
+class FillsUp(FullDisk):
+    """A disk on which there is room again after a while."""
+
+    is_full = True
+    asked = 0
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        self.asked += 1
+        async with self._database.transaction() as tx:
+            yield tx
+            if self.is_full:
+                raise StoreUnavailable("SQLITE_FULL")
+
+
+async def test_whether_there_is_room_again_is_seen_without_a_new_event(database: Database) -> None:
+    disk, clock = FillsUp(database), ManualClock()
+    inbox = Inbox(disk, Engine(), clock, Metrics())
+    assert (await inbox.find_fault(), disk.asked) == (None, 0)
+    writing = asyncio.create_task(inbox.run())
+    with pytest.raises(StoreUnavailable):
+        await inbox.accept(arrival("1.1"))
+    writing.cancel()
+    asked = disk.asked
+    assert [await inbox.find_fault() for _ in range(3)] == ["SQLITE_FULL"] * 3
+    assert disk.asked == asked + 1, "at most once a second"
+    disk.is_full = False
+    clock.advance(1.0)
+    assert await inbox.find_fault() is None
+    async with database.transaction() as tx:
+        assert (await tx.execute(select(schema.schedule))).all() == []
