@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from demo.slack.faults import Faults
+from demo.slack.faults import NEW_SOCKET_FAULTS, Faults
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
 from demo.slack.page.loose import Json, mapping, string
@@ -267,9 +267,9 @@ def _said(fault: Json) -> str:
         return "Everything disarmed."
     said = string(fault.get("said")) or string(fault.get("do") or fault.get("deliveries") or fault.get("sockets"))
     if "sockets" in fault:
-        return f"Armed: the connection {said}."
+        return f"{'Armed' if fault['sockets'] in NEW_SOCKET_FAULTS else 'Now'}: the connection {said}."
     if "stream" in fault:
-        return f"Armed: the answers that are being written {said}."
+        return f"Now: the answers that are being written {said}."
     count = fault.get("count", 1)
     if "deliveries" in fault:
         return f"Armed: {count} × deliveries {said}."

@@ -74,6 +74,8 @@ class Setting:
     is_editing: str | None = None
     """The text in the editor, while its author is editing it."""
     in_thread: bool = False
+    shortcuts: tuple[tuple[str, str], ...] = ()
+    """What the app offers in the message's menu, as callback_id and name."""
     footer: Footer | None = None
 
 
@@ -148,7 +150,7 @@ def message(data: Mapping[str, Any], said: Html, setting: Setting, names: Names)
             _reactions(data, names),
             _footer(setting.footer, names) if setting.footer else None,
         ),
-        _tools(is_mine=setting.is_mine, in_thread=setting.in_thread),
+        _tools(is_mine=setting.is_mine, in_thread=setting.in_thread, shortcuts=setting.shortcuts),
     )
 
 
@@ -256,7 +258,7 @@ def _footer(footer: Footer, names: Names) -> Html:
 
 
 @cache
-def _tools(*, is_mine: bool, in_thread: bool) -> Html:
+def _tools(*, is_mine: bool, in_thread: bool, shortcuts: tuple[tuple[str, str], ...]) -> Html:
     """The buttons that appear over a message under the pointer or the focus."""
 
     def tool(what: str, drawn: str, label: str) -> Html:
@@ -286,26 +288,24 @@ def _tools(*, is_mine: bool, in_thread: bool) -> Html:
             "details",
             {"class": "menu"},
             element("summary", {"class": "tool", "aria-label": "More actions", "title": "More actions"}, icon("more")),
-            element("div", {"class": "menu-list"}, _more(is_mine=is_mine)),
+            element("div", {"class": "menu-list"}, _more(is_mine=is_mine, shortcuts=shortcuts)),
         ),
     )
 
 
-def _more(*, is_mine: bool) -> list[Html]:
+def _more(*, is_mine: bool, shortcuts: tuple[tuple[str, str], ...]) -> list[Html]:
     """What the menu of a message offers."""
 
     def entry(what: str, drawn: str, label: str, **attributes: str) -> Html:
         named = {"type": "button", "data-do": what, **{f"data-{name}": value for name, value in attributes.items()}}
         return element("button", named, icon(drawn), label)
 
-    copying = entry("copy_link", "link", "Copy link")
-    if not is_mine:
-        return [copying]
-    return [
-        copying,
+    own = [
         entry("edit_here", "pencil", "Edit message"),
         entry("delete", "trash", "Delete message…", confirm=_DELETE),
     ]
+    offered = [entry("shortcut", "bolt", name, name=callback_id) for callback_id, name in shortcuts]
+    return [entry("copy_link", "link", "Copy link"), *(own if is_mine else ()), *offered]
 
 
 def entry(data: Mapping[str, Any], names: Names) -> Html:

@@ -141,6 +141,7 @@ class Visit:
             "search_close": self._search_close,
             "search_open": self._search_open,
             "send": self._send,
+            "shortcut": self._shortcut,
             "stop": self._stop,
             "submit": self._submit,
             "suggest": self._suggest,
@@ -360,6 +361,10 @@ class Visit:
                 self._changed.set()
             ack = await self.workspace.act.click(half.user, half.channel, ts, action_id, **named)
         self._tell(half, ack)
+
+    async def _shortcut(self, half: Half, asked: Json) -> None:
+        ts, callback_id = string(asked.get("ts")), string(asked.get("name"))
+        self._tell(half, await self.workspace.act.message_shortcut(half.user, half.channel, ts, callback_id))
 
     async def _suggest(self, half: Half, asked: Json) -> None:
         """What the app offers for what was typed into an external select; `field` tells the page which."""

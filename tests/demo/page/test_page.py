@@ -112,6 +112,23 @@ async def test_a_press_reaches_the_app_with_its_name_and_value(desk: Desk) -> No
     assert payload["actions"][0]["value"] == "FD-1042"
 
 
+async def test_the_app_s_shortcuts_stand_in_the_menu_of_a_message(desk: Desk) -> None:
+    desk.workspace.shortcuts = [
+        {"name": "File <a> case", "type": "message", "callback_id": "file"},
+        {"name": "Everywhere", "type": "global", "callback_id": "anywhere"},
+    ]
+    ts = await desk.workspace.act.send(CUSTOMER, DM, "It is broken")
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        html = await (await desk.client.get("/", params=desk.query | {"left": f"{CUSTOMER}:{DM}"})).text()
+        assert "File &lt;a&gt; case" in html
+        assert "Everywhere" not in html
+        await visitor.does("shortcut", ts=ts, name="file")
+        await visitor.sees("done")
+    ((_, payload),) = desk.app.interactions
+    assert (payload["type"], payload["callback_id"]) == ("message_action", "file")
+    assert payload["message"]["ts"] == ts
+
+
 async def test_feedback_stays_pressed(desk: Desk) -> None:
     ts = scene.post(desk.workspace, DM, blocks=scene.footer(1), text="x")
     async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
