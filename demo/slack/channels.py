@@ -63,6 +63,14 @@ def set_topic(workspace: Workspace, channel: Channel, topic: str, *, user: str) 
     timeline.post(workspace, channel, said | {"text": f"set the channel topic: {topic}"})
 
 
+def set_purpose(workspace: Workspace, channel: Channel, purpose: str, *, user: str) -> None:
+    """Likewise."""
+    channel.purpose = purpose
+    workspace.changed("channel", channel=channel.id)
+    said = {"type": "message", "subtype": f"{channel.kind}_purpose", "user": user, "purpose": purpose}
+    timeline.post(workspace, channel, said | {"text": f"set the channel description: {purpose}"})
+
+
 def delete(workspace: Workspace, channel: Channel) -> None:
     """Take a channel away with everything in it."""
     event = {"type": f"{channel.kind}_deleted", "channel": channel.id, "event_ts": workspace.new_ts()}

@@ -89,7 +89,7 @@ def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -
         "unlinked": 0,
         "creator": channel.creator,
         "topic": {"value": channel.topic, "creator": "", "last_set": 0},
-        "purpose": {"value": "", "creator": "", "last_set": 0},
+        "purpose": {"value": channel.purpose, "creator": "", "last_set": 0},
         "num_members": len(channel.members),
     }
 

@@ -13,6 +13,7 @@ from aiohttp import web
 from demo.slack.faults import CallRule, Faults
 from demo.slack.methods import (
     agents,
+    channels,
     chat,
     conversations,
     files,
@@ -31,6 +32,7 @@ from demo.slack.workspace import Grant, Json, SlackError, Workspace
 
 METHODS: dict[str, Method] = {
     **agents.METHODS,
+    **channels.METHODS,
     **chat.METHODS,
     **conversations.METHODS,
     **files.METHODS,

@@ -72,6 +72,7 @@ class Channel:
     """The workspace of the org that it belongs to; empty for the home workspace."""
     members: list[str] = field(default_factory=list)
     topic: str = ""
+    purpose: str = ""
     created: int = 1_750_000_000
     creator: str = "U0AGENTA"
 

@@ -11,6 +11,7 @@ from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Channel, Grant, Json, SlackError, Workspace
 
 HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history", "mpim": "mpim:history"}
+MANAGE = {"channel": "channels:manage", "group": "groups:write", "im": "im:write", "mpim": "mpim:write"}
 READ = {"channel": "channels:read", "group": "groups:read", "im": "im:read", "mpim": "mpim:read"}
 _OF_PEOPLE = {"channels:join": "channels:write", "channels:manage": "channels:write"}
 """What a person grants in place of a bot's scope."""

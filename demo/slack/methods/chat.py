@@ -27,6 +27,14 @@ def post_message(call: Call) -> Json:
     return {"channel": channel.id, "ts": message["ts"], "message": shown, **_truncation(call)}
 
 
+def me_message(call: Call) -> Json:
+    """What the author does, in the third person."""
+    channel = call.writable()
+    said = {"subtype": "me_message"} | content(call)
+    message = timeline.post(call.workspace, channel, author(call, channel) | said)
+    return {"channel": channel.id, "ts": message["ts"]}
+
+
 def update(call: Call) -> Json:
     channel = call.writable()
     ts = call.required("ts")
@@ -118,6 +126,7 @@ def stop_stream(call: Call) -> Json:
 
 METHODS = {
     "chat.postMessage": Method(post_message, scope="chat:write", tier=5),
+    "chat.meMessage": Method(me_message, scope="chat:write", tier=3),
     "chat.update": Method(update, scope="chat:write", tier=3),
     "chat.delete": Method(delete, scope="chat:write", tier=3),
     "chat.postEphemeral": Method(post_ephemeral, scope="chat:write", tier=4),

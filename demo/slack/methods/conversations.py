@@ -1,4 +1,4 @@
-"""conversations.*: what of channels and their messages can be read. methods/membership.py changes them."""
+"""conversations.*: what of channels and their messages can be read. methods/membership.py has who is in them."""
 
 from demo.slack.methods.call import HISTORY, READ, Call, Method, invalid_arguments
 from demo.slack.methods.pins import pinned

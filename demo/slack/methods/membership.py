@@ -1,17 +1,15 @@
-"""conversations.*: channels opened, joined, made and archived, and how far they were read."""
+"""conversations.*: who is in a conversation, and how far they have read. methods/channels.py makes channels."""
 
 import re
 
 from demo.slack import channels, timeline
-from demo.slack.methods.call import Call, Method
+from demo.slack.methods.call import MANAGE, Call, Method
 from demo.slack.shapes import channel_shape
 from demo.slack.workspace import Channel, Json, SlackError
 
-NAME_CHARACTERS = 80
 PARTNERS = 8
 """People that a conversation of several can be opened with."""
 
-_WRITE = {"channel": "channels:manage", "group": "groups:write", "im": "im:write", "mpim": "mpim:write"}
 _INVITE = {"channel": "channels:write.invites", "group": "groups:write.invites"}
 
 
@@ -23,7 +21,7 @@ def open_(call: Call) -> Json:
             raise SlackError("method_not_supported_for_channel_type")
         return _opened(call, channel, already=True)
     users = _partners(call)
-    call.need(_WRITE["im" if len(users) == 1 else "mpim"])
+    call.need(MANAGE["im" if len(users) == 1 else "mpim"])
     already = _open_with(call, users)
     if already is None and call.flag("prevent_creation"):
         raise SlackError("channel_not_found")
@@ -48,7 +46,7 @@ def invite(call: Call) -> Json:
     channel = call.conversation()
     if channel.kind not in _INVITE:
         raise SlackError("method_not_supported_for_channel_type")
-    call.need(_WRITE[channel.kind], _INVITE[channel.kind])
+    call.need(MANAGE[channel.kind], _INVITE[channel.kind])
     channel = call.writable()
     users = _listed(call.text("users"))
     if not users:
@@ -63,33 +61,52 @@ def invite(call: Call) -> Json:
     return _shown(call, channel) | ({"errors": faults} if faults else {})
 
 
-def create(call: Call) -> Json:
-    is_private = call.flag("is_private")
-    call.need(_WRITE["group" if is_private else "channel"])
-    name = call.text("name").removeprefix("#")
-    if fault := _name_fault(name):
-        raise SlackError(fault)
-    if any(channel.name == name for channel in call.workspace.channels.values()):
-        raise SlackError("name_taken")
-    return _shown(call, channels.create(call.workspace, name, is_private=is_private, creator=call.me))
+def leave(call: Call) -> Json:
+    """Who is no member has left already, which Slack documents as `ok: false` without an error."""
+    channel = call.conversation()
+    if channel.kind == "im":
+        raise SlackError("method_not_supported_for_channel_type")
+    call.need(MANAGE[channel.kind])
+    if channel.is_archived:
+        raise SlackError("is_archived")
+    if call.me not in channel.members:
+        return {"ok": False, "not_in_channel": True}
+    if channel.name == "general":
+        raise SlackError("cant_leave_general")
+    if len(channel.members) == 1:
+        raise SlackError("last_member")
+    channels.leave(call.workspace, channel, call.me, actor=call.me)
+    return {}
 
 
-def archive(call: Call) -> Json:
+def kick(call: Call) -> Json:
     channel = call.joined()
     if channel.kind not in _INVITE:
         raise SlackError("method_not_supported_for_channel_type")
-    call.need(_WRITE[channel.kind])
-    if channel.is_archived:
-        raise SlackError("already_archived")
+    call.need(MANAGE[channel.kind])
+    user = call.workspace.user(call.required("user")).id
+    if user == call.me:
+        raise SlackError("cant_kick_self")
+    if user not in channel.members:
+        raise SlackError("not_in_channel")
     if channel.name == "general":
-        raise SlackError("cant_archive_general")
-    channels.archive(call.workspace, channel, user=call.me)
+        raise SlackError("cant_kick_from_general")
+    channels.leave(call.workspace, channel, user, actor=call.me)
+    return {}
+
+
+def close(call: Call) -> Json:
+    """Out of sight in the caller's list, which a bot has none of: what was said stays, and so does the id."""
+    channel = call.joined()
+    if channel.kind not in ("im", "mpim"):
+        raise SlackError("method_not_supported_for_channel_type")
+    call.need(MANAGE[channel.kind])
     return {}
 
 
 def mark(call: Call) -> Json:
     channel = call.joined()
-    call.need(_WRITE[channel.kind])
+    call.need(MANAGE[channel.kind])
     ts = call.required("ts")
     if not re.fullmatch(r"\d+(?:\.\d+)?", ts):
         raise SlackError("invalid_timestamp")
@@ -97,15 +114,16 @@ def mark(call: Call) -> Json:
     return {}
 
 
-_ANY_WRITE = ",".join(_WRITE.values())
+_ANY = ",".join(MANAGE.values())
 
 METHODS = {
-    "conversations.open": Method(open_, scope=_ANY_WRITE, tier=3),
+    "conversations.open": Method(open_, scope=_ANY, tier=3),
     "conversations.join": Method(join, scope="channels:join", tier=3),
-    "conversations.invite": Method(invite, scope=",".join([*_INVITE.values(), *_WRITE.values()]), tier=3),
-    "conversations.create": Method(create, scope=_ANY_WRITE, tier=2),
-    "conversations.archive": Method(archive, scope=_ANY_WRITE, tier=2),
-    "conversations.mark": Method(mark, scope=_ANY_WRITE, tier=3),
+    "conversations.invite": Method(invite, scope=",".join([*_INVITE.values(), *MANAGE.values()]), tier=3),
+    "conversations.leave": Method(leave, scope=_ANY, tier=3),
+    "conversations.kick": Method(kick, scope="channels:manage,groups:write", tier=3),
+    "conversations.close": Method(close, scope=_ANY, tier=2),
+    "conversations.mark": Method(mark, scope=_ANY, tier=3),
 }
 
 
@@ -154,16 +172,6 @@ def _refusal(call: Call, channel: Channel, user: str) -> str:
     if user == call.me:
         return "cant_invite_self"
     return "already_in_channel" if user in channel.members else ""
-
-
-def _name_fault(name: str) -> str:
-    if not name:
-        return "invalid_name_required"
-    if len(name) > NAME_CHARACTERS:
-        return "invalid_name_maxlength"
-    if not re.search(r"\w", name.replace("_", "")):
-        return "invalid_name_punctuation"
-    return "" if re.fullmatch(r"[\w-]+", name) and name == name.lower() else "invalid_name_specials"
 
 
 def _shown(call: Call, channel: Channel) -> Json:

@@ -70,6 +70,13 @@ def profile_get(call: Call) -> Json:
     return {"profile": _shape(call, user)["profile"] | {"fields": {}}}
 
 
+def get_presence(call: Call) -> Json:
+    """People are always there; the app is while it is connected."""
+    user = call.workspace.user(call.text("user", call.me))
+    is_there = user.id != call.workspace.app.user_id or call.workspace.online > 0
+    return {"presence": "active" if is_there and not user.deleted else "away"}
+
+
 def emoji_list(call: Call) -> Json:
     """The workspace's own ones; an alias is `alias:NAME`."""
     return {"emoji": call.workspace.emoji, "cache_ts": f"{call.workspace.clock.time():.6f}"}
@@ -91,6 +98,7 @@ METHODS = {
     "team.info": Method(team_info, scope="team:read", tier=3),
     "emoji.list": Method(emoji_list, scope="emoji:read", tier=2),
     "users.profile.get": Method(profile_get, scope="users.profile:read", tier=4),
+    "users.getPresence": Method(get_presence, scope="users:read", tier=3),
     "users.info": Method(users_info, scope="users:read", tier=4),
     "users.list": Method(users_list, scope="users:read", tier=2),
     "users.lookupByEmail": Method(lookup_by_email, scope="users:read.email", tier=3),

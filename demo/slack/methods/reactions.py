@@ -31,7 +31,22 @@ def get(call: Call) -> Json:
     return {"type": "message", "channel": channel.id, "message": shown}
 
 
+def list_(call: Call) -> Json:
+    """The messages with a person's reactions, the newest first, as far as the caller sees them."""
+    user = call.workspace.user(call.text("user", call.me)).id
+    items = [
+        {"type": "message", "channel": channel.id, "message": readable(message)}
+        for channel in call.workspace.channels.values()
+        if call.me in channel.members
+        for message in call.workspace.messages.get(channel.id, {}).values()
+        if any(user in reaction["users"] for reaction in message.get("reactions", ()))
+    ]
+    page, cursor = call.page(sorted(items, key=lambda item: str(item["message"]["ts"]), reverse=True))
+    return {"items": page, "response_metadata": {"next_cursor": cursor}}
+
+
 METHODS = {
+    "reactions.list": Method(list_, scope="reactions:read", tier=2),
     "reactions.add": Method(add, scope="reactions:write", tier=3),
     "reactions.remove": Method(remove, scope="reactions:write", tier=2),
     "reactions.get": Method(get, scope="reactions:read", tier=3),

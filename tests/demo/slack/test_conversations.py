@@ -170,3 +170,70 @@ async def test_each_kind_of_conversation_needs_its_own_scope(poor: AsyncWebClien
         assert (answer["error"], answer["needed"], answer["provided"]) == ("missing_scope", needed, "channels:read")
     accepted = (await poor.conversations_info(channel="C0SUPPORT")).headers["x-accepted-oauth-scopes"]
     assert accepted == "channels:read,groups:read,im:read,mpim:read"
+
+
+async def test_a_channel_of_its_own_is_renamed_and_described(client: AsyncWebClient, workspace: Workspace) -> None:
+    channel = (await client.conversations_create(name="returns"))["channel"]["id"]
+    async with connected(workspace) as app:
+        renamed = await client.conversations_rename(channel=channel, name="returns-2026")
+        assert (await app.event("channel_rename"))["channel"]["name"] == "returns-2026"
+        await client.conversations_setTopic(channel=channel, topic="Parcels back")
+        assert (await app.event("message.channel_topic"))["topic"] == "Parcels back"
+        described = await client.conversations_setPurpose(channel=channel, purpose="All returns")
+        assert (await app.event("message.channel_purpose"))["purpose"] == "All returns"
+    assert renamed["channel"]["name"] == "returns-2026"
+    assert described["channel"]["topic"]["value"] == "Parcels back"
+    assert described["channel"]["purpose"]["value"] == described["purpose"] == "All returns"
+    assert await error_of(client.conversations_rename(channel="C0SUPPORT", name="mine")) == "not_authorized"
+    assert await error_of(client.conversations_rename(channel=channel, name="support")) == "name_taken"
+    assert await error_of(client.conversations_setTopic(channel=channel, topic="x" * 251)) == "too_long"
+    in_person = client.conversations_setTopic(channel="D0AGENTA", topic="x")
+    assert await error_of(in_person) == "method_not_supported_for_channel_type"
+
+
+async def test_an_archived_channel_is_opened_again(client: AsyncWebClient) -> None:
+    assert await error_of(client.conversations_unarchive(channel="C0SUPPORT")) == "not_archived"
+    await client.conversations_archive(channel="C0SUPPORT")
+    await client.conversations_unarchive(channel="C0SUPPORT")
+    await client.chat_postMessage(channel="C0SUPPORT", text="Open again")
+
+
+async def test_the_app_leaves_and_takes_people_out(client: AsyncWebClient, workspace: Workspace) -> None:
+    async with connected(workspace) as app:
+        await client.conversations_kick(channel="C0SUPPORT", user="U0GUEST")
+        assert (await app.event("member_left_channel"))["user"] == "U0GUEST"
+    assert "U0GUEST" not in workspace.channels["C0SUPPORT"].members
+    for user, error in (("U0GUEST", "not_in_channel"), (BOT, "cant_kick_self"), ("U0NOBODY", "user_not_found")):
+        assert await error_of(client.conversations_kick(channel="C0SUPPORT", user=user)) == error
+    general = client.conversations_kick(channel="C0GENERAL", user="U0AGENTA")
+    assert await error_of(general) == "cant_kick_from_general"
+    await client.conversations_leave(channel="C0SUPPORT")
+    assert BOT not in workspace.channels["C0SUPPORT"].members
+    with pytest.raises(SlackApiError) as refused:
+        await client.conversations_leave(channel="C0SUPPORT")
+    assert refused.value.response.data == {"ok": False, "not_in_channel": True}
+    assert await error_of(client.conversations_leave(channel="C0GENERAL")) == "cant_leave_general"
+    assert await error_of(client.conversations_leave(channel="D0AGENTA")) == "method_not_supported_for_channel_type"
+    workspace.channels["C0AGENTS"].members = [BOT]
+    assert await error_of(client.conversations_leave(channel="C0AGENTS")) == "last_member"
+
+
+async def test_only_direct_messages_are_closed(client: AsyncWebClient) -> None:
+    await client.conversations_close(channel="D0AGENTA")
+    assert await error_of(client.conversations_close(channel="C0SUPPORT")) == "method_not_supported_for_channel_type"
+
+
+async def test_what_the_app_does_is_told_in_the_third_person(client: AsyncWebClient, workspace: Workspace) -> None:
+    ts = (await client.chat_meMessage(channel="C0SUPPORT", text="waves"))["ts"]
+    message = workspace.message("C0SUPPORT", ts)
+    assert (message["subtype"], message["text"], message["bot_id"]) == ("me_message", "waves", "B0FRONTDESK")
+    assert await error_of(client.chat_meMessage(channel="C0SUPPORT", text="")) == "no_text"
+
+
+async def test_presence_tells_whether_the_app_is_connected(client: AsyncWebClient, workspace: Workspace) -> None:
+    assert (await client.users_getPresence(user=BOT))["presence"] == "away"
+    async with connected(workspace):
+        assert (await client.users_getPresence(user=BOT))["presence"] == "active"
+    workspace.users["U0AGENTB"].deleted = True
+    assert (await client.users_getPresence(user="U0AGENTB"))["presence"] == "away"
+    assert (await client.users_getPresence(user="U0AGENTA"))["presence"] == "active"

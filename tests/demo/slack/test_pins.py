@@ -75,3 +75,15 @@ async def test_reactions_are_read_with_the_message_and_its_address(
     assert await error_of(client.reactions_get()) == "no_item_specified"
     assert await error_of(client.reactions_get(channel=CHANNEL, timestamp="now")) == "bad_timestamp"
     assert await error_of(client.reactions_get(file="F0NONE")) == "file_not_found"
+
+
+async def test_a_persons_reactions_are_listed_the_newest_first(
+    client: AsyncWebClient, workspace: Workspace, ts: str
+) -> None:
+    later = await workspace.act.send("U0CUSTOMERB", CHANNEL, "And on Sunday?")
+    for each in (ts, later):
+        await workspace.act.react("U0AGENTA", CHANNEL, each, "eyes")
+    pages = await client.reactions_list(user="U0AGENTA", limit=1)
+    assert [item["message"]["ts"] async for page in pages for item in page["items"]] == [later, ts]
+    assert (await client.reactions_list())["items"] == []
+    assert await error_of(client.reactions_list(user="U0NOBODY")) == "user_not_found"
