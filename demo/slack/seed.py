@@ -29,6 +29,7 @@ EVENTS = frozenset(
         "group_rename",
         "group_unarchive",
         "im_created",
+        "link_shared",
         "member_joined_channel",
         "member_left_channel",
         "message.channels",
@@ -70,6 +71,7 @@ SCOPES = frozenset(
         "im:history",
         "im:read",
         "im:write",
+        "links:read",
         "links:write",
         "mpim:history",
         "mpim:read",
@@ -136,7 +138,7 @@ def seed(workspace: Workspace) -> None:
 
 SETTINGS = frozenset(
     {
-        *("team", "teams", "app", "users", "channels", "user_tokens", "urls", "rules"),
+        *("team", "teams", "app", "users", "channels", "unfurl_domains", "user_tokens", "urls", "rules"),
         *("commands", "shortcuts", "emoji", "events", "scopes"),
     }
 )
@@ -147,10 +149,10 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
     `team` and `app` replace fields; `teams` (other workspaces), `users` and `channels` are lists of fields, added or
-    changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `events` and `scopes` replace what is there.
-    `members: all` puts everybody into a channel. A new user gets a direct message with the app as soon as one is
-    needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything, `scopes`. `urls` holds request
-    addresses of HTTP beside that of the events, `interactivity` and `options`. What `rules` hold is for
+    changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `unfurl_domains`, `events` and `scopes` replace
+    what is there. `members: all` puts everybody into a channel. A new user gets a direct message with the app as soon
+    as one is needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything, `scopes`. `urls`
+    holds request addresses of HTTP beside that of the events, `interactivity` and `options`. What `rules` hold is for
     `configured_rules`.
     """
     if unknown := config.keys() - SETTINGS:
@@ -167,6 +169,7 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
         workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
         _check_team(workspace, workspace.channels[given["id"]])
     workspace.commands = list(config.get("commands", workspace.commands))
+    workspace.unfurl_domains = tuple(config.get("unfurl_domains", workspace.unfurl_domains))
     workspace.emoji = dict(config.get("emoji", workspace.emoji))
     workspace.shortcuts = list(config.get("shortcuts", workspace.shortcuts))
     workspace.urls = dict(config.get("urls", {}))

@@ -6,6 +6,7 @@ the Web API and by people alike.
 
 import copy
 
+from demo.slack.links import link_shared
 from demo.slack.shapes import readable
 from demo.slack.workspace import Channel, Json, SlackError, Workspace
 
@@ -22,6 +23,8 @@ def post(workspace: Workspace, channel: Channel, message: Json) -> Json:
         emit(workspace, shared | {"user_id": file["user"], "event_ts": message["ts"]}, channel)
     if "bot_id" not in message and not channel.is_im and _mentions_app(workspace, message):
         emit(workspace, _event(channel, message) | {"type": "app_mention"}, channel)
+    if (linked := link_shared(workspace, channel, message)) is not None:
+        emit(workspace, linked, None if channel.kind == "channel" else channel)
     _update_root(workspace, channel, message)
     return message
 

@@ -385,6 +385,8 @@ class Workspace:
         """Messages that wait: `{"id", "channel_id", "post_at", "date_created", "text"}` by id."""
         self.emoji: dict[str, str] = {}
         """The workspace's own emoji: the address of each picture by name."""
+        self.unfurl_domains: tuple[str, ...] = ()
+        """Whose links the app hears of and may unfurl; without any it may unfurl every link and hears of none."""
         self.commands: list[Json] = []
         """`{"command", "description", "usage_hint"}`; empty: every command is passed to the app."""
         self.shortcuts: list[Json] = []

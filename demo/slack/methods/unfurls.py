@@ -4,6 +4,7 @@ import json
 
 from demo.slack import timeline
 from demo.slack.blocks import completed, message_faults
+from demo.slack.links import may_unfurl, place_of
 from demo.slack.methods.call import Call, Method
 from demo.slack.workspace import Channel, Json, SlackError
 
@@ -14,7 +15,7 @@ def unfurl(call: Call) -> Json:
     """A second unfurl of the same link replaces the first."""
     channel, message = _message(call)
     unfurls = _unfurls(call)
-    if not all(_is_linked(message, url) for url in unfurls):
+    if not all(_is_linked(message, url) and may_unfurl(call.workspace, url) for url in unfurls):
         raise SlackError("cannot_unfurl_url")
     kept = [each for each in message.get("attachments", []) if each.get("from_url") not in unfurls]
     shown = [_attachment(call, url, given) for url, given in unfurls.items()]
@@ -27,23 +28,31 @@ METHODS = {"chat.unfurl": Method(unfurl, scope="links:write", tier=3)}
 
 
 def _message(call: Call) -> tuple[Channel, Json]:
-    """The message by channel and ts. No other place has links here, so an unfurl_id is never right."""
+    """The message by channel and ts, or by what link_shared told."""
+    channel_id, ts = _place(call)
+    channel = call.workspace.channels.get(channel_id)
+    if channel is None or call.me not in channel.members:
+        raise SlackError("cannot_find_channel")
+    message = call.workspace.messages.get(channel.id, {}).get(ts)
+    if message is None:
+        raise SlackError("cannot_find_message")
+    return channel, message
+
+
+def _place(call: Call) -> tuple[str, str]:
     if call.text("unfurl_id") or call.text("source"):
         for name in ("unfurl_id", "source"):
             if not call.text(name):
                 raise SlackError(f"missing_{name}")
-        raise SlackError("invalid_unfurl_id" if call.text("source") in SOURCES else "invalid_source")
+        if call.text("source") not in SOURCES:
+            raise SlackError("invalid_source")
+        if (place := place_of(call.text("unfurl_id"))) is None:
+            raise SlackError("invalid_unfurl_id")
+        return place
     for name in ("channel", "ts"):
         if not call.text(name):
             raise SlackError(f"missing_{name}")
-    try:
-        channel = call.joined()
-    except SlackError:
-        raise SlackError("cannot_find_channel") from None
-    message = call.workspace.messages.get(channel.id, {}).get(call.text("ts"))
-    if message is None:
-        raise SlackError("cannot_find_message")
-    return channel, message
+    return call.text("channel"), call.text("ts")
 
 
 def _unfurls(call: Call) -> dict[str, Json]:

@@ -99,3 +99,27 @@ async def test_a_deleted_file_leaves_a_tombstone(client: AsyncWebClient, workspa
     assert await error_of(client.files_delete(file="F0NONE")) == "file_not_found"
     workspace.files["F0THEIRS"] = {"id": "F0THEIRS", "user": "U0CUSTOMERA"}
     assert await error_of(client.files_delete(file="F0THEIRS")) == "cant_delete_file"
+
+
+async def test_the_app_hears_of_links_to_its_domains_and_unfurls_them_by_id() -> None:
+    async with open_workspace(config={"unfurl_domains": ["example.com"]}) as workspace:
+        client = AsyncWebClient(token=workspace.bot_token, base_url=f"{workspace.url}/api/")
+        async with connected(workspace) as app:
+            ts = await workspace.act.send("U0CUSTOMERA", CHANNEL, f"{LINK} and https://elsewhere.org/x")
+            told = await app.event("link_shared")
+        assert told["links"] == [{"domain": "example.com", "url": LINK}]
+        assert (told["channel"], told["message_ts"], told["is_bot_user_member"]) == (CHANNEL, ts, True)
+        by_id = {"unfurl_id": told["unfurl_id"], "source": told["source"]}
+        await client.chat_unfurl(**by_id, unfurls={LINK: {"text": "Order 1001"}})
+        assert workspace.message(CHANNEL, ts)["attachments"][0]["text"] == "Order 1001"
+        foreign = client.chat_unfurl(channel=CHANNEL, ts=ts, unfurls={"https://elsewhere.org/x": {"text": "x"}})
+        assert await error_of(foreign) == "cannot_unfurl_url"
+
+
+async def test_the_app_does_not_hear_of_its_own_links() -> None:
+    async with open_workspace(config={"unfurl_domains": ["example.com"]}) as workspace:
+        client = AsyncWebClient(token=workspace.bot_token, base_url=f"{workspace.url}/api/")
+        async with connected(workspace) as app:
+            await client.chat_postMessage(channel=CHANNEL, text=f"<{LINK}>")
+            await workspace.act.send("U0CUSTOMERA", "C0GENERAL", LINK)
+            assert (await app.event("link_shared"))["channel"] == "C0GENERAL"
