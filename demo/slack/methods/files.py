@@ -1,5 +1,7 @@
 """files.*: uploads in three steps, kept in memory."""
 
+from dataclasses import replace
+
 from demo.slack import timeline
 from demo.slack.files import announce
 from demo.slack.methods.call import Call, Method, invalid_arguments
@@ -23,26 +25,40 @@ def get_upload_url_external(call: Call) -> Json:
 
 
 def complete_upload_external(call: Call) -> Json:
-    """Share uploaded files in a channel, when one is given."""
+    """Share uploaded files in the channels that are given, in all of them or in none."""
     given = call.json("files")
     if not isinstance(given, list) or not given:
         raise invalid_arguments("missing required field: files")
     files = [_uploaded(call, each.get("id", ""), each.get("title", "")) for each in given]
-    target = call.text("channel_id") or call.text("channels").split(",")[0]
-    if not target:
-        return {"files": files}
-    call.args["channel"] = target
-    channel = call.writable()
-    thread_ts = call.thread(channel)
     text = call.text("initial_comment")
-    message = author(call, channel) | {"subtype": "file_share", "text": text, "files": files}
-    in_thread = {"thread_ts": thread_ts} if thread_ts else {}
-    timeline.post(call.workspace, channel, message | {"blocks": text_block(call.workspace, text)} | in_thread)
+    for channel, thread_ts in _destinations(call):
+        message = author(call, channel) | {"subtype": "file_share", "text": text, "files": files}
+        in_thread = {"thread_ts": thread_ts} if thread_ts else {}
+        timeline.post(call.workspace, channel, message | {"blocks": text_block(call.workspace, text)} | in_thread)
     return {"files": files}
 
 
 def info(call: Call) -> Json:
     return {"file": _known(call), "comments": [], "response_metadata": {"next_cursor": ""}}
+
+
+def list_(call: Call) -> Json:
+    """The newest first, by page: the caller's own and those shared where the caller is."""
+    user, channel = call.text("user"), call.text("channel")
+    if user:
+        call.workspace.user(user)
+    oldest, latest = _seconds(call, "ts_from", 0.0), _seconds(call, "ts_to", float("inf"))
+    files = [
+        file
+        for file in reversed(call.workspace.files.values())
+        if file.get("mode") != "tombstone"
+        and user in ("", file["user"])
+        and oldest <= file["created"] <= latest
+        and (_is_shared(call, file["id"], channel) or (not channel and file["user"] == call.me))
+    ]
+    count, page = call.number("count", 100, most=1_000), call.number("page", 1, most=100)
+    paging = {"count": count, "total": len(files), "page": page, "pages": -(-len(files) // count)}
+    return {"files": files[(page - 1) * count : page * count], "paging": paging}
 
 
 def delete(call: Call) -> Json:
@@ -63,8 +79,36 @@ METHODS = {
     "files.getUploadURLExternal": Method(get_upload_url_external, scope="files:write", tier=4),
     "files.completeUploadExternal": Method(complete_upload_external, scope="files:write", tier=4),
     "files.info": Method(info, scope="files:read", tier=4),
+    "files.list": Method(list_, scope="files:read", tier=3),
     "files.delete": Method(delete, scope="files:write", tier=3),
 }
+
+
+def _destinations(call: Call) -> list[tuple[Channel, str]]:
+    """Where files shall be shared, each with the root of the thread or ""."""
+    if call.text("channel_id"):
+        channel = call.writable("channel_id")
+        return [(channel, call.thread(channel))]
+    given = [each.strip() for each in call.text("channels").split(",") if each.strip()]
+    return [(replace(call, args={"channel": each}).writable(), "") for each in given]
+
+
+def _is_shared(call: Call, file_id: str, channel: str) -> bool:
+    """Whether the file is in a message of a conversation of the caller's, of that channel if one is named."""
+    return any(
+        file_id == file["id"]
+        for each in call.workspace.channels.values()
+        if channel in ("", each.id) and call.me in each.members
+        for message in call.workspace.messages.get(each.id, {}).values()
+        for file in message.get("files", ())
+    )
+
+
+def _seconds(call: Call, name: str, default: float) -> float:
+    try:
+        return float(call.text(name) or default)
+    except ValueError:
+        raise invalid_arguments(f"must be a timestamp [json-pointer:/{name}]") from None
 
 
 def _known(call: Call) -> Json:

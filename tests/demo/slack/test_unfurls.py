@@ -1,5 +1,6 @@
 """What an app shows under links, the workspace's emoji, profiles, and files that are deleted."""
 
+import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -123,3 +124,27 @@ async def test_the_app_does_not_hear_of_its_own_links() -> None:
             await client.chat_postMessage(channel=CHANNEL, text=f"<{LINK}>")
             await workspace.act.send("U0CUSTOMERA", "C0GENERAL", LINK)
             assert (await app.event("link_shared"))["channel"] == "C0GENERAL"
+
+
+async def test_files_are_shared_in_several_channels_and_listed(client: AsyncWebClient, workspace: Workspace) -> None:
+    for name in ("one.txt", "two.txt"):
+        await client.files_upload_v2(content="hello", filename=name, channels=[CHANNEL, "C0GENERAL"])
+    listed = await client.files_list(channel="C0GENERAL", count=1)
+    assert [file["name"] for file in listed["files"]] == ["two.txt"]
+    assert listed["paging"] == {"count": 1, "total": 2, "page": 1, "pages": 2}
+    assert [file["name"] for file in (await client.files_list(page=2, count=1))["files"]] == ["one.txt"]
+    assert (await client.files_list(channel="C0AGENTS"))["files"] == []
+    assert (await client.files_list(ts_to="1"))["files"] == []
+    await client.files_delete(file=listed["files"][0]["id"])
+    assert (await client.files_list())["paging"]["total"] == 1
+    assert await error_of(client.files_list(user="U0NOBODY")) == "user_not_found"
+
+
+async def test_files_are_shared_in_every_channel_or_in_none(
+    client: AsyncWebClient, workspace: Workspace, http: aiohttp.ClientSession
+) -> None:
+    announced = await client.files_getUploadURLExternal(filename="note.txt", length=5)
+    await http.post(announced["upload_url"], data=b"hello")
+    shared = {"files": [{"id": announced["file_id"]}], "channels": f"{CHANNEL},C0NONE"}
+    assert await error_of(client.api_call("files.completeUploadExternal", json=shared)) == "channel_not_found"
+    assert not workspace.messages.get(CHANNEL)
