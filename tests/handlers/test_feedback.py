@@ -1,5 +1,6 @@
 """What a score says back, in a local Slack."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -25,6 +26,7 @@ from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import ME, TEAM
 
 AGENT = "U0AGENTA"
+PATIENCE = 20.0
 THANKS = "Thank you, that helps us get better."
 
 
@@ -53,8 +55,14 @@ class Wired:
 
     async def scores(self, score: int) -> str:
         """Press a score; what only the customer reads then."""
-        await self.slack.workspace.act.click(CUSTOMER.user, "C0SUPPORT", self.asked, f"csat.{score}")
-        return str(self.slack.workspace.ephemerals[-1]["text"])
+        workspace = self.slack.workspace
+        before = len(workspace.ephemerals)
+        await workspace.act.click(CUSTOMER.user, "C0SUPPORT", self.asked, f"csat.{score}")
+        # Bolt is done with a press when it is acknowledged.
+        async with asyncio.timeout(PATIENCE):
+            while len(workspace.ephemerals) == before:
+                await workspace.wait_for_change(workspace.counter, timeout=PATIENCE)
+        return str(workspace.ephemerals[-1]["text"])
 
     async def kept(self) -> list[str]:
         async with self.database.transaction() as tx:
