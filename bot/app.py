@@ -174,7 +174,9 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             claims=membership if settings.is_shared else None,
             poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
         )
-        cases = Cases(database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics)
+        cases = Cases(
+            database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics, settings.open_cases
+        )
         relay = Relay(database, outbox, slack, clock, sentences, agent_channel)
         team = build_team(
             shop_name=settings.shop_name,

@@ -158,6 +158,8 @@ class Settings(BaseModel):
     """Characters of a conversation that a model is sent; what is older is summed up."""
     concurrent_answers: Annotated[int, Field(ge=1, le=1000)] = 100
     """Threads answered at the same time; others wait their turn."""
+    open_cases: Annotated[int, Field(ge=1, le=1000)] = 5
+    """Cases that one customer may have open; what they want of a person in further threads is added to the latest."""
     slack_rate: Annotated[float, Field(ge=0.1, le=1_000)] = 1.0
     """How many times Slack's published rate limits are kept to; more than 1 only where Slack has agreed to it."""
     sentences_path: Path | None = None

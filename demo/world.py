@@ -185,6 +185,8 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
         "SHOP_URL": shop.url,
         "SHOP_TOKEN": shop.token,
         "LINK_HOSTS": LINK_HOSTS,
+        # Two customers play all day.
+        "OPEN_CASES": "50",
     }
     if stand_in:
         settings |= {

@@ -70,6 +70,7 @@ def test_what_is_needed_and_blank_counts_as_missing(variable: str, blank: str) -
         ("ANSWER_SECONDS", SECRET),
         ("ANSWER_SECONDS", "nan"),
         ("CONCURRENT_ANSWERS", "0"),
+        ("OPEN_CASES", "0"),
         ("COMPOUND_ANSWERS", SECRET),
         ("LOG_LEVEL", SECRET),
         ("DATABASE_URL", f"mysql://root:{SECRET}@db/frontdesk"),

@@ -37,7 +37,6 @@ from bot.telemetry import Metrics
 logger = logging.getLogger(__name__)
 
 OPEN_CASES = 5
-"""Cases that one customer may have open: nobody shall keep the whole desk busy by writing in ever more threads."""
 TITLE_LIMIT = 90
 SUMMARY_LIMIT = 600
 LINK_SECONDS = 2.0
@@ -61,6 +60,8 @@ class Cases:
     clock: Clock
     messages: CaseMessages
     metrics: Metrics
+    most: int = OPEN_CASES
+    """Cases that one customer may have open: nobody shall keep the whole desk busy by writing in ever more threads."""
 
     async def open(
         self,
@@ -74,7 +75,7 @@ class Cases:
     ) -> Case:
         """Open a case for the thread and tell both sides; the case that is open already, when there is one.
 
-        With `one_a_customer` it may be of another thread of theirs, and is then of the same reason. Who has OPEN_CASES
+        With `one_a_customer` it may be of another thread of theirs, and is then of the same reason. Who has `most`
         has no more: both sides are told that the thread belongs to the latest of these.
         """
         link = await self._permalink(thread)
@@ -88,7 +89,7 @@ class Cases:
                 return already
             state = await threads.find_thread(tx, thread)
             lines = await transcripts.of_thread(tx, thread)
-            if len(theirs) >= OPEN_CASES and not one_a_customer:
+            if len(theirs) >= self.most and not one_a_customer:
                 code = state.language if state else ""
                 written = [line for line in lines if line.speaker == customer.user]
                 latest = written[-1] if written else Line(thread.ts, customer.user, "")

@@ -360,7 +360,7 @@ async def open_world(
     arguments += ["--kb", str(kb)] if kb else []
     arguments += ["--ingress-only"] if ingress_only else []
     # Stories follow one another faster than customers do; the local Slack's own limits hold all the same.
-    settings = {"SLACK_RATE": "3"} | (env or {})
+    settings = {"SLACK_RATE": "3", "OPEN_CASES": "1000"} | (env or {})
     arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     process = await asyncio.create_subprocess_exec(
