@@ -473,6 +473,7 @@ class Campaign:
             "SLACK_SIGNING_SECRET": workspace.signing_secret,
             "SLACK_API_URL": self.outside.slack_url,
             "AGENT_CHANNEL": "C0AGENTS",
+            "OPEN_CASES": "1000",
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": self.outside.model_url,
             "OPENAI_API": "chat",

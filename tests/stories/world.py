@@ -395,6 +395,7 @@ def product_environment(world: World, data: Path) -> dict[str, str]:
         "SLACK_APP_TOKEN": world.ready["slack"]["app_token"],
         "SLACK_API_URL": world.ready["slack"]["api_url"],
         "AGENT_CHANNEL": "C0AGENTS",
+        "OPEN_CASES": "1000",
         "OPENAI_API_KEY": "none",
         "OPENAI_BASE_URL": world.ready["model"]["url"],
         "DATA_DIR": str(data),
