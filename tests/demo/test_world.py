@@ -67,6 +67,7 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "DATABASE_URL": f"sqlite+aiosqlite:///{tmp_path}/frontdesk.db",
             "KB_PATH": str(PAGES),
             "LINK_HOSTS": "help.example.com",
+            "OPEN_CASES": "50",
             "PORT": about["environment"]["PORT"],
             "LOG_LEVEL": "DEBUG",
         }
