@@ -23,7 +23,7 @@ from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
 from bot.failpoints import reach
-from bot.slack import cards
+from bot.slack import staff_cards
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases, outbox, records, threads, transcripts
@@ -203,9 +203,9 @@ class Cases:
     async def tell_moved_on(self, case: Case, user: str, action: str, *, thread_ts: str | None) -> None:
         """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
         if action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
-            card = cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
+            card = staff_cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
-            card = cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user)
+            card = staff_cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user)
         channel = self.messages.agent_channel
         await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 

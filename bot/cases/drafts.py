@@ -15,9 +15,10 @@ from bot.cases.cases import UnknownCase, the_case
 from bot.cases.messages import payload
 from bot.cases.relay import Relay
 from bot.clock import Clock
-from bot.slack import cards
-from bot.slack.cards import Card, Choice
+from bot.slack import staff_cards
+from bot.slack.blocks import Card
 from bot.slack.outbox import Outbox
+from bot.slack.staff_cards import Choice
 from bot.store import drafts, outbox, records
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
@@ -105,6 +106,6 @@ def _card(
     """Each draft under its voice; when one is missing, nobody knows whose the others are."""
     voices = VOICES if len(texts) == len(VOICES) else ["Draft"] * len(texts)
     titled, others_read = list(zip(voices, texts, strict=True)), not case.thread.is_direct
-    return cards.drafts(
+    return staff_cards.drafts(
         case=case.ref, asked=asked, texts=titled, doubtful=doubtful, choice=choice, others_read=others_read
     )

@@ -13,8 +13,8 @@ from bot.agent.guardrails import OutputGate
 from bot.cases.case import State
 from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
-from bot.slack import cards
-from bot.slack.cards import Card
+from bot.slack import cards, staff_cards
+from bot.slack.blocks import Card
 from bot.slack.mrkdwn import escape, to_mrkdwn
 from bot.store.cases import Case, card_key
 from bot.store.outbox import Outgoing
@@ -67,7 +67,7 @@ class CaseMessages:
         rows = [
             self._to_customer(case, "opened", told),
             Outgoing(card_key(case.id), "post", self.agent_channel, payload(card), case_id=case.id),
-            self._in_card_thread(case, "opener", cards.thread_opener(case=case.ref, messages=len(spoken))),
+            self._in_card_thread(case, "opener", staff_cards.thread_opener(case=case.ref, messages=len(spoken))),
         ]
         if spoken:
             rows.append(self._in_card_thread(case, "transcript", Card("\n".join(spoken), ())))
@@ -105,7 +105,7 @@ class CaseMessages:
         """Another person has taken over; who had it `before` is called in the card's thread."""
         staff, former = case.owner_name or "", before.owner_name or ""
         told = cards.taken_over(self.sentences, language(case), case=case.ref, staff=staff, before=former)
-        call = cards.taken_from(case=case.ref, staff=case.owner or "", before=before.owner or "")
+        call = staff_cards.taken_from(case=case.ref, staff=case.owner or "", before=before.owner or "")
         return [
             self._to_customer(case, "taken-over", told),
             self._card_update(case),
@@ -137,9 +137,9 @@ class CaseMessages:
         """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
         bare = replace(case, title="…", summary="…")
         shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
-        shown += [cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
-        shown.append(cards.take_over_prompt(case=case.ref, ts=""))
-        shown.append(cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
+        shown += [staff_cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
+        shown.append(staff_cards.take_over_prompt(case=case.ref, ts=""))
+        shown.append(staff_cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
         headings = [copy_for_staff(case.customer_name, "", elsewhere=True), case.owner_name or ""]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
 
@@ -181,9 +181,9 @@ class CaseMessages:
         detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
         match state:
             case "waiting":
-                return cards.case_card(**common, **detail, since=case.opened_at, summary=case.summary)
+                return staff_cards.case_card(**common, **detail, since=case.opened_at, summary=case.summary)
             case "human":
-                return cards.claimed_card(
+                return staff_cards.claimed_card(
                     **common,
                     **detail,
                     summary=case.summary,
@@ -192,10 +192,10 @@ class CaseMessages:
                     at=case.claimed_at or 0.0,
                 )
             case "resolved":
-                return cards.closed_card(**common, outcome="Solved", by=by, at=case.ended_at or 0.0)
+                return staff_cards.closed_card(**common, outcome="Solved", by=by, at=case.ended_at or 0.0)
             case "bot":
                 outcome = "Back with the assistant"
-                return cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)
+                return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)
 
 
 def language(case: Case) -> Language:

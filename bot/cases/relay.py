@@ -22,7 +22,7 @@ from bot.cases.messages import copy_for_staff, language, payload, quoted
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import Sentences
-from bot.slack import cards
+from bot.slack import staff_cards
 from bot.slack.client import SlackClient
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
@@ -218,7 +218,7 @@ class Relay:
     def _unread(self, case: Case, author: str) -> Outgoing:
         """Somebody else is on the case: tell the author, unseen by others and once, that the customer reads nothing."""
         owner = case.owner or ""
-        card = cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "")
+        card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "")
         return Outgoing(
             f"case/{case.id}/unread/{owner}/{author}",
             "ephemeral",
@@ -233,7 +233,7 @@ class Relay:
 
         Raises what Slack raises, so that the row is tried again: staff would think that the message went out.
         """
-        card = cards.take_over_prompt(case=case.ref, ts=item.ts)
+        card = staff_cards.take_over_prompt(case=case.ref, ts=item.ts)
         await self.slack.ephemeral(
             self.agent_channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
         )

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from bot.desk import library_words as words
 from bot.desk.library import Library, Refresh
-from bot.slack import cards
+from bot.slack import staff_cards
 from bot.slack.client import Block, SlackClient
 
 KEPT = 100
@@ -56,7 +56,7 @@ class Refreshes:
 
         async def begins(text: str) -> None:
             self._remember(key, run)
-            card = cards.refreshing(text, run=key)
+            card = staff_cards.refreshing(text, run=key)
             await tell(card.text, blocks=card.blocks)
 
         telling = asyncio.create_task(self._keep_up_to_date(key, run))
@@ -90,7 +90,7 @@ class Refreshes:
             run.pressed.clear()
             if run.report:
                 return
-            card = cards.refreshing(run.watch.text(), run=key)
+            card = staff_cards.refreshing(run.watch.text(), run=key)
             await self._slack.respond(run.address, text=card.text, blocks=card.blocks, replace=True)
 
     def _remember(self, key: str, run: _Run) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.slack.cards import plainer
+from bot.slack.blocks import plainer
 from bot.slack.client import EVENT_TYPE, Block, Chunk, Identity, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import best_cut, escape, to_mrkdwn
 

@@ -26,7 +26,7 @@ from bot.desk.budgets import Budgets
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import SHOWN_CHARACTERS, Drafting, build_writer, load_voices, presentable
 from bot.sentences import load_sentences
-from bot.slack import cards
+from bot.slack import staff_cards
 from bot.slack.outbox import Outbox
 from bot.store import drafts as draft_rows
 from bot.store import inbox, outbox, schema, spending, turns
@@ -309,7 +309,7 @@ async def test_a_draft_that_says_a_deed_was_done_is_marked_for_the_reader(room: 
 def test_any_words_of_the_model_fit_in_one_message(words: str) -> None:
     texts = [("Short", text)] * 3 if (text := presentable(words, frozenset())) else []
     assert len(text) + text.count("\n") <= SHOWN_CHARACTERS
-    card = cards.drafts(case="FD-1042", asked=7, texts=texts)
+    card = staff_cards.drafts(case="FD-1042", asked=7, texts=texts)
     assert message_faults(list(card.blocks)) == []
 
 

@@ -10,7 +10,7 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.cases.staff import Staff
 from bot.sentences import load_sentences
-from bot.slack import cards
+from bot.slack import staff_cards
 from demo.slack.workspace import Ack, Json
 from handlers import staff
 from handlers.desk import Desk
@@ -68,7 +68,7 @@ async def test_whoever_is_not_surely_staff_is_told_so_where_they_pressed(slack: 
     wired = Wired(slack)
     await wired.open()
     card = await slack.client.post("C0AGENTS", text="the card")
-    button = cards.lost_race(case="FD-1001", staff="U0AGENTB", staff_name="Agent B")
+    button = staff_cards.lost_race(case="FD-1001", staff="U0AGENTB", staff_name="Agent B")
     thread_ts = card if is_in_thread else None
     ts = await slack.client.post("C0AGENTS", text=button.text, blocks=button.blocks, thread_ts=thread_ts)
     await slack.breaks(method="conversations.members", do="internal_error")

@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.sentences import LANGUAGES, Language, load_sentences
-from bot.slack import cards
-from bot.slack.cards import Card, Choice, Source, plainer
+from bot.slack import cards, staff_cards
+from bot.slack.blocks import Card, plainer
+from bot.slack.cards import Source
 from bot.slack.mrkdwn import escape
+from bot.slack.staff_cards import Choice
 from demo.slack.blocks import message_faults
 
 SENTENCES = load_sentences()
@@ -35,27 +37,31 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
     yield cards.resolved(SENTENCES, language, case="FD-1042", staff=words)
 
 
-def staff_cards(words: str) -> Iterator[Card]:
+def every_staff_card(words: str) -> Iterator[Card]:
     about: dict[str, str] = {"case": "FD-1042", "title": words, "customer": "U0CUST"}
     more: dict[str, str] = {"customer_note": words, "priority": "high", "why": words, "summary": words, "facts": words}
     link = "https://example.slack.com/archives/C1/p1"
-    yield cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
-    yield cards.claimed_card(**about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link)
-    yield cards.closed_card(**about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link)
-    yield cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
-    yield cards.thread_opener(case="FD-1042", messages=6)
-    yield cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
-    yield cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
-    yield cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
-    yield cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
+    yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
+    yield staff_cards.claimed_card(
+        **about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link
+    )
+    yield staff_cards.closed_card(
+        **about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link
+    )
+    yield staff_cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
+    yield staff_cards.thread_opener(case="FD-1042", messages=6)
+    yield staff_cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
+    yield staff_cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
+    yield staff_cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
+    yield staff_cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
     for state in ("waiting", "human", "resolved", "bot"):
-        yield cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")
-    yield cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTA")
+        yield staff_cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")
+    yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTA")
     texts = [(words, escape(words)[:2_400]) for _ in range(3)]
-    yield cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3], others_read=True)
+    yield staff_cards.drafts(case="FD-1042", asked=7, texts=texts, doubtful=[1, 2, 3], others_read=True)
     for failed in (False, True):
         choice = Choice(2, "U0AGENTA", 1_795_200_000.0, failed=failed)
-        yield cards.drafts(case="FD-1042", asked=7, texts=texts, choice=choice)
+        yield staff_cards.drafts(case="FD-1042", asked=7, texts=texts, choice=choice)
 
 
 def sound(card: Card) -> None:
@@ -96,18 +102,18 @@ def test_customers_cards_are_what_slack_accepts(language: Language, words: str) 
 
 @pytest.mark.parametrize("words", ["Refund refused by policy", NASTY])
 def test_staff_cards_are_what_slack_accepts(words: str) -> None:
-    for card in staff_cards(words):
+    for card in every_staff_card(words):
         sound(card)
 
 
 @given(st.text(max_size=200))
 def test_any_words_make_a_valid_card(words: str) -> None:
-    for card in [*customer_cards("en", words or "x"), *staff_cards(words or "x")]:
+    for card in [*customer_cards("en", words or "x"), *every_staff_card(words or "x")]:
         assert message_faults(list(card.blocks)) == []
 
 
 def test_what_people_wrote_pings_nobody_and_links_nowhere() -> None:
-    for card in [*customer_cards("en", NASTY), *staff_cards(NASTY)]:
+    for card in [*customer_cards("en", NASTY), *every_staff_card(NASTY)]:
         for text in [card.text, *mrkdwn(list(card.blocks))]:
             assert "<!channel>" not in text
             assert "<@U1>" not in text
@@ -115,7 +121,7 @@ def test_what_people_wrote_pings_nobody_and_links_nowhere() -> None:
 
 def test_the_summary_stands_alone_in_plain_text_and_says_who_wrote_it() -> None:
     fake = "*Priority*\n:red_circle: High <!channel>"
-    card = cards.case_card(
+    card = staff_cards.case_card(
         case="FD-1", title="x", customer="U1", customer_note="", priority="low", why="asked", since=0.0, summary=fake
     )
     holders = [block for block in card.blocks if fake in str(block.get("text", {}).get("text", ""))]
@@ -131,9 +137,9 @@ def test_values_name_the_case_or_the_answer() -> None:
     assert values(cards.escalated(SENTENCES, "en", case="FD-1042")) == ["FD-1042"]
     scores = values(cards.resolved(SENTENCES, "en", case="FD-1042", staff="Agent A"))
     assert scores == [*(f"FD-1042/{score}" for score in range(1, 6)), "FD-1042"]
-    drafts = cards.drafts(case="FD-1042", asked=7, texts=[("Short", "Yes."), ("Warm", "Yes!")])
+    drafts = staff_cards.drafts(case="FD-1042", asked=7, texts=[("Short", "Yes."), ("Warm", "Yes!")])
     assert values(drafts) == ["FD-1042/7/1", "FD-1042/7/2"]
-    assert values(cards.take_over_prompt(case="FD-1042", ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
+    assert values(staff_cards.take_over_prompt(case="FD-1042", ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
     (feedback,) = cards.answer_footer(SENTENCES, "en", ref="7", offer_person=False).blocks[0]["elements"]
     assert (feedback["positive_button"]["value"], feedback["negative_button"]["value"]) == ("7/up", "7/down")
 
@@ -170,7 +176,7 @@ def test_plainer_keeps_what_older_workspaces_know() -> None:
 
 def test_a_chosen_draft_is_named_and_none_can_be_chosen_any_more() -> None:
     texts = [("Short", "Yes."), ("Warm", "Yes!")]
-    card = cards.drafts(case="FD-1042", asked=7, texts=texts, choice=Choice(2, "U0AGENTA", 0.0))
+    card = staff_cards.drafts(case="FD-1042", asked=7, texts=texts, choice=Choice(2, "U0AGENTA", 0.0))
     assert list(buttons(list(card.blocks))) == []
     told = list(mrkdwn(list(card.blocks)))
     assert "*Sent* by <@U0AGENTA>" in told[told.index("*2 · Warm*\n>Yes!") + 1]

@@ -1,0 +1,107 @@
+"""Slack's blocks: what every card, dialog and tab is made of.
+
+What people wrote is escaped and capped here, so that it is shown as it is and can imitate nothing else.
+
+Card       one message
+plainer    the same blocks with old kinds only
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.slack.mrkdwn import escape
+
+Block = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One message."""
+
+    text: str
+    """mrkdwn for notifications, screen readers and wherever blocks are not shown."""
+    blocks: tuple[Block, ...]
+
+
+def section(text: str) -> Block:
+    """A paragraph of mrkdwn."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": capped(text, 3_000)}}
+
+
+def context(text: str) -> Block:
+    """A line of small print, in mrkdwn."""
+    return {"type": "context", "elements": [{"type": "mrkdwn", "text": text}]}
+
+
+def header(text: str) -> Block:
+    """A heading in plain text."""
+    return {"type": "header", "text": plain(capped(" ".join(text.split()), 150), emoji=False)}
+
+
+def fields(*named: tuple[str, str]) -> Block:
+    """A table of names and values in mrkdwn; what has no value is left out."""
+    return {
+        "type": "section",
+        "fields": [{"type": "mrkdwn", "text": f"*{name}*\n{value}"} for name, value in named if value],
+    }
+
+
+def actions(*elements: Block, block_id: str = "") -> Block:
+    """A row of buttons and menus."""
+    block: Block = {"type": "actions", "elements": list(elements)}
+    return {**block, "block_id": block_id} if block_id else block
+
+
+def button(action_id: str, text: str, value: str, *, style: str = "", label: str = "") -> Block:
+    """A button; `label` is what a screen reader says instead of its text."""
+    made: Block = {"type": "button", "action_id": action_id, "text": plain(capped(text, 75)), "value": value}
+    if style:
+        made["style"] = style
+    if label:
+        made["accessibility_label"] = label
+    return made
+
+
+def plain(text: str, *, emoji: bool = True) -> Block:
+    """Text without any markup, but for emoji."""
+    return {"type": "plain_text", "text": text, "emoji": emoji}
+
+
+def moment(seconds: float, form: str) -> str:
+    """A time that Slack shows in the reader's own zone."""
+    clock = datetime.fromtimestamp(seconds, UTC).strftime("%H:%M")
+    words = form.replace("{time}", clock).replace("{date_short} ", "")
+    return f"<!date^{int(seconds)}^{form}|{words} UTC>"
+
+
+def one_line(text: str, limit: int) -> str:
+    """Somebody's words as one line of mrkdwn."""
+    return escape(capped(" ".join(text.split()), limit))
+
+
+def capped(text: str, limit: int) -> str:
+    """The text, shortened when it is longer than that."""
+    return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
+
+
+def plainer(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
+    """The blocks without the kinds that only newer workspaces know."""
+    return [_plainer(block) for block in blocks]
+
+
+def _plainer(block: Mapping[str, Any]) -> Block:
+    if block["type"] == "alert":
+        return {"type": "section", "text": block["text"]}
+    if block["type"] != "context_actions":
+        return dict(block)
+    elements: list[Block] = []
+    for element in block["elements"]:
+        if element["type"] == "feedback_buttons":
+            # One action_id for both would not be unique in its block; the handler takes fb and fb.*.
+            elements += [
+                {"type": "button", "action_id": f"{element['action_id']}.{name}", **element[f"{name}_button"]}
+                for name in ("positive", "negative")
+            ]
+    return {"type": "actions", "elements": elements}

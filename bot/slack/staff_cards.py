@@ -1,0 +1,299 @@
+"""The messages with buttons that staff read, in the agent channel: pure functions from simple values to blocks.
+
+Button values name the case and nothing that must be believed: whoever handles the press looks up how things stand.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from bot.slack.blocks import (
+    Block,
+    Card,
+    actions,
+    button,
+    capped,
+    context,
+    fields,
+    header,
+    moment,
+    one_line,
+    plain,
+    section,
+)
+from bot.slack.mrkdwn import escape
+
+PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medium", "low": ":white_circle: Low"}
+"""How a priority is shown: a color and its name."""
+
+
+def case_card(
+    *,
+    case: str,
+    title: str,
+    customer: str,
+    customer_note: str,
+    priority: str,
+    why: str,
+    since: float,
+    summary: str,
+    facts: str = "",
+    permalink: str = "",
+) -> Card:
+    """A case that nobody has claimed yet, for the agent channel.
+
+    `customer` is their Slack user id, `customer_note` what is verified about them (their workspace, their shop
+    account), `summary` what the assistant wrote: it stands in a plain text field of its own, labeled as such, and
+    can therefore imitate no other part of the card. `since` counts seconds since 1970.
+    """
+    return Card(
+        f"{escape(case)}: {one_line(why, 200)} ({priority} priority). Customer: <@{customer}>",
+        (
+            header(f"{case} · {title}"),
+            fields(
+                ("Customer", _customer(customer, customer_note)),
+                ("Priority", PRIORITIES.get(priority, escape(priority))),
+                ("Why", one_line(why, 300)),
+                ("Waiting", moment(since, "since {time}")),
+            ),
+            *_summary(summary),
+            actions(
+                button("case.claim", "Claim", case, style="primary"),
+                button("case.handback", "Hand back to assistant", case),
+                block_id="case",
+            ),
+            *_small_print(facts, permalink),
+        ),
+    )
+
+
+def claimed_card(
+    *,
+    case: str,
+    title: str,
+    customer: str,
+    customer_note: str,
+    priority: str,
+    why: str,
+    summary: str,
+    staff: str,
+    staff_name: str,
+    at: float,
+    facts: str = "",
+    permalink: str = "",
+) -> Card:
+    """The same card once `staff` (a Slack user id) has claimed the case; it takes the first one's place."""
+    return Card(
+        f"{escape(case)} is claimed by <@{staff}>",
+        (
+            header(f"{case} · {title}"),
+            section(f":large_green_circle: *Claimed by <@{staff}>* {moment(at, '{time}')}"),
+            fields(
+                ("Customer", _customer(customer, customer_note)),
+                ("Priority", PRIORITIES.get(priority, escape(priority))),
+                ("Why", one_line(why, 300)),
+            ),
+            *_summary(summary),
+            actions(
+                button("case.resolve", "Resolve", case, style="primary"),
+                button("case.draft", "Draft replies", case),
+                _take_over("Take over", case, staff_name),
+                button("case.handback", "Hand back to assistant", case),
+                block_id="case",
+            ),
+            *_small_print(facts, permalink),
+        ),
+    )
+
+
+def closed_card(
+    *,
+    case: str,
+    title: str,
+    customer: str,
+    outcome: str,
+    by: str | None,
+    at: float,
+    customer_note: str = "",
+    summary: str = "",
+    permalink: str = "",
+) -> Card:
+    """The card of a case that needs nobody any more. `outcome` says how it ended, as "Resolved" or "Handed back", and
+    `by` (a Slack user id) who ended it."""
+    whose = f" by <@{by}>" if by else ""
+    return Card(
+        f"{escape(case)}: {one_line(outcome, 100)}{whose}",
+        (
+            header(f"{case} · {title}"),
+            section(f":white_check_mark: *{one_line(outcome, 100)}*{whose} {moment(at, '{date_short} {time}')}"),
+            fields(("Customer", _customer(customer, customer_note))),
+            *_summary(summary),
+            *_small_print("", permalink),
+        ),
+    )
+
+
+def thread_opener(*, case: str, messages: int) -> Card:
+    """The first reply under a case's card: whose words reach the customer."""
+    words = (
+        "Messages that the *claimer* writes in this thread go to the customer (marked :outbox_tray: once delivered). "
+        "Everyone else's are internal, and so is anything that starts with `//`."
+    )
+    follows = f"The last {messages} messages follow." if messages > 1 else "The customer's message follows."
+    return Card(
+        f"{escape(case)}: what the claimer writes here goes to the customer; `//` starts an internal note.",
+        (section(words), context(f"{follows} Card numbers and passwords are hidden.")),
+    )
+
+
+def taken_from(*, case: str, staff: str, before: str) -> Card:
+    """For the case's thread: who goes on with it, and in whose place; both are Slack user ids and are called by it."""
+    words = (
+        f"<@{staff}> has taken {escape(case)} over from <@{before}>. "
+        f"<@{before}>, the customer does not read any more what you write here."
+    )
+    return Card(words, ())
+
+
+def take_over_prompt(*, case: str, ts: str) -> Card:
+    """For somebody who writes in the thread of a case that nobody claimed; `ts` is their message."""
+    words = f"{escape(case)} isn't claimed yet. What should I do with your message?"
+    return Card(
+        words,
+        (
+            section(words),
+            actions(
+                button("relay.claim_send", "Claim and send", f"{case}/{ts}", style="primary"),
+                button("relay.note", "Keep as internal note", f"{case}/{ts}"),
+            ),
+        ),
+    )
+
+
+def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
+    """For somebody who pressed what speaks for a case that another person is on."""
+    words = f"<@{staff}> has claimed {escape(case)}. Nothing you write in its thread reaches the customer."
+    return _with_take_over(words, case, staff_name)
+
+
+def unread(*, case: str, staff: str, staff_name: str) -> Card:
+    """For somebody who writes under a case that another person is on."""
+    words = (
+        f"The customer does not read what you write here: <@{staff}> is on {escape(case)}. "
+        "To answer the customer yourself, take it over and write it again."
+    )
+    return _with_take_over(words, case, staff_name)
+
+
+def moved_on(*, case: str, state: str, staff: str | None, reader: str) -> Card:
+    """For somebody (`reader`) who pressed a button that no longer fits; `state` is the case's, `staff` its owner."""
+    before = f" <@{staff}> was on it." if staff else ""
+    match state:
+        case "human" if staff == reader:
+            words = f"You have {escape(case)} already: what you write in its thread goes to the customer."
+        case "human":
+            words = f"{escape(case)} has moved on: <@{staff}> is on it now."
+        case "waiting":
+            words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
+        case "resolved":
+            words = f"{escape(case)} has moved on: it is solved.{before}"
+        case _:
+            words = f"{escape(case)} has moved on: the assistant has it again.{before}"
+    return Card(words, (section(words),))
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which of several drafts was sent, by whom."""
+
+    number: int
+    staff: str
+    """A Slack user id."""
+    at: float
+    """Seconds since 1970."""
+    failed: bool = False
+    """True: Slack refused it, so the customer does not see it."""
+
+
+def drafts(
+    *,
+    case: str,
+    asked: int,
+    texts: Sequence[tuple[str, str]],
+    doubtful: Collection[int] = (),
+    choice: Choice | None = None,
+    others_read: bool = False,
+) -> Card:
+    """Replies to choose from, in the case's thread; once one is chosen it says so and has no buttons any more.
+
+    `texts` are pairs of what a draft is like ("Short") and its words as mrkdwn, of together no more than one message
+    takes; the words stand as quotations, and can therefore imitate no other part of the message. `asked` is the
+    number of the press that brought them, `doubtful` are the numbers of those that claim a deed nothing shows.
+    `others_read`: the customer is not alone in their thread.
+    """
+    blocks = [
+        section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
+        context(
+            "Written by the language model and checked by nobody: read before you send. "
+            "To change one, copy it and write it in this thread yourself."
+        ),
+    ]
+    if others_read:
+        words = "Others read what you send: the customer asked in a channel. No look-up is used here."
+        blocks.append(context(f":busts_in_silhouette: {words}"))
+    for number, (title, text) in enumerate(texts, start=1):
+        quoted = "\n".join(f">{line}" for line in text.splitlines())
+        blocks.append(section(f"*{number} · {one_line(title, 40)}*\n{quoted}"))
+        if number in doubtful:
+            blocks.append(
+                context(":warning: Says that something was done or will be. Make sure of it before you send.")
+            )
+        if choice is None:
+            label = f"Send draft {number} to the customer"
+            blocks.append(actions(button("draft.send", "Send this", f"{case}/{asked}/{number}", label=label)))
+        elif choice.number == number:
+            blocks.append(context(_chosen(choice)))
+    return Card(f"Draft replies for {escape(case)}, written by the language model: read before you send.", (*blocks,))
+
+
+def refreshing(words: str, *, run: str) -> Card:
+    """For who asked for a refresh of the knowledge base: mrkdwn that says how far it is, and the way to hear more."""
+    return Card(words, (section(words), actions(button("kb.progress", "Show progress", run))))
+
+
+def _chosen(choice: Choice) -> str:
+    who = f"<@{choice.staff}> {moment(choice.at, '{time}')}"
+    return f":warning: *Not delivered*, chosen by {who}" if choice.failed else f":white_check_mark: *Sent* by {who}"
+
+
+def _customer(customer: str, note: str) -> str:
+    return f"<@{customer}>" + (f" · {one_line(note, 200)}" if note else "")
+
+
+def _summary(summary: str) -> tuple[Block, ...]:
+    if not summary.strip():
+        return ()
+    return (
+        context("Summary, written by the assistant"),
+        {"type": "section", "text": plain(capped(summary, 1_500), emoji=False)},
+    )
+
+
+def _small_print(facts: str, permalink: str) -> tuple[Block, ...]:
+    thread = f"<{escape(permalink)}|customer thread>" if permalink else ""
+    line = " · ".join(part for part in (one_line(facts, 1_000), thread) if part)
+    return (context(line),) if line else ()
+
+
+def _with_take_over(words: str, case: str, staff_name: str) -> Card:
+    return Card(words, (section(words), actions(_take_over("Take it over", case, staff_name, style="danger"))))
+
+
+def _take_over(text: str, case: str, staff_name: str, *, style: str = "") -> Block:
+    """The button by which somebody goes on in the place of the person of that name, once they have said yes."""
+    confirm = {
+        "title": plain(f"Take over {case}?"),
+        "text": plain(f"{capped(staff_name, 100)} will be told, and the customer reads you from then on."),
+        "confirm": plain("Take over"),
+        "deny": plain("Cancel"),
+    }
+    return {**button("case.takeover", text, case, style=style), "confirm": confirm}
