@@ -60,10 +60,20 @@ def cancel(case: Case, *, now: float) -> Case:
     return replace(case, state="bot", ended_at=now)
 
 
-def reopen(case: Case) -> Case:
-    """The customer says it is not solved; anybody may claim it again."""
+def reopen(case: Case, *, now: float) -> Case:
+    """The customer says it is not solved; anybody may claim it again, and who had it is called first."""
     _must_be(case, "resolved")
-    return replace(case, state="waiting", owner=None, owner_name=None, claimed_at=None, ended_at=None)
+    return replace(
+        case,
+        state="waiting",
+        owner=None,
+        owner_name=None,
+        claimed_at=None,
+        ended_at=None,
+        waiting_since=now,
+        reopened=case.reopened + 1,
+        last_owner=case.owner,
+    )
 
 
 def owned(case: Case, user: str) -> Case:

@@ -80,54 +80,79 @@ class Cases:
         """
         link = await self._permalink(thread)
         async with self.database.transaction() as tx:
-            await lock(tx, f"cases/{customer.team}/{customer.user}")
-            await lock(tx, _lock_of(thread))
-            if already := await cases.find_open(tx, thread):
-                return already
-            theirs = await _joinable(tx, thread, customer)
-            if one_a_customer and (already := next((each for each in theirs if each.reason == reason), None)):
-                return already
-            state = await threads.find_thread(tx, thread)
-            lines = await transcripts.of_thread(tx, thread)
-            if len(theirs) >= self.most and not one_a_customer:
-                code = state.language if state else ""
-                written = [line for line in lines if line.speaker == customer.user]
-                latest = written[-1] if written else Line(thread.ts, customer.user, "")
-                rows = self.messages.joined(theirs[-1], thread, code, latest, reason=reason)
-                await outbox.add(tx, *rows, now=self.clock.now())
-                self.outbox.wake()
-                return theirs[-1]
-            told = mask(summary).strip()
-            new = Case(
-                id=0,
-                thread=thread,
-                customer=customer.user,
-                customer_name=customer.name,
-                standing=customer.standing,
+            case, is_new = await self._find_or_open(
+                tx,
+                thread,
+                customer,
                 link=link,
-                language=state.language if state else "",
-                state="waiting",
-                version=1,
                 reason=reason,
                 priority=priority,
-                title=_title(told or _last_words(lines, customer.user)),
-                summary=told[:SUMMARY_LIMIT],
-                owner=None,
-                owner_name=None,
-                opened_at=self.clock.now(),
-                claimed_at=None,
-                ended_at=None,
+                told=mask(summary).strip(),
+                one_a_customer=one_a_customer,
             )
-            case = await cases.add(tx, new)
-            if case is None:
-                raise RuntimeError("the thread's case was opened inside this transaction")
-            reach("case_added")
-            await outbox.add(tx, *self.messages.opened(case, lines), now=self.clock.now())
-            await self._note(tx, customer.user, "opened", case, reason=reason)
-        reach("case_opened")
+        if is_new:
+            reach("case_opened")
+            self.metrics.case_opened(reason)
         self.outbox.wake()
-        self.metrics.case_opened(reason)
         return case
+
+    async def _find_or_open(
+        self,
+        tx: Transaction,
+        thread: ThreadRef,
+        customer: Customer,
+        *,
+        link: str,
+        reason: str,
+        priority: Priority,
+        told: str,
+        one_a_customer: bool,
+    ) -> tuple[Case, bool]:
+        """The case that the thread belongs to from here on, and whether it is a new one."""
+        await lock(tx, f"cases/{customer.team}/{customer.user}")
+        await lock(tx, _lock_of(thread))
+        if already := await cases.find_open(tx, thread):
+            return already, False
+        theirs = await _joinable(tx, thread, customer)
+        if one_a_customer and (already := next((each for each in theirs if each.reason == reason), None)):
+            return already, False
+        now = self.clock.now()
+        state = await threads.find_thread(tx, thread)
+        lines = await transcripts.of_thread(tx, thread)
+        code = state.language if state else ""
+        if len(theirs) >= self.most and not one_a_customer:
+            written = [line for line in lines if line.speaker == customer.user]
+            latest = written[-1] if written else Line(thread.ts, customer.user, "")
+            await outbox.add(tx, *self.messages.joined(theirs[-1], thread, code, latest, reason=reason), now=now)
+            return theirs[-1], False
+        new = Case(
+            id=0,
+            thread=thread,
+            customer=customer.user,
+            customer_name=customer.name,
+            standing=customer.standing,
+            link=link,
+            language=code,
+            state="waiting",
+            version=1,
+            reason=reason,
+            priority=priority,
+            title=_title(told or _last_words(lines, customer.user)),
+            summary=told[:SUMMARY_LIMIT],
+            owner=None,
+            owner_name=None,
+            opened_at=now,
+            claimed_at=None,
+            ended_at=None,
+            waiting_since=now,
+        )
+        case = await cases.add(tx, new)
+        if case is None:
+            raise RuntimeError("the thread's case was opened inside this transaction")
+        reach("case_added")
+        await outbox.add(tx, *self.messages.opened(case, lines), now=now)
+        await self._note(tx, customer.user, "opened", case, reason=reason)
+        return case, True
 
     async def claim(self, ref: str, user: str) -> Case:
         """A person of the desk takes a waiting case. Raises MovedOn for all but the first."""
@@ -191,7 +216,7 @@ class Cases:
             ref,
             user,
             "reopened",
-            lambda case: steps.reopen(_own(case, user)),
+            lambda case: steps.reopen(_own(case, user), now=self.clock.now()),
             lambda _, case: self.messages.reopened(case),
         )
 

@@ -19,7 +19,7 @@ from bot.slack import staff_cards
 from bot.slack.blocks import Card
 from bot.slack.outbox import Outbox
 from bot.slack.staff_cards import Choice
-from bot.store import drafts, outbox, records
+from bot.store import cases, drafts, outbox, records
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -75,6 +75,7 @@ class CaseDrafts:
             owned(case, user)
             sent = self._chosen(case, asked, texts, Choice(number, user, self.clock.now()))
             await outbox.add(tx, row, sent, now=self.clock.now())
+            await cases.note_reply(tx, case, now=self.clock.now())
             detail = {"asked": asked, "number": number}
             await records.note(
                 tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now()

@@ -126,11 +126,10 @@ class CaseMessages:
     def reopened(self, case: Case) -> list[Outgoing]:
         """The customer says it is not solved; a new line in the card's thread rings, which an update does not."""
         told = cards.reopened(self.sentences, language(case), case=case.ref)
-        ring = Card(f"{case.ref} is open again: {escape(case.customer_name)} says it is not solved.", ())
         return [
             self._to_customer(case, "reopened", told),
             self._card_update(case),
-            self._in_card_thread(case, f"ring/{case.version}", ring),
+            self._in_card_thread(case, f"ring/{case.version}", _ring(case)),
         ]
 
     def own_words(self, case: Case) -> list[str]:
@@ -139,6 +138,8 @@ class CaseMessages:
         shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
         shown += [staff_cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
         shown.append(staff_cards.take_over_prompt(case=case.ref, ts=""))
+        shown.append(staff_cards.taken_from(case=case.ref, staff="", before=""))
+        shown.append(_ring(case))
         shown.append(staff_cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
         headings = [copy_for_staff(case.customer_name, "", elsewhere=True), case.owner_name or ""]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
@@ -196,6 +197,10 @@ class CaseMessages:
             case "bot":
                 outcome = "Back with the assistant"
                 return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)
+
+
+def _ring(case: Case) -> Card:
+    return Card(f"{case.ref} is open again: {escape(case.customer_name)} says it is not solved.", ())
 
 
 def language(case: Case) -> Language:

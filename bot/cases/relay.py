@@ -46,6 +46,8 @@ NOT_TAKEN_BACK = (
     "A message of this thread was deleted or made a note, but Slack refused to delete the customer's copy. "
     "The customer still reads it."
 )
+OWN_WORDS = (EDITED, DELETED, EDITED_TO, EDITED_FROM, NOT_TAKEN_BACK)
+"""What the relay itself says in the card's thread: it quotes nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Relay:
                 source=(item.thread.channel, item.said_at),
             )
         ]
-        if case.state == "waiting":
+        if case.waits:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
         await self._queue(*rows)
@@ -83,14 +85,14 @@ class Relay:
         case = await self._case_of(item.thread.channel, item.thread.ts)
         if case is None or _is_note(item.body):
             return "note"
-        if case.state == "waiting":
+        if case.waits:
             await self._ask(case, item)
             return "held"
         if not case.is_with(item.author):
             if case.state == "human":
                 await self._queue(self._unread(case, item.author))
             return "note"
-        await self._queue(self._message(case, item.ts, item.words))
+        await self._answer(case, item.ts, item.words)
         return "relayed"
 
     def edited_by_customer(
@@ -184,7 +186,7 @@ class Relay:
         owned(case, user)
         if body is None or is_erased(body) or _is_note(body):
             return False
-        await self._queue(self._message(case, ts, words_of(body)))
+        await self._answer(case, ts, words_of(body))
         return True
 
     def to_customer(
@@ -211,9 +213,13 @@ class Relay:
             ),
         )
 
-    def _message(self, case: Case, ts: str, words: str) -> Outgoing:
-        """The owner's message at `ts`, for the customer."""
-        return self.to_customer(case, escape(words), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
+    async def _answer(self, case: Case, ts: str, words: str) -> None:
+        """Send the customer what the owner wrote at `ts`."""
+        row = self.to_customer(case, escape(words), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
+        async with self.database.transaction() as tx:
+            await outbox.add(tx, row, now=self.clock.now())
+            await cases.note_reply(tx, case, now=self.clock.now())
+        self.outbox.wake()
 
     def _unread(self, case: Case, author: str) -> Outgoing:
         """Somebody else is on the case: tell the author, unseen by others and once, that the customer reads nothing."""

@@ -11,8 +11,26 @@ from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import insert_new
 
-OPEN_STATES = ("waiting", "human")
-"""While a case is in one of these, the bot is silent in the customer's thread."""
+OPEN_STATES = ("waiting", "away", "human")
+"""While a case is in one of these, people have it or shall have it, and the bot is silent in the customer's thread."""
+WAITING = ("waiting", "away")
+"""Nobody has claimed it; "away": nobody is there to do so before the desk opens."""
+
+LATER = (
+    "desk",
+    "waiting_since",
+    "due",
+    "step",
+    "keeps_helping",
+    "replied_at",
+    "reopened",
+    "last_owner",
+    "outcome",
+    "cause",
+    "follows",
+    "merged_into",
+)
+"""The fields that may still be empty when a case is opened; they are columns of the same names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +60,31 @@ class Case:
     opened_at: float
     claimed_at: float | None
     ended_at: float | None
+    desk: str = ""
+    """The channel of its card; empty for the agent channel."""
+    waiting_since: float | None = None
+    due: float | None = None
+    """When something is done by itself; None when nothing is."""
+    step: int = 0
+    """Rungs that were climbed since it waits."""
+    keeps_helping: bool = False
+    """The assistant answers while the customer waits."""
+    replied_at: float | None = None
+    """When a person's first words left for the customer."""
+    reopened: int = 0
+    last_owner: str | None = None
+    """Who was on it before it was opened again."""
+    outcome: str = ""
+    """How it ended, as whoever ended it said."""
+    cause: str = ""
+    follows: int | None = None
+    """The id of the case that it continues."""
+    merged_into: int | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether nobody has claimed it yet."""
+        return self.state in WAITING
 
     @property
     def ref(self) -> str:
@@ -91,6 +134,7 @@ async def add(tx: AsyncConnection, case: Case) -> Case | None:
         "title": case.title,
         "summary": case.summary,
         "opened_at": case.opened_at,
+        **{name: getattr(case, name) for name in LATER},
     }
     case_id = await insert_new(tx, schema.kase, values)
     return None if case_id is None else replace(case, id=case_id)
@@ -145,11 +189,18 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
             owner_name=changed.owner_name,
             claimed_at=changed.claimed_at,
             ended_at=changed.ended_at,
+            **{name: getattr(changed, name) for name in LATER},
         )
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()
     return _case(row) if row else None
+
+
+async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> None:
+    """Remember when a person's first words left for the customer; it is no step of the case."""
+    table = schema.kase
+    await tx.execute(update(table).where(table.c.id == case.id, table.c.replied_at.is_(None)).values(replied_at=now))
 
 
 async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) -> list[Case]:
@@ -179,4 +230,5 @@ def _case(row: Row[Any]) -> Case:
         opened_at=row.opened_at,
         claimed_at=row.claimed_at,
         ended_at=row.ended_at,
+        **{name: getattr(row, name) for name in LATER},
     )

@@ -15,6 +15,10 @@ schedule  when something that is done now and then is due next
 member    the processes that share the database, each with a lease that it renews while it lives
 claim     what one of them does alone, as sending what one channel is told; void when its owner's lease is
 alias     what a name stands for now, for all of them: the generation that serves of a knowledge base
+case_helper  who of the team helps the owner of a case
+suggestion  what may be added to the knowledge base, until staff decide
+pause     channels in which the assistant is silent because staff wish it
+preference  what a person chose for themselves
 feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
 audit     who did what; append-only
 
@@ -68,6 +72,8 @@ class Words(TypeDecorator[str]):
         return None if value is None else sound(value).replace("\0", "\ufffd")[: self.limit]
 
 
+OPEN_CASE = "state in ('waiting', 'away', 'human')"
+"""A case that people have or shall have; a thread has one at the most."""
 ID = BigInteger().with_variant(Integer(), "sqlite")
 """A row's number. SQLite counts up by itself in a column of this very type only."""
 TS = String(32).with_variant(String(32, collation="C"), "postgresql")
@@ -184,13 +190,35 @@ kase = Table(
     Column("opened_at", Float, nullable=False),
     Column("claimed_at", Float),
     Column("ended_at", Float),
+    # Where its card stands; "" is the agent channel.
+    Column("desk", String(32), nullable=False, server_default=""),
+    # Since when it waits now; it may have been opened long before.
+    Column("waiting_since", Float),
+    # What is done next by itself: the next rung while it waits, the opening while nobody is there, the end of a
+    # solved one's week; NULL when nothing is.
+    Column("due", Float),
+    Column("step", Integer, nullable=False, server_default="0"),
+    # Whether the assistant answers while the customer waits, because they wish it.
+    Column("keeps_helping", Boolean, nullable=False, server_default=false()),
+    # When a person's first words left for the customer.
+    Column("replied_at", Float),
+    Column("reopened", Integer, nullable=False, server_default="0"),
+    # Who was on it before it was opened again; they are called first.
+    Column("last_owner", String(32)),
+    # What whoever ended it said of it, of closed lists of words.
+    Column("outcome", String(32), nullable=False, server_default=""),
+    Column("cause", String(32), nullable=False, server_default=""),
+    # The case that it continues, and the one that it was merged into.
+    Column("follows", ID),
+    Column("merged_into", ID),
     Index(
         "uq_case_open_thread",
         "thread",
         unique=True,
-        sqlite_where=text("state in ('waiting', 'human')"),
-        postgresql_where=text("state in ('waiting', 'human')"),
+        sqlite_where=text(OPEN_CASE),
+        postgresql_where=text(OPEN_CASE),
     ),
+    Index("ix_case_due", "due"),
     Index("ix_case_state", "state", "opened_at"),
     sqlite_autoincrement=True,
 )
@@ -309,6 +337,55 @@ feedback = Table(
     Column("person", String(32), primary_key=True),
     Column("value", String(16), nullable=False),
     Column("given_at", Float, nullable=False),
+)
+
+case_helper = Table(
+    "case_helper",
+    metadata,
+    Column("case_id", ID, ForeignKey("case_.id"), primary_key=True, autoincrement=False),
+    Column("person", String(32), primary_key=True),
+    Column("name", Words(120), nullable=False),
+    Column("joined_at", Float, nullable=False),
+)
+
+suggestion = Table(
+    "suggestion",
+    metadata,
+    Column("id", ID, primary_key=True, autoincrement=True),
+    # Names what it was made from, so that it is made once.
+    Column("key", String(160), nullable=False, unique=True),
+    Column("case_id", ID, ForeignKey("case_.id")),
+    Column("title", Words(160), nullable=False),
+    Column("question", Words, nullable=False),
+    Column("answer", Words, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("version", Integer, nullable=False, server_default="1"),
+    # The document of the knowledge base that says something close to it, how close, and whether it says otherwise.
+    Column("close_to", String(255), nullable=False, server_default=""),
+    Column("likeness", Float, nullable=False, server_default="0"),
+    Column("contradicts", Boolean, nullable=False, server_default=false()),
+    Column("asked_by", String(32), nullable=False),
+    Column("made_at", Float, nullable=False),
+    Column("decided_by", String(32)),
+    Column("decided_at", Float),
+    Column("reason", String(64), nullable=False, server_default=""),
+    sqlite_autoincrement=True,
+)
+
+pause = Table(
+    "pause",
+    metadata,
+    Column("channel", String(32), primary_key=True),
+    Column("by", String(32), nullable=False),
+    Column("at", Float, nullable=False),
+)
+
+preference = Table(
+    "preference",
+    metadata,
+    Column("team", String(32), primary_key=True),
+    Column("person", String(32), primary_key=True),
+    Column("language", String(8), nullable=False, server_default=""),
 )
 
 audit = Table(

@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.agent.journal import WRITE
 from bot.cases.drafts import VOICES
-from bot.cases.relay import EDITED_FROM, EDITED_TO, Relay
+from bot.cases.relay import OWN_WORDS, Relay
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk.second_thoughts import Blotter, changes_meaning
@@ -162,7 +162,7 @@ class SecondThoughts:
             tx, [*keys, *copied_to], more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
         )
         others = await erasure.words_besides(tx, row.thread, concerned, besides=ids, by_staff=by_staff)
-        others += [EDITED_TO, EDITED_FROM, *VOICES]
+        others += [*OWN_WORDS, *VOICES]
         for case in await cases.find_all(tx, concerned):
             others += self.answers.cases.messages.own_words(case)
         said = {words for each in (row, *edits) for words in (each.words, str(each.body.get("before", "")))}

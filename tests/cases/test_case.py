@@ -19,7 +19,7 @@ STEPS: dict[str, Callable[[Case], Case]] = {
     "resolve": lambda case: steps.resolve(case, now=3.0),
     "hand back": lambda case: steps.hand_back(case, now=4.0),
     "cancel": lambda case: steps.cancel(case, now=5.0),
-    "reopen": steps.reopen,
+    "reopen": lambda case: steps.reopen(case, now=6.0),
 }
 
 
@@ -30,6 +30,7 @@ def test_a_case_is_claimed_resolved_and_reopened_for_anybody() -> None:
     assert (resolved.state, resolved.ended_at) == ("resolved", 3.0)
     reopened = STEPS["reopen"](resolved)
     assert (reopened.state, reopened.owner, reopened.ended_at) == ("waiting", None, None)
+    assert (reopened.waiting_since, reopened.reopened, reopened.last_owner) == (6.0, 1, "A")
 
 
 def test_a_claimed_case_is_not_claimed_again() -> None:

@@ -18,7 +18,7 @@ from bot.store import sqlite_file
 from bot.store.database import Database, open_database
 from tests.doubles.postgres import Postgres
 
-BEFORE, NEWEST = "0003", "0004"
+BEFORE, NEWEST = "0004", "0005"
 """The schema of the release before, and today's."""
 VERSIONS = Path(__file__).parents[2] / "bot" / "store" / "migrations" / "versions"
 MIGRATE = """
@@ -102,7 +102,7 @@ async def test_what_fails_half_way_leaves_the_schema_before(empty: str, monkeypa
             await database.migrate()
         assert await revision(database) == BEFORE
         async with database.transaction() as tx:
-            assert not await tx.run_sync(lambda connection: inspect(connection).has_table("member"))
+            assert not await tx.run_sync(lambda connection: inspect(connection).has_table("suggestion"))
 
 
 async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_else(
@@ -113,7 +113,7 @@ async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_
     async with open_database(await postgres.create()) as database:
         await database.migrate(to=BEFORE)
         async with database.transaction() as dump:
-            await dump.execute(text("select count(*) from inbox"))
+            await dump.execute(text("select count(*) from case_"))
             with pytest.raises(ConfigurationError, match="LockNotAvailable"):
                 await database.migrate()
         assert await revision(database) == BEFORE
