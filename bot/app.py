@@ -26,6 +26,7 @@ from bot.agent.limits import Limits
 from bot.agent.prices import Prices, load_prices
 from bot.agent.tools import Tool
 from bot.cases.cases import Cases
+from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
@@ -288,6 +289,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             sentences=sentences,
             inbox=inbox,
             staff=Staff(slack, clock, agent_channel=agent_channel),
+            dialogs=Dialogs(slack, cases),
             library=library,
             refreshes=Refreshes(library, slack),
             start=lambda work: _start(background, work),

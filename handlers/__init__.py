@@ -3,6 +3,7 @@
 messages   what people write
 actions    what customers press
 staff      what staff press
+dialogs    what staff fill in
 commands   /kb
 feedback   "Helpful" or not, and the score after a person
 home       the app's own tab and its first words
@@ -11,7 +12,7 @@ http       signed events over HTTP, health, metrics
 
 from slack_bolt.async_app import AsyncApp
 
-from handlers import actions, commands, feedback, home, messages, staff
+from handlers import actions, commands, dialogs, feedback, home, messages, staff
 from handlers.desk import Desk
 
 
@@ -21,6 +22,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     home.register(app, desk)
     actions.register(app, desk)
     staff.register(app, desk)
+    dialogs.register(app, desk)
     feedback.register(app, desk)
     commands.register(app, desk)
     messages.register_rest(app)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
+from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.desk.library import Library
@@ -27,10 +28,19 @@ class Desk:
     sentences: Sentences
     inbox: Inbox
     staff: Staff
+    dialogs: Dialogs
     library: Library
     refreshes: Refreshes
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
+
+    async def is_staff_in(self, channel: str, user: str) -> bool:
+        """Whether a press of theirs there is one of staff."""
+        return channel == self.agent_channel and await self.staff.includes(user)
+
+    async def refuse(self, channel: str, user: str, *, thread_ts: str | None) -> None:
+        """Tell somebody who is not staff, unseen by others and where they pressed, that this is not theirs."""
+        await self.slack.whisper(channel, user, text=await self.words(user, "not_staff"), thread_ts=thread_ts)
 
     async def words(self, user_id: str, key: str) -> str:
         """A sentence in the person's language."""

@@ -22,15 +22,13 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons of the cards in the agent channel."""
 
     async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
-        channel, user = body["container"]["channel_id"], body["user"]["id"]
         press = read_press(body, action, team=desk.me.team)
-        if channel == desk.agent_channel and await desk.staff.includes(user):
+        if await desk.is_staff_in(press.thread.channel, press.author):
             await desk.inbox.accept(_in_its_lane(press))
             await ack()
             return
         await ack()
-        words = await desk.words(user, "not_staff")
-        await desk.slack.whisper(channel, user, text=words, thread_ts=pressed_in(press))
+        await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
 
     for action_id in STAFF_PRESSES:
         app.action(action_id)(store_press)

@@ -188,15 +188,16 @@ class Cases:
             note="The matter was marked as solved.",
         )
 
-    async def hand_back(self, ref: str, user: str) -> Case:
-        """The assistant goes on."""
+    async def hand_back(self, ref: str, user: str, *, note: str = "") -> Case:
+        """The assistant goes on, and is shown the `note`."""
+        left = f' They left this note for you: "{mask(note).strip()}".' if note.strip() else ""
         return await self._step(
             ref,
             user,
             "handed_back",
             lambda case: steps.hand_back(case, now=self.clock.now()),
             lambda _, case: self.messages.back_to_assistant(case, by=user),
-            note="They handed the conversation back to you.",
+            note=f"They handed the conversation back to you.{left}",
         )
 
     async def cancel(self, ref: str, user: str) -> Case:

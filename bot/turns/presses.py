@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, UnknownCase
+from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS
 from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
 from bot.clock import Clock
@@ -27,7 +28,6 @@ STAFF_PRESSES = frozenset(
         "case.claim",
         "case.takeover",
         "case.resolve",
-        "case.handback",
         "case.draft",
         "draft.send",
         "relay.claim_send",
@@ -35,6 +35,8 @@ STAFF_PRESSES = frozenset(
 )
 SLOW_PRESSES = frozenset({"case.draft"})
 """Staff presses with a lane of their own: what is written under the card must not wait for a model."""
+BY_STAFF = STAFF_PRESSES | SUBMISSIONS
+"""What only staff can have pressed or submitted: whoever stored it has made sure of that."""
 CUSTOMER_PRESSES = frozenset({"esc.customer", "esc.accept", "esc.cancel", "case.reopen"})
 
 
@@ -55,13 +57,13 @@ class Presses:
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
         try:
-            if item.body["action"] in STAFF_PRESSES:
+            if item.body["action"] in BY_STAFF:
                 return await self._staff(item, item.body["action"], item.body["value"])
             return await self._customer(item, item.body["action"], item.body["value"])
         except UnknownCase:
             logger.warning("a press names no case of ours", extra={"user": item.author})
-            if item.body["action"] in STAFF_PRESSES:
-                await self._tell_one(item, "Frontdesk knows no such case (any more): nothing was done.")
+            if item.body["action"] in BY_STAFF:
+                await self._tell_one(item, NO_SUCH_CASE)
             return "unknown_case"
 
     async def _staff(self, item: InboxItem, action: str, value: str) -> str:
@@ -74,8 +76,8 @@ class Presses:
                     await self.cases.take_over(value, user)
                 case "case.resolve":
                     await self.cases.resolve(value, user)
-                case "case.handback":
-                    await self.cases.hand_back(value, user)
+                case "submit.handback":
+                    await self.cases.hand_back(value, user, note=item.body["fields"].get("note", ""))
                 case "case.draft":
                     journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
                     return await self.drafting.draft(value, user, asked=item.id, journal=journal)

@@ -41,7 +41,7 @@ from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.dead import UNSTORABLE, dead_line
 from bot.turns.interruptions import Interrupted, Interruption, Interruptions
-from bot.turns.presses import STAFF_PRESSES, Presses
+from bot.turns.presses import BY_STAFF, Presses
 from bot.turns.question import Question
 from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Episode, Summaries
@@ -364,7 +364,7 @@ class Turns:
             return "dead", reason
         if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.body.get("answers")):
             return "dead", reason
-        if item.body.get("action") in STAFF_PRESSES:
+        if item.body.get("action") in BY_STAFF:
             await self.presses.tell_failed(item)
             return "dead", reason
         await self.answers.close_leftover(item)

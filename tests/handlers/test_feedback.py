@@ -2,13 +2,8 @@
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, cast
 
 import pytest
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.authorization import AuthorizeResult
-from slack_sdk.socket_mode.request import SocketModeRequest
 from sqlalchemy import select
 
 from bot.cases.cases import Cases
@@ -17,13 +12,12 @@ from bot.slack import cards
 from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
-from demo.slack.workspace import Ack, Json
 from handlers import feedback
-from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.handlers.wiring import wire
 from tests.turns.answering import CUSTOMER, build_answers
-from tests.turns.arrivals import ME, TEAM
+from tests.turns.arrivals import TEAM
 
 AGENT = "U0AGENTA"
 PATIENCE = 20.0
@@ -36,22 +30,10 @@ class Wired:
 
     slack: LocalSlack
     database: Database
-    bolt: AsyncApp
     cases: Cases
     case: Case
     asked: str
     """The ts of the message with the scores."""
-
-    def connection_url(self) -> str:
-        raise AssertionError("nobody connects")
-
-    def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        """Nobody listens to events."""
-
-    async def interact(self, kind: str, payload: Json) -> Ack:
-        """Hand a press to Bolt, as Socket Mode does."""
-        response = await run_async_bolt_app(self.bolt, SocketModeRequest(kind, "1", payload))
-        return Ack(ok=response.status == 200)
 
     async def scores(self, score: int) -> str:
         """Press a score; what only the customer reads then."""
@@ -73,27 +55,7 @@ class Wired:
 async def wired(database: Database, slack: LocalSlack) -> Wired:
     client, clock = slack.client, ManualClock()
     answers = build_answers(database, client, clock)
-    nothing = cast(Any, None)
-    answer = AuthorizeResult(enterprise_id=None, team_id=TEAM, bot_token="x", bot_id="B", bot_user_id=ME.user)
-
-    async def authorize() -> AuthorizeResult:
-        return answer
-
-    bolt = AsyncApp(client=client.web, authorize=authorize, request_verification_enabled=False)
-    desk = Desk(
-        me=ME,
-        agent_channel="C0AGENTS",
-        slack=client,
-        database=database,
-        clock=clock,
-        sentences=answers.sentences,
-        inbox=nothing,
-        staff=nothing,
-        library=nothing,
-        refreshes=nothing,
-        start=nothing,
-    )
-    feedback.register(bolt, desk)
+    await wire(slack, feedback.register, database=database, clock=clock, sentences=answers.sentences)
     root = await client.post("C0SUPPORT", text="Where is my lamp?")
     cases = answers.cases
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
@@ -101,9 +63,7 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
     await cases.resolve(case.ref, AGENT)
     card = cards.resolved(answers.sentences, "en", case=case.ref, staff="Agent A")
     asked = await client.post("C0SUPPORT", text=card.text, blocks=card.blocks, thread_ts=root)
-    wired = Wired(slack, database, bolt, cases, case, asked)
-    slack.workspace.transport = wired
-    return wired
+    return Wired(slack, database, cases, case, asked)
 
 
 async def test_a_score_of_a_solved_case_is_thanked_for(wired: Wired) -> None:

@@ -7,24 +7,17 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app
-from slack_bolt.async_app import AsyncApp
-from slack_bolt.authorization import AuthorizeResult
-from slack_sdk.socket_mode.request import SocketModeRequest
 
-from bot.cases.staff import Staff
-from bot.clock import SystemClock
 from bot.desk import library_words as words
 from bot.desk.library import Bases, Library
 from bot.desk.refreshes import Refreshes
-from bot.sentences import load_sentences
-from demo.slack.workspace import Ack, Json, Workspace
+from demo.slack.workspace import Json, Workspace
 from handlers import commands
-from handlers.desk import Desk
 from knowledge.report import Progress
 from tests.desk.test_library import SOURCES, FakeBase, write
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.handlers.wiring import wire
 
 PATIENCE = 20.0
 REPORT = "3 added, 2 changed, 1 removed"
@@ -37,59 +30,19 @@ class Wired:
     slack: LocalSlack
     base: FakeBase
     library: Library
-    bolt: AsyncApp | None = None
     work: list[asyncio.Task[None]] = field(default_factory=list)
 
     @property
     def workspace(self) -> Workspace:
         return self.slack.workspace
 
-    def connection_url(self) -> str:
-        raise AssertionError("nobody connects")
-
-    def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        """Nobody listens to events."""
-
-    async def interact(self, kind: str, payload: Json) -> Ack:
-        """Hand a command or a press to Bolt, as Socket Mode does."""
-        assert self.bolt is not None
-        response = await run_async_bolt_app(self.bolt, SocketModeRequest(kind, "1", payload))
-        return Ack(ok=response.status == 200)
-
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self.work.append(asyncio.create_task(work))
 
-    async def restart(self) -> None:
-        """What was remembered is forgotten."""
-        await self._wire()
-
     async def open(self) -> None:
-        self.workspace.transport = self
-        await self._wire()
-
-    async def _wire(self) -> None:
-        client = self.slack.client
-        me = await client.auth()
-        answer = AuthorizeResult(enterprise_id=None, team_id=me.team, bot_token="x", bot_id="B", bot_user_id=me.user)
-
-        async def authorize() -> AuthorizeResult:
-            return answer
-
-        self.bolt = AsyncApp(client=client.web, authorize=authorize, request_verification_enabled=False)
-        desk = Desk(
-            me=me,
-            agent_channel="C0AGENTS",
-            slack=client,
-            database=cast(Any, None),
-            clock=SystemClock(),
-            sentences=load_sentences(None),
-            inbox=cast(Any, None),
-            staff=Staff(client, ManualClock(), agent_channel="C0AGENTS"),
-            library=self.library,
-            refreshes=Refreshes(self.library, client),
-            start=self.start,
-        )
-        commands.register(self.bolt, desk)
+        """Again, and what was remembered is forgotten."""
+        refreshes = Refreshes(self.library, self.slack.client)
+        await wire(self.slack, commands.register, library=self.library, refreshes=refreshes, start=self.start)
 
     async def runs(self, line: str = "/kb refresh") -> None:
         await self.workspace.act.command("U0AGENTA", "C0AGENTS", line)
@@ -182,7 +135,7 @@ async def test_who_asks_during_a_refresh_has_a_message_that_progresses_too(wired
 async def test_after_a_restart_a_press_tells_what_serves_and_the_button_goes(wired: Wired) -> None:
     await wired.runs()
     message = await wired.one(words.BEGINS)
-    await wired.restart()
+    await wired.open()
     await wired.presses(message)
     shown = await wired.one("not known here")
     assert "generation 7" in shown["text"]
@@ -198,7 +151,7 @@ async def test_what_cannot_begin_has_no_button(wired: Wired) -> None:
 async def test_whoever_is_not_surely_staff_learns_nothing_by_a_press(wired: Wired, why: str) -> None:
     await wired.runs()
     message = await wired.one(words.BEGINS)
-    await wired.restart()
+    await wired.open()
     if why == "left":
         wired.workspace.channel("C0AGENTS").members.remove("U0AGENTA")
         wired.workspace.ephemerals[0]["channel"] = "C0SUPPORT"

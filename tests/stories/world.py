@@ -128,6 +128,18 @@ class Person:
         body = {"user": self.user, "channel": seen.channel, "ts": seen.ts, "action_id": action_id, "value": value}
         await self._world.act("click", body)
 
+    async def fills_in(self, callback_id: str, **inputs: Any) -> None:
+        """Submit the dialog of this name, once it is open; each input is named by its block."""
+
+        def find(state: Json) -> Json | None:
+            views = state["modals"].get(self.user, ())
+            return next((view for view in views if view["callback_id"] == callback_id), None)
+
+        view = await self._world.until(find, what=f"the dialog {callback_id}")
+        elements = {block["block_id"]: block["element"]["action_id"] for block in view["blocks"] if "element" in block}
+        state = {block: {elements[block]: value} for block, value in inputs.items()}
+        await self._world.act("submit_view", {"user": self.user, "view_id": view["id"], "state": state})
+
     async def runs(self, command: str, *, channel: str = "C0AGENTS") -> str:
         """Run a slash command; the newest thing that only this person sees."""
         before = len(await self.whispers())
@@ -254,6 +266,7 @@ class World:
 
         for card in find(await self.state("C0AGENTS")):
             await self.staff.presses(card, "case.handback")
+            await self.staff.fills_in("submit.handback")
         await self.until(lambda state: not find(state) or None, what="no open case", channel="C0AGENTS")
 
     async def until(

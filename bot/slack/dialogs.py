@@ -1,0 +1,52 @@
+"""Dialogs for staff: pure functions from simple values to modal views.
+
+A dialog is named by its `callback_id`; what is filled in comes back under its blocks' ids, one value each. What a
+dialog is about stands in its `private_metadata`, which the person who fills it in can read and nobody must believe.
+"""
+
+from collections.abc import Mapping
+
+from bot.slack.blocks import Block, capped, context, plain
+
+NOTE_LIMIT = 1_000
+"""Characters of a note."""
+
+
+def hand_back(*, case: str, about: str) -> Block:
+    """Handing a case back: what the assistant should know of it, as `note`."""
+    words = "The assistant answers the customer again. What you write here is shown to it, and to no customer."
+    note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
+    return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
+
+
+def filled_in(view: Mapping[str, Block]) -> dict[str, str | list[str]]:
+    """Block id -> what a submitted view holds there: a text, the value of an option, an id; several are a list."""
+    values: Mapping[str, Mapping[str, Block]] = view["state"]["values"]
+    return {block: _held(element) for block, elements in values.items() for element in elements.values()}
+
+
+def _held(element: Mapping[str, object]) -> str | list[str]:
+    match element:
+        case {"selected_options": list(options)}:
+            return [str(option["value"]) for option in options]
+        case {"selected_option": {"value": value}}:
+            return str(value)
+    kept = ("value", "selected_user", "selected_conversation", "selected_channel")
+    return next((str(element[name]) for name in kept if element.get(name)), "")
+
+
+def _modal(callback_id: str, title: str, submit: str, *blocks: Block, about: str) -> Block:
+    return {
+        "type": "modal",
+        "callback_id": callback_id,
+        "private_metadata": about,
+        "title": plain(capped(title, 24)),
+        "submit": plain(capped(submit, 24)),
+        "close": plain("Cancel"),
+        "blocks": list(blocks),
+    }
+
+
+def _text(block_id: str, label: str, *, most: int, lines: bool = False, optional: bool = False) -> Block:
+    element = {"type": "plain_text_input", "action_id": block_id, "multiline": lines, "max_length": most}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}

@@ -1,0 +1,65 @@
+"""Dialogs: staff press, fill in and submit; what is submitted goes through the inbox like a press of the same case."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
+from bot.slack.dialogs import filled_in
+from bot.store.inbox import Arrival
+from bot.turns.presses import pressed_in
+from handlers.actions import read_press
+from handlers.desk import Desk
+
+Ack = Callable[[], Awaitable[None]]
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The buttons that open dialogs, and the dialogs."""
+
+    async def open_dialog(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        await ack()
+        press = read_press(body, action, team=desk.me.team)
+        if not await desk.is_staff_in(press.thread.channel, press.author):
+            await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+            return
+        about = About(press.body["value"], press.thread, press.body["message_ts"])
+        await desk.dialogs.open(action["action_id"], about, user=press.author, trigger_id=body["trigger_id"])
+
+    async def store_submission(ack: Ack, body: dict[str, Any]) -> None:
+        about = About.of(body["view"]["private_metadata"], team=desk.me.team)
+        if not await desk.is_staff_in(about.thread.channel, body["user"]["id"]):
+            await ack()
+            await desk.refuse(about.thread.channel, body["user"]["id"], thread_ts=None)
+            return
+        await desk.inbox.accept(read_submission(body, about))
+        await ack()
+
+    for action_id in OPENED_BY:
+        app.action(action_id)(open_dialog)
+    for callback_id in SUBMISSIONS:
+        app.view(callback_id)(store_submission)
+
+
+def read_submission(body: dict[str, Any], about: About) -> Arrival:
+    """The arrival in a view_submission payload: a press of the dialog's own name with what was filled in."""
+    view, user = body["view"], body["user"]
+    return Arrival(
+        event_id=f"view/{view['id']}",
+        kind="press",
+        thread=about.thread,
+        # A submission has no time of its own, and its view is submitted once.
+        ts=view["id"],
+        author=user["id"],
+        author_team=user.get("team_id") or about.thread.team,
+        body={
+            "action": view["callback_id"],
+            "value": about.case,
+            "fields": filled_in(view),
+            "message_ts": about.ts,
+            "response_url": "",
+            "text": "",
+        },
+        addressed=True,
+    )

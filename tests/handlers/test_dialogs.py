@@ -1,0 +1,116 @@
+"""Dialogs of the desk in a local Slack: from the press to what is stored."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from bot.cases.dialogs import NO_SUCH_CASE, TOO_LATE, Dialogs
+from bot.conversation import ThreadRef
+from bot.slack import staff_cards
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import Arrival
+from demo.slack.workspace import Json
+from handlers import dialogs
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack
+from tests.handlers.wiring import wire
+from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.arrivals import TEAM
+
+AGENT = "U0AGENTA"
+PATIENCE = 20.0
+
+
+@dataclass
+class Stored:
+    """An inbox that only remembers."""
+
+    arrivals: list[Arrival] = field(default_factory=list)
+
+    async def accept(self, arrival: Arrival) -> None:
+        self.arrivals.append(arrival)
+
+
+@dataclass
+class Wired:
+    """A waiting case with its card in the agent channel."""
+
+    slack: LocalSlack
+    inbox: Stored
+    case: Case
+    card: str
+
+    async def presses(self, user: str, *, value: str | None = None) -> None:
+        await self.slack.workspace.act.click(user, "C0AGENTS", self.card, "case.handback", value=value)
+
+    async def told(self, user: str) -> str:
+        """What only this person reads."""
+        workspace = self.slack.workspace
+        while not (texts := [each["text"] for each in workspace.ephemerals if each["user"] == user]):
+            await workspace.wait_for_change(workspace.counter, timeout=PATIENCE)
+        return str(texts[-1])
+
+    async def dialog(self, user: str) -> Json:
+        """The dialog that the person sees."""
+        workspace = self.slack.workspace
+        while not workspace.modals.get(user):
+            await workspace.wait_for_change(workspace.counter, timeout=PATIENCE)
+        view: Json = workspace.modals[user][-1]
+        return view
+
+
+@pytest.fixture
+async def wired(database: Database, slack: LocalSlack) -> Wired:
+    answers, inbox = build_answers(database, slack.client, ManualClock()), Stored()
+    cases: Any = answers.cases
+    await wire(slack, dialogs.register, inbox=inbox, dialogs=Dialogs(slack.client, cases))
+    root = await slack.client.post("C0SUPPORT", text="Where is my lamp?")
+    case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
+    card = staff_cards.case_card(
+        case=case.ref,
+        title="A lamp",
+        customer="U0CUSTOMERA",
+        customer_note="",
+        priority="medium",
+        why="is upset",
+        since=1.0,
+        summary="",
+    )
+    ts = await slack.client.post("C0AGENTS", text=card.text, blocks=card.blocks)
+    return Wired(slack, inbox, case, ts)
+
+
+async def test_what_is_filled_in_is_stored_as_a_press_of_the_case_where_it_was_pressed(wired: Wired) -> None:
+    await wired.presses(AGENT)
+    view = await wired.dialog(AGENT)
+    act = wired.slack.workspace.act
+    await act.submit_view(AGENT, view["id"], {"note": {"note": "The lamp was replaced."}})
+    (press,) = wired.inbox.arrivals
+    assert (press.kind, press.author, press.thread) == ("press", AGENT, ThreadRef(TEAM, "C0AGENTS", wired.card))
+    assert press.body["action"] == "submit.handback"
+    assert press.body["value"] == wired.case.ref
+    assert press.body["fields"] == {"note": "The lamp was replaced."}
+    assert AGENT not in wired.slack.workspace.modals
+
+
+async def test_whoever_is_not_staff_gets_no_dialog(wired: Wired) -> None:
+    await wired.slack.breaks(method="conversations.members", do="internal_error")
+    await wired.presses(AGENT)
+    assert "support team" in await wired.told(AGENT)
+    assert not wired.slack.workspace.modals
+
+
+async def test_a_press_that_comes_too_late_for_a_dialog_says_so(wired: Wired) -> None:
+    await wired.slack.breaks(method="views.open", do="expired_trigger_id")
+    await wired.presses(AGENT)
+    assert await wired.told(AGENT) == TOO_LATE
+
+
+async def test_a_case_that_is_not_there_any_more_gets_no_dialog(wired: Wired, database: Database) -> None:
+    card = staff_cards.lost_race(case="FD-9999", staff="U0AGENTB", staff_name="Agent B")
+    blocks = [{**card.blocks[1], "elements": [{**card.blocks[1]["elements"][0], "action_id": "case.handback"}]}]
+    wired.card = await wired.slack.client.post("C0AGENTS", text=card.text, blocks=blocks)
+    await wired.presses(AGENT)
+    assert await wired.told(AGENT) == NO_SUCH_CASE

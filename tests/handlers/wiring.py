@@ -1,0 +1,64 @@
+"""Handlers behind the buttons, commands and dialogs of a local Slack, without the rest of the product.
+
+Wiring   a transport of the local Slack that hands what people do to Bolt, as Socket Mode does
+wire     put it together: the parts that are not named must not be needed
+"""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, cast
+
+from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app
+from slack_bolt.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_sdk.socket_mode.request import SocketModeRequest
+
+from bot.cases.staff import Staff
+from bot.clock import SystemClock
+from bot.sentences import load_sentences
+from demo.slack.workspace import Ack, Json
+from handlers.desk import Desk
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack
+
+
+class Wiring:
+    """The workspace's transport."""
+
+    def __init__(self, bolt: AsyncApp) -> None:
+        self._bolt = bolt
+
+    def connection_url(self) -> str:
+        raise AssertionError("nobody connects")
+
+    def event(self, event: Json, *, is_ext_shared: bool) -> None:
+        """Nobody listens to events."""
+
+    async def interact(self, kind: str, payload: Json) -> Ack:
+        response = await run_async_bolt_app(self._bolt, SocketModeRequest(kind, "1", payload))
+        return Ack(ok=response.status == 200)
+
+
+async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **parts: Any) -> Desk:
+    """Let the handlers of `register` take what people do in the workspace; `parts` are fields of their Desk."""
+    client = slack.client
+    me = await client.auth()
+    answer = AuthorizeResult(enterprise_id=None, team_id=me.team, bot_token="x", bot_id="B", bot_user_id=me.user)
+
+    async def authorize() -> AuthorizeResult:
+        return answer
+
+    bolt = AsyncApp(client=client.web, authorize=authorize, request_verification_enabled=False)
+    unneeded = dict.fromkeys((field.name for field in fields(Desk)), cast(Any, None))
+    usual = {
+        "me": me,
+        "agent_channel": "C0AGENTS",
+        "slack": client,
+        "clock": SystemClock(),
+        "sentences": load_sentences(None),
+        "staff": Staff(client, ManualClock(), agent_channel="C0AGENTS"),
+    }
+    desk = Desk(**(unneeded | usual | parts))
+    register(bolt, desk)
+    slack.workspace.transport = Wiring(bolt)
+    return desk
