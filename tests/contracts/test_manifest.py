@@ -211,11 +211,9 @@ def test_interactivity_is_on_because_buttons_are_answered() -> None:
     assert manifest()["settings"]["interactivity"]["is_enabled"] is bool(registered().named("action"))
 
 
-def test_shortcuts_and_views_are_absent_because_nothing_answers_them() -> None:
-    app = registered()
-    assert not app.named("shortcut")
-    assert not app.named("view")
-    assert "shortcuts" not in manifest()["features"]
+def test_shortcuts_are_what_the_code_answers() -> None:
+    shortcuts = manifest()["features"].get("shortcuts", [])
+    assert {shortcut["callback_id"] for shortcut in shortcuts} == registered().named("shortcut")
 
 
 def test_the_home_tab_is_off_because_nothing_fills_it() -> None:

@@ -261,13 +261,21 @@ class World:
     async def hands_all_back(self) -> None:
         """Let no case stay open: one customer may have five, and the stories of a file share theirs."""
 
-        def find(state: Json) -> list[Seen]:
-            return [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen) and "case.handback" in seen.buttons]
+        def every_card(state: Json) -> list[Seen] | None:
+            """The cards, once each case that a customer has been told of has its card."""
+            told = {ref for channel in state["messages"] for seen in seen_in(state, channel) for ref in _cases(seen)}
+            cards = [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen) and seen.ts == seen.thread_ts]
+            return cards if told <= {ref for card in cards for ref in _cases(card)} else None
 
-        for card in find(await self.state("C0AGENTS")):
-            await self.staff.presses(card, "case.handback")
-            await self.staff.fills_in("submit.handback")
-        await self.until(lambda state: not find(state) or None, what="no open case", channel="C0AGENTS")
+        for card in await self.until(every_card, what="a card for each case"):
+            if "case.handback" in card.buttons:
+                await self.staff.presses(card, "case.handback")
+                await self.staff.fills_in("submit.handback")
+        await self.until(
+            lambda state: not any("case.handback" in seen.buttons for seen in seen_in(state, "C0AGENTS")) or None,
+            what="no open case",
+            channel="C0AGENTS",
+        )
 
     async def until(
         self, find: Callable[[Json], T | None], *, what: str, channel: str | None = None, patience: float = PATIENCE
@@ -491,6 +499,10 @@ def seen_in(state: Json, channel: str) -> list[Seen]:
         for message in messages
         if message.get("subtype") != "message_deleted"
     ]
+
+
+def _cases(seen: Seen) -> set[str]:
+    return set(re.findall(r"FD-\d+", seen.text)) if is_app(seen) else set()
 
 
 def is_app(seen: Seen) -> bool:
