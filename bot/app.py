@@ -36,8 +36,10 @@ from bot.desk.alignment import Alignment
 from bot.desk.budgets import Budgets, paced
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import Drafting, build_writer, load_voices
+from bot.desk.home import Home
 from bot.desk.identity import Identities
 from bot.desk.library import Bases, Library
+from bot.desk.overview import Overview
 from bot.desk.recurrence import read_rule
 from bot.desk.refreshes import Refreshes
 from bot.desk.schedule import Schedule
@@ -241,7 +243,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             metrics=metrics,
             places=asyncio.Semaphore(DRAFTS),
         )
-        identities = Identities(slack, shop)
+        identities = Identities(slack, shop, database)
         interruptions = Interruptions()
         turns = Turns(
             database=database,
@@ -279,6 +281,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         _start(watches, calm.run())
         if settings.is_shared and role != "ingress":
             _start(watches, interruptions.watch(database, clock))
+        staff = Staff(slack, clock, agent_channel=agent_channel)
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
             me=me,
@@ -288,8 +291,12 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             clock=clock,
             sentences=sentences,
             inbox=inbox,
-            staff=Staff(slack, clock, agent_channel=agent_channel),
+            staff=staff,
+            cases=cases,
             dialogs=Dialogs(slack, cases),
+            identities=identities,
+            home=Home(me, slack, database, clock, sentences, identities, staff, library, _figures),
+            overview=Overview(me, database, clock, _figures),
             library=library,
             refreshes=Refreshes(library, slack),
             start=lambda work: _start(background, work),
@@ -318,6 +325,10 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             background,
             watches,
         )
+
+
+async def _figures(days: int) -> str:
+    return "–"
 
 
 def _open_engine(

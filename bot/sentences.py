@@ -38,6 +38,9 @@ LABELS = frozenset(
         "keep_assistant",
         "not_solved",
         "rating_label",
+        "home_open",
+        "home_past",
+        "home_language_slack",
     }
 )
 

@@ -5,14 +5,15 @@ actions    what customers press
 staff      what staff press
 dialogs    what staff fill in
 commands   /kb
+frontdesk  /frontdesk
 feedback   "Helpful" or not, and the score after a person
-home       the app's own tab and its first words
+home       the app's own tabs
 http       signed events over HTTP, health, metrics
 """
 
 from slack_bolt.async_app import AsyncApp
 
-from handlers import actions, commands, dialogs, feedback, home, messages, staff
+from handlers import actions, commands, dialogs, feedback, frontdesk, home, messages, staff
 from handlers.desk import Desk
 
 
@@ -25,5 +26,6 @@ def register(app: AsyncApp, desk: Desk) -> None:
     dialogs.register(app, desk)
     feedback.register(app, desk)
     commands.register(app, desk)
+    frontdesk.register(app, desk)
     messages.register_rest(app)
     actions.register_rest(app)

@@ -3,7 +3,7 @@
 import html
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +12,6 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.desk.library import Library, Refresh
 from bot.errors import StoreUnavailable
-from bot.slack.client import Block
 from handlers.desk import Desk
 from knowledge.filters import Filter
 
@@ -50,7 +49,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def kb(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
         await ack()
         if not await desk.staff.includes(body["user_id"]):
-            await _answer(desk, body, await desk.words(body["user_id"], "not_staff"))
+            await desk.answer_command(body, await desk.words(body["user_id"], "not_staff"))
             return
         # A build, or a search of two bases, may take longer than the request.
         desk.start(_carry_out(desk, body, read_command(body.get("text", ""))))
@@ -99,7 +98,7 @@ def _fits(verb: str, words: str) -> bool:
 
 
 async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None:
-    tell, by = partial(_answer, desk, body), body["user_id"]
+    tell, by = partial(desk.answer_command, body), body["user_id"]
     try:
         if command.verb == "refresh":
             wish = Refresh(only=command.words, force="force" in command.options)
@@ -125,8 +124,3 @@ async def _done(library: Library, command: Command, *, by: str) -> str:
             return await library.gaps(int(words or DAYS))
         case _:
             return USAGE
-
-
-async def _answer(desk: Desk, body: dict[str, Any], text: str, *, blocks: Sequence[Block] | None = None) -> None:
-    if not await desk.slack.respond(body["response_url"], text=text, blocks=blocks):
-        await desk.slack.whisper(body["channel_id"], body["user_id"], text=text, blocks=blocks)

@@ -1,16 +1,21 @@
 """What handlers may call; `bot.app` fills it in."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
 from bot.clock import Clock
+from bot.desk.home import Home
+from bot.desk.identity import Identities
 from bot.desk.library import Library
+from bot.desk.overview import Overview
 from bot.desk.refreshes import Refreshes
+from bot.errors import StoreUnavailable
 from bot.sentences import Language, Sentences
-from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
 from bot.turns.inbox import Inbox
 
@@ -28,7 +33,11 @@ class Desk:
     sentences: Sentences
     inbox: Inbox
     staff: Staff
+    cases: Cases
     dialogs: Dialogs
+    identities: Identities
+    home: Home
+    overview: Overview
     library: Library
     refreshes: Refreshes
     start: Callable[[Coroutine[Any, Any, None]], None]
@@ -47,9 +56,16 @@ class Desk:
         return self.sentences.say(await self.language(user_id), key)
 
     async def language(self, user_id: str) -> Language:
-        """The language of the person's profile."""
+        """The language that the person chose, else their profile's; English while neither is known."""
         try:
-            locale = (await self.slack.user(user_id)).locale
-        except (SlackRefused, SlackUnanswered):
+            locale = await self.identities.locale(await self.slack.user(user_id))
+        except (SlackRefused, SlackUnanswered, StoreUnavailable):
             locale = ""
         return self.sentences.language_for(locale)
+
+    async def answer_command(
+        self, body: Mapping[str, Any], text: str, *, blocks: Sequence[Block] | None = None
+    ) -> None:
+        """Answer a slash command where only the person sees it, also when its own address serves no more."""
+        if not await self.slack.respond(body["response_url"], text=text, blocks=blocks or None):
+            await self.slack.whisper(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)

@@ -6,8 +6,7 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.messages import how_it_stands
-from bot.store import cases, records
+from bot.store import records
 from handlers.desk import Desk
 
 Ack = Callable[[], Awaitable[None]]
@@ -34,14 +33,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 async def _thanks(desk: Desk, ref: str, person: str) -> str:
     """What a score is answered with; when the case is not solved any more, how it stands as well."""
     language = await desk.language(person)
-    thanks = desk.sentences.say(language, "thanks_for_rating")
-    async with desk.database.transaction() as tx:
-        case_id = cases.id_of(ref)
-        case = None if case_id is None else await cases.find(tx, case_id)
-        if case is None or case.state == "resolved":
-            return thanks
-        now = await cases.find_open(tx, case.thread) or case
-    return f"{thanks} {how_it_stands(desk.sentences, language, now)}"
+    return f"{desk.sentences.say(language, 'thanks_for_rating')} {await desk.cases.moved_since(ref, language)}".strip()
 
 
 async def _keep(desk: Desk, subject: str, person: str, value: str) -> None:

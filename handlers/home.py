@@ -1,26 +1,51 @@
-"""The app's own tab: suggested prompts in an empty conversation."""
+"""The app's own tabs: the Home tab, and suggested prompts in an empty conversation."""
 
 import logging
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.errors import StoreUnavailable
 from bot.slack.client import SlackRefused, SlackUnanswered
 from handlers.desk import Desk
 
 logger = logging.getLogger(__name__)
 
+Ack = Callable[[], Awaitable[None]]
+
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """Opening the messages tab shows what can be asked."""
+    """Opening a tab fills it; the Home tab's button and menu fill it anew."""
 
     @app.event("app_home_opened")
-    async def suggest(event: dict[str, Any]) -> None:
-        if event.get("tab") != "messages":
-            return
-        try:
-            user = await desk.slack.user(event["user"])
-            prompts = desk.sentences.prompts(desk.sentences.language_for(user.locale))
-            await desk.slack.suggest_prompts(event["channel"], None, prompts)
-        except (SlackRefused, SlackUnanswered) as error:
-            logger.info("no prompts were suggested", extra={"reason": str(error)})
+    async def fill(event: dict[str, Any]) -> None:
+        if event.get("tab") == "messages":
+            await _suggest(desk, event)
+        else:
+            desk.start(_filled(desk.home.show(event["user"])))
+
+    @app.action("home.refresh")
+    async def refresh(ack: Ack, body: dict[str, Any]) -> None:
+        await ack()
+        desk.start(_filled(desk.home.show(body["user"]["id"])))
+
+    @app.action("home.language")
+    async def choose_language(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        await ack()
+        desk.start(_filled(desk.home.choose_language(body["user"]["id"], action["selected_option"]["value"])))
+
+
+async def _filled(showing: Awaitable[None]) -> None:
+    try:
+        await showing
+    except (SlackRefused, SlackUnanswered, StoreUnavailable) as error:
+        logger.warning("a Home tab could not be filled", extra={"reason": str(error)})
+
+
+async def _suggest(desk: Desk, event: dict[str, Any]) -> None:
+    prompts = desk.sentences.prompts(await desk.language(event["user"]))
+    try:
+        await desk.slack.suggest_prompts(event["channel"], None, prompts)
+    except (SlackRefused, SlackUnanswered) as error:
+        logger.info("no prompts were suggested", extra={"reason": str(error)})

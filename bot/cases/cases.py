@@ -23,6 +23,7 @@ from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
 from bot.failpoints import reach
+from bot.sentences import Language
 from bot.slack import staff_cards
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
@@ -225,6 +226,16 @@ class Cases:
         """The case with this reference. Raises UnknownCase."""
         async with self.database.transaction() as tx:
             return await the_case(tx, ref)
+
+    async def moved_since(self, ref: str, language: Language) -> str:
+        """How a case stands that was solved, in words for the customer; empty while it is, and for no case of ours."""
+        async with self.database.transaction() as tx:
+            case_id = cases.id_of(ref)
+            case = None if case_id is None else await cases.find(tx, case_id)
+            if case is None or case.state == "resolved":
+                return ""
+            now = await cases.find_open(tx, case.thread) or case
+        return how_it_stands(self.messages.sentences, language, now)
 
     async def tell_moved_on(self, case: Case, user: str, action: str, *, thread_ts: str | None) -> None:
         """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""

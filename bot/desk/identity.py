@@ -11,6 +11,8 @@ from dataclasses import replace
 from bot.conversation import Customer, Standing
 from bot.shops.port import OrderBackend, ShopUnavailable
 from bot.slack.client import SlackClient, SlackUser
+from bot.store import preferences
+from bot.store.database import Database
 
 logger = logging.getLogger(__name__)
 
@@ -21,9 +23,10 @@ SHOP_SECONDS = 5.0
 class Identities:
     """Turns a message's author into a `Customer`."""
 
-    def __init__(self, slack: SlackClient, orders: OrderBackend | None) -> None:
+    def __init__(self, slack: SlackClient, orders: OrderBackend | None, database: Database) -> None:
         self._slack = slack
         self._orders = orders
+        self._database = database
 
     async def identify(self, user_id: str, *, with_shop: bool = True) -> Customer | None:
         """The author, or None for bots and deactivated people, who are not answered.
@@ -38,12 +41,17 @@ class Identities:
             team=user.team,
             user=user.id,
             name=user.display_name or user.name,
-            locale=user.locale,
+            locale=await self.locale(user),
             standing=standing,
         )
         if not with_shop or standing != "member" or self._orders is None or not user.email:
             return customer
         return await self._with_shop(customer, user.email, self._orders)
+
+    async def locale(self, user: SlackUser) -> str:
+        """The language that the person chose at our Home tab, else their profile's locale."""
+        async with self._database.transaction() as tx:
+            return await preferences.language(tx, user.id) or user.locale
 
     async def _with_shop(self, customer: Customer, email: str, orders: OrderBackend) -> Customer:
         try:

@@ -143,12 +143,12 @@ async def add(tx: AsyncConnection, case: Case) -> Case | None:
 async def find(tx: AsyncConnection, case_id: int) -> Case | None:
     """The case with this id."""
     row = (await tx.execute(select(schema.kase).where(schema.kase.c.id == case_id))).one_or_none()
-    return _case(row) if row else None
+    return as_case(row) if row else None
 
 
 async def find_all(tx: AsyncConnection, ids: Collection[int]) -> list[Case]:
     """The cases with these ids."""
-    return [_case(row) for row in await tx.execute(select(schema.kase).where(schema.kase.c.id.in_(ids)))]
+    return [as_case(row) for row in await tx.execute(select(schema.kase).where(schema.kase.c.id.in_(ids)))]
 
 
 async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
@@ -156,7 +156,7 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     table = schema.kase
     statement = select(table).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
     row = (await tx.execute(statement)).one_or_none()
-    return _case(row) if row else None
+    return as_case(row) if row else None
 
 
 async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Case]:
@@ -171,7 +171,7 @@ async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Ca
         )
         .order_by(table.c.id)
     )
-    return [_case(row) for row in await tx.execute(statement)]
+    return [as_case(row) for row in await tx.execute(statement)]
 
 
 async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
@@ -194,7 +194,7 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()
-    return _case(row) if row else None
+    return as_case(row) if row else None
 
 
 async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> None:
@@ -207,10 +207,11 @@ async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) ->
     """The newest cases in these states."""
     table = schema.kase
     statement = select(table).where(table.c.state.in_(states)).order_by(table.c.opened_at.desc()).limit(limit)
-    return [_case(row) for row in await tx.execute(statement)]
+    return [as_case(row) for row in await tx.execute(statement)]
 
 
-def _case(row: Row[Any]) -> Case:
+def as_case(row: Row[Any]) -> Case:
+    """A whole row."""
     return Case(
         id=row.id,
         thread=ThreadRef(row.team, row.channel, row.thread_ts),

@@ -383,7 +383,6 @@ pause = Table(
 preference = Table(
     "preference",
     metadata,
-    Column("team", String(32), primary_key=True),
     Column("person", String(32), primary_key=True),
     Column("language", String(8), nullable=False, server_default=""),
 )

@@ -30,7 +30,7 @@ from bot.failpoints import reach
 from bot.sentences import Language, Sentences
 from bot.slack.client import DEAD_TOKEN, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.store import attempts, inbox, outbox, threads, turns
+from bot.store import attempts, inbox, outbox, pauses, threads, turns
 from bot.store import cases as case_rows
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem
@@ -245,6 +245,7 @@ class Turns:
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
+            is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
         if item.body.get("masked"):
             await self._say(item, "masked", language)
@@ -255,12 +256,15 @@ class Turns:
             await self.answers.close_leftover(item)
             await self.relay.from_customer(case, item, customer)
             return "done", "relayed"
+        reason = _reason_for_person(text, episode.turns)
+        if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
+            return "dropped", "paused"
         if not item.body["text"]:
             await self._say(item, "file_unread" if item.body.get("files") else "greeting", language)
             return "done", "no_words"
         if is_stop:
             return "done", await self._nothing_runs(item, language)
-        if reason := _reason_for_person(text, episode.turns):
+        if reason:
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
         if await self.budgets.set_aside(item):

@@ -14,7 +14,8 @@ from slack_bolt.async_app import AsyncApp
 import handlers
 from bot.sentences import load_sentences
 from bot.slack.client import Identity
-from handlers.commands import USAGE
+from handlers import commands as kb_command
+from handlers import frontdesk
 from handlers.desk import Desk
 from handlers.messages import read_event
 from tests.contracts.tree import ROOT, Source, calls, read, sources
@@ -203,8 +204,10 @@ def test_subscriptions_are_what_the_code_listens_to() -> None:
 def test_commands_are_what_the_code_answers() -> None:
     commands = manifest()["features"]["slash_commands"]
     assert {command["command"] for command in commands} == registered().named("command")
-    (kb,) = commands
-    assert all(f"`/kb {use}`" in USAGE for use in kb["usage_hint"].split(" | "))
+    usages = {"/kb": kb_command.USAGE, "/frontdesk": frontdesk.USAGE}
+    for command in commands:
+        for use in re.split(r" \| (?![^\[]*\])", command["usage_hint"]):
+            assert f"`{command['command']} {use}`" in usages[command["command"]]
 
 
 def test_interactivity_is_on_because_buttons_are_answered() -> None:

@@ -55,7 +55,7 @@ class Wired:
 async def wired(database: Database, slack: LocalSlack) -> Wired:
     client, clock = slack.client, ManualClock()
     answers = build_answers(database, client, clock)
-    await wire(slack, feedback.register, database=database, clock=clock, sentences=answers.sentences)
+    await wire(slack, feedback.register, database=database, clock=clock, cases=answers.cases)
     root = await client.post("C0SUPPORT", text="Where is my lamp?")
     cases = answers.cases
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")

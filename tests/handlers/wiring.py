@@ -4,6 +4,7 @@ Wiring   a transport of the local Slack that hands what people do to Bolt, as So
 wire     put it together: the parts that are not named must not be needed
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
@@ -16,10 +17,12 @@ from slack_sdk.socket_mode.request import SocketModeRequest
 from bot.cases.staff import Staff
 from bot.clock import SystemClock
 from bot.sentences import load_sentences
+from bot.slack.client import SlackUser
 from demo.slack.workspace import Ack, Json
 from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.turns.arrivals import TEAM
 
 
 class Wiring:
@@ -27,16 +30,31 @@ class Wiring:
 
     def __init__(self, bolt: AsyncApp) -> None:
         self._bolt = bolt
+        self._tasks: set[asyncio.Task[Ack]] = set()
 
     def connection_url(self) -> str:
         raise AssertionError("nobody connects")
 
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        """Nobody listens to events."""
+        payload = {"type": "event_callback", "team_id": TEAM, "event": event}
+        task = asyncio.create_task(self._hand_over("events_api", payload))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def interact(self, kind: str, payload: Json) -> Ack:
+        return await self._hand_over(kind, payload)
+
+    async def _hand_over(self, kind: str, payload: Json) -> Ack:
         response = await run_async_bolt_app(self._bolt, SocketModeRequest(kind, "1", payload))
         return Ack(ok=response.status == 200)
+
+
+class Profiles:
+    """Identities without a database, in which nobody has chosen anything."""
+
+    async def locale(self, user: SlackUser) -> str:
+        """The profile's."""
+        return user.locale
 
 
 async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **parts: Any) -> Desk:
@@ -56,6 +74,7 @@ async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **
         "slack": client,
         "clock": SystemClock(),
         "sentences": load_sentences(None),
+        "identities": Profiles(),
         "staff": Staff(client, ManualClock(), agent_channel="C0AGENTS"),
     }
     desk = Desk(**(unneeded | usual | parts))

@@ -80,8 +80,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "preference",
-        sa.Column("team", sa.String(length=32), nullable=False),
         sa.Column("person", sa.String(length=32), nullable=False),
         sa.Column("language", sa.String(length=8), nullable=False, server_default=""),
-        sa.PrimaryKeyConstraint("team", "person", name=op.f("pk_preference")),
+        sa.PrimaryKeyConstraint("person", name=op.f("pk_preference")),
     )

@@ -1,0 +1,94 @@
+"""Lists of cases for people to look through.
+
+queue         everything open, what is most urgent first
+of_customer   one person's
+search        the cases of which something says the words
+cards         where the cards of cases stand
+"""
+
+from collections.abc import Collection
+
+from sqlalchemy import ColumnElement, case, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store import schema
+from bot.store.cases import OPEN_STATES, Case, as_case, card_key, id_of
+
+URGENCY = {"high": 0, "medium": 1, "low": 2}
+
+
+async def queue(tx: AsyncConnection, *, limit: int) -> list[Case]:
+    """The open cases: those that nobody has come first, then the more urgent, then those that wait longer."""
+    table = schema.kase
+    order = (
+        case((table.c.owner.is_(None), 0), else_=1),
+        case(URGENCY, value=table.c.priority, else_=len(URGENCY)),
+        func.coalesce(table.c.waiting_since, table.c.opened_at),
+        table.c.id,
+    )
+    statement = select(table).where(table.c.state.in_(OPEN_STATES)).order_by(*order).limit(limit)
+    return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def count_open(tx: AsyncConnection) -> dict[str, int]:
+    """State -> how many open cases are in it."""
+    table = schema.kase
+    statement = select(table.c.state, func.count()).where(table.c.state.in_(OPEN_STATES)).group_by(table.c.state)
+    return {row[0]: row[1] for row in await tx.execute(statement)}
+
+
+async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: int) -> list[Case]:
+    """A person's cases, the newest first."""
+    table = schema.kase
+    where = (table.c.team == team, table.c.customer == customer)
+    statement = select(table).where(*where).order_by(table.c.opened_at.desc(), table.c.id.desc()).limit(limit)
+    return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def search(tx: AsyncConnection, words: str, *, limit: int) -> list[Case]:
+    """The cases that say each of the words, the newest first: in what is noted of them or written about them."""
+    kase = schema.kase
+    statement = (
+        select(kase)
+        .where(*(_says(word) for word in words.split()))
+        .order_by(kase.c.opened_at.desc(), kase.c.id.desc())
+        .limit(limit)
+    )
+    return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def cards(tx: AsyncConnection, cases: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Case -> channel and ts of its card, as far as it is posted."""
+    table = schema.outbox
+    keys = {card_key(case_id): case_id for case_id in cases}
+    rows = await tx.execute(
+        select(table.c.key, table.c.channel, table.c.ts).where(table.c.key.in_(keys), table.c.ts.is_not(None))
+    )
+    return {keys[row.key]: (row.channel, row.ts) for row in rows}
+
+
+def _says(word: str) -> ColumnElement[bool]:
+    kase, inbox, outbox = schema.kase, schema.inbox, schema.outbox
+    written = select(inbox.c.id).where(
+        inbox.c.thread == kase.c.thread, inbox.c.kind == "message", _holds(inbox.c.body["text"].as_string(), word)
+    )
+    relayed = select(outbox.c.id).where(
+        outbox.c.case_id == kase.c.id,
+        outbox.c.source_ts.is_not(None),
+        _holds(outbox.c.payload["text"].as_string(), word),
+    )
+    number = id_of(word.upper())
+    named = [] if number is None else [kase.c.id == number]
+    noted = (_holds(column, word) for column in (kase.c.title, kase.c.summary, kase.c.customer_name))
+    return or_(*named, *noted, written.exists(), relayed.exists())
+
+
+def _holds(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
+    """Whether the text holds the word. SQLite tells apart capital letters that are not in ASCII."""
+    spellings = sorted({word, word.lower(), word.upper(), word.capitalize()})
+    return or_(*(column.ilike(f"%{_literal(spelling)}%", escape="\\") for spelling in spellings))
+
+
+def _literal(word: str) -> str:
+    """The word as a pattern that stands for nothing but itself."""
+    return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

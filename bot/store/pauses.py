@@ -1,0 +1,44 @@
+"""Channels in which the assistant is silent because staff wish it."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store import schema
+from bot.store.statements import insert_new
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """One of them."""
+
+    channel: str
+    by: str
+    """Who wished it, a Slack user id."""
+    at: float
+
+
+async def is_paused(tx: AsyncConnection, channel: str) -> bool:
+    """Whether the assistant is silent there."""
+    table = schema.pause
+    return (await tx.execute(select(table.c.channel).where(table.c.channel == channel))).one_or_none() is not None
+
+
+async def begin(tx: AsyncConnection, channel: str, *, by: str, now: float) -> bool:
+    """Make it silent there; False when it is already."""
+    return await insert_new(tx, schema.pause, {"channel": channel, "by": by, "at": now}) is not None
+
+
+async def end(tx: AsyncConnection, channel: str) -> bool:
+    """Let it answer there again; False when it does."""
+    table = schema.pause
+    ended = await tx.execute(delete(table).where(table.c.channel == channel).returning(table.c.channel))
+    return ended.one_or_none() is not None
+
+
+async def latest(tx: AsyncConnection) -> list[Pause]:
+    """All pauses, the oldest first."""
+    table = schema.pause
+    rows = await tx.execute(select(table).order_by(table.c.at))
+    return [Pause(row.channel, row.by, row.at) for row in rows]

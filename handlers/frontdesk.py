@@ -1,0 +1,92 @@
+"""/frontdesk cases | search | pause | resume | metrics: for staff, and only they see the answer."""
+
+import html
+import logging
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.desk.overview import PARTS, Overview
+from bot.errors import StoreUnavailable
+from handlers.desk import Desk
+
+logger = logging.getLogger(__name__)
+
+USAGE = """\
+Usage:
+• `/frontdesk cases [all | waiting | mine]` lists the open cases
+• `/frontdesk search <words>` finds cases, open or not, by what was said in them, by a name or a number
+• `/frontdesk pause [#channel]` silences the assistant in a channel, this one if none is named
+• `/frontdesk resume [#channel]` lets it answer there again
+• `/frontdesk metrics [days]` tells the figures of the last 30 days, or so many"""
+DAYS, DAYS_LIMIT = 30, 366
+NO_CHANNEL = "A direct message is nobody's channel: name one, as in `/frontdesk pause #support`."
+
+# With should_escape Slack writes a channel's id beside its name.
+_CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)(?:\|[^>]*)?>")
+_DAYS = re.compile(r"[1-9][0-9]{0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What stands behind `/frontdesk`."""
+
+    verb: str
+    words: str = ""
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The desk's command."""
+
+    @app.command("/frontdesk")
+    async def frontdesk(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
+        await ack()
+        user = body["user_id"]
+        if await desk.staff.includes(user):
+            text = await _answer(desk.overview, body)
+        else:
+            text = await desk.words(user, "not_staff")
+        await desk.answer_command(body, text)
+
+
+def read_command(text: str) -> Command:
+    """The command as it was typed; what it may not be has the verb "usage"."""
+    verb, _, rest = text.strip().partition(" ")
+    verb, words = verb.lower(), " ".join(rest.split())
+    match verb:
+        case "cases" if words in ("", *PARTS):
+            return Command(verb, words or "all")
+        case "search" if words:
+            return Command(verb, html.unescape(words))
+        case "pause" | "resume" if not words:
+            return Command(verb)
+        case "pause" | "resume" if named := _CHANNEL.fullmatch(words):
+            return Command(verb, named[1])
+        case "metrics" if not words or (_DAYS.fullmatch(words) and int(words) <= DAYS_LIMIT):
+            return Command(verb, words or str(DAYS))
+    return Command("usage")
+
+
+async def _answer(overview: Overview, body: dict[str, Any]) -> str:
+    command, user = read_command(body.get("text", "")), body["user_id"]
+    try:
+        match command.verb:
+            case "cases":
+                return await overview.cases(command.words, user=user)
+            case "search":
+                return await overview.search(command.words)
+            case "metrics":
+                return await overview.metrics(int(command.words))
+            case "pause" | "resume" if (channel := command.words or body["channel_id"]).startswith("D"):
+                return NO_CHANNEL
+            case "pause":
+                return await overview.pause(channel, user=user)
+            case "resume":
+                return await overview.resume(channel, user=user)
+    except StoreUnavailable as error:
+        logger.warning("a command could not be carried out", extra={"verb": command.verb, "reason": str(error)})
+        return "The database does not answer at the moment. Try again in a minute."
+    return USAGE

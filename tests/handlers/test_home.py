@@ -1,0 +1,184 @@
+"""The Home tab in a local Slack: what customers and staff see, and what they do there."""
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from bot.cases.cases import Cases
+from bot.cases.staff import Staff
+from bot.conversation import ThreadRef
+from bot.desk.home import Home
+from bot.desk.identity import Identities
+from bot.desk.overview import Overview
+from bot.store.database import Database
+from demo.slack.workspace import Json
+from handlers import frontdesk, home
+from handlers.desk import Desk
+from tests.doubles.clock import ManualClock
+from tests.doubles.local_slack import LocalSlack
+from tests.handlers.wiring import wire
+from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.arrivals import TEAM
+
+AGENT = "U0AGENTA"
+PATIENCE = 20.0
+FIGURES = "*3* resolved"
+
+
+class Shelf:
+    """A library with nothing to say."""
+
+    async def status(self) -> str:
+        return "Generation 1 serves."
+
+
+async def figures(days: int) -> str:
+    return f"{FIGURES} in {days} days"
+
+
+@dataclass
+class Wired:
+    """A workspace with the tab and the command behind it."""
+
+    slack: LocalSlack
+    cases: Cases
+    work: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        self.work.append(asyncio.create_task(work))
+
+    async def opens(self, user: str) -> str:
+        """Open the Home tab; every text of it."""
+        await self.slack.workspace.act.open_home(user)
+        return await self.sees(user)
+
+    async def sees(self, user: str) -> str:
+        """The tab's texts, once everything that was begun is done."""
+        workspace = self.slack.workspace
+        async with asyncio.timeout(PATIENCE):
+            while not self.work or user not in workspace.homes:
+                await workspace.wait_for_change(workspace.counter, timeout=0.05)
+            await asyncio.gather(*self.work)
+        return str(workspace.homes[user]["blocks"])
+
+    async def does(self, user: str, action_id: str, value: Any = None) -> str:
+        """Use an element of the tab; the tab afterwards."""
+        self.work.clear()
+        await self.slack.workspace.act.click_view(user, self.view(user)["id"], action_id, value=value)
+        return await self.sees(user)
+
+    def view(self, user: str) -> Json:
+        found: Json = self.slack.workspace.homes[user]
+        return found
+
+    async def runs(self, line: str, user: str = AGENT, channel: str = "C0AGENTS") -> str:
+        """Run a command; what only its author reads then."""
+        workspace = self.slack.workspace
+        before = len(workspace.ephemerals)
+        await workspace.act.command(user, channel, line)
+        async with asyncio.timeout(PATIENCE):
+            while len(workspace.ephemerals) == before:
+                await workspace.wait_for_change(workspace.counter, timeout=PATIENCE)
+        return str(workspace.ephemerals[-1]["text"])
+
+    async def opened(self, text: str, channel: str = "D0CUSTOMERA") -> str:
+        """A case of Customer A's about this; its number."""
+        thread = ThreadRef(TEAM, channel, await self.slack.client.post(channel, text="root"))
+        return (await self.cases.open(thread, CUSTOMER, reason="upset", priority="high", summary=text)).ref
+
+
+@pytest.fixture
+async def wired(database: Database, slack: LocalSlack) -> Wired:
+    client, clock = slack.client, ManualClock()
+    answers, me = build_answers(database, client, clock), await client.auth()
+    wired = Wired(slack, answers.cases)
+    staff, identities = Staff(client, clock, agent_channel="C0AGENTS"), Identities(client, None, database)
+    parts: dict[str, Any] = {
+        "staff": staff,
+        "identities": identities,
+        "home": Home(me, client, database, clock, answers.sentences, identities, staff, cast(Any, Shelf()), figures),
+        "overview": Overview(me, database, clock, figures),
+        "start": wired.start,
+    }
+
+    def register(app: Any, desk: Desk) -> None:
+        home.register(app, desk)
+        frontdesk.register(app, desk)
+
+    await wire(slack, register, **parts)
+    return wired
+
+
+async def test_a_customer_sees_their_open_and_past_cases_and_nobody_elses(wired: Wired) -> None:
+    assert "You have no open cases" in await wired.opens(CUSTOMER.user)
+    first, second = await wired.opened("A lamp that broke"), await wired.opened("Boots that leak")
+    await wired.cases.claim(first, AGENT)
+    await wired.cases.resolve(first, AGENT)
+    await wired.cases.claim(second, AGENT)
+    wired.work.clear()
+    seen = await wired.opens(CUSTOMER.user)
+    assert seen.index(second) < seen.index("Your past cases") < seen.index(first)
+    assert "Agent A is on it" in seen
+    wired.work.clear()
+    theirs = await wired.opens("U0CUSTOMERB")
+    assert first not in theirs
+    assert second not in theirs
+
+
+async def test_a_customer_chooses_the_language_and_it_is_kept(wired: Wired) -> None:
+    await wired.opens(CUSTOMER.user)
+    assert "Sie haben keine offenen" in await wired.does(CUSTOMER.user, "home.language", "de")
+    identities = Identities(wired.slack.client, None, wired.cases.database)
+    customer = await identities.identify(CUSTOMER.user)
+    assert customer is not None
+    assert customer.locale == "de"
+    assert "You have no open cases" in await wired.does(CUSTOMER.user, "home.language", "slack")
+
+
+async def test_staff_see_the_queue_the_figures_and_the_knowledge_base(wired: Wired) -> None:
+    mine, theirs, waiting = [await wired.opened(f"Matter {number}") for number in (1, 2, 3)]
+    await wired.cases.claim(mine, AGENT)
+    await wired.cases.claim(theirs, "U0AGENTB")
+    seen = await wired.opens(AGENT)
+    order = [seen.index(words) for words in ("*Waiting*", waiting, "*With you*", mine, "*With colleagues*", theirs)]
+    assert order == sorted(order)
+    assert "1 waiting · 0 late · 1 with you · 1 with colleagues" in seen
+    assert f"{FIGURES} in 7 days" in seen
+    assert "Generation 1 serves." in seen
+    await wired.cases.hand_back(waiting, AGENT)
+    assert waiting not in await wired.does(AGENT, "home.refresh")
+
+
+async def test_the_command_lists_and_finds_cases(wired: Wired) -> None:
+    assert await wired.runs("/frontdesk cases") == "No open cases."
+    lamp, boots = await wired.opened("A lamp that broke"), await wired.opened("Boots that leak")
+    await wired.cases.claim(boots, AGENT)
+    everything = await wired.runs("/frontdesk cases")
+    assert everything.index(lamp) < everything.index(boots)
+    assert boots not in await wired.runs("/frontdesk cases waiting")
+    assert lamp not in await wired.runs("/frontdesk cases mine")
+    assert lamp in await wired.runs("/frontdesk search LAMP broke")
+    assert await wired.runs("/frontdesk search unicorn") == "No case says “unicorn”."
+    assert await wired.runs("/frontdesk metrics 14") == f"{FIGURES} in 14 days"
+
+
+async def test_a_channel_is_silenced_and_speaks_again(wired: Wired) -> None:
+    assert "silent in <#C0SUPPORT> from now on" in await wired.runs("/frontdesk pause <#C0SUPPORT|support>")
+    assert "silent in <#C0SUPPORT> already" in await wired.runs("/frontdesk pause", channel="C0SUPPORT")
+    assert "<#C0SUPPORT>" in await wired.opens(AGENT)
+    assert "answers in <#C0SUPPORT> again" in await wired.runs("/frontdesk resume", channel="C0SUPPORT")
+    assert "it was not silent" in await wired.runs("/frontdesk resume <#C0SUPPORT|>")
+
+
+@pytest.mark.parametrize(
+    "line", ["/frontdesk", "/frontdesk help", "/frontdesk search", "/frontdesk metrics 0", "/frontdesk cases theirs"]
+)
+async def test_whatever_is_not_understood_is_answered_with_the_usage(wired: Wired, line: str) -> None:
+    assert await wired.runs(line) == frontdesk.USAGE
+
+
+async def test_the_command_is_for_staff(wired: Wired) -> None:
+    assert "support team" in await wired.runs("/frontdesk cases", CUSTOMER.user, "C0SUPPORT")

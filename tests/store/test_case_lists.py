@@ -1,0 +1,89 @@
+"""Lists of cases, on both databases."""
+
+from bot.conversation import ThreadRef
+from bot.store import case_lists, cases, inbox, outbox
+from bot.store.cases import Case, card_key
+from bot.store.database import Database
+from bot.store.outbox import Outgoing
+from tests.store.rows import a_case
+from tests.turns.arrivals import TEAM, arrival
+
+
+async def opened(database: Database, ts: str, **fields: object) -> Case:
+    """A case of a thread of its own."""
+    thread = ThreadRef(TEAM, "D0CUSTOMERA", ts)
+    async with database.transaction() as tx:
+        case = await cases.add(tx, a_case(thread=thread, **fields))
+    assert case is not None
+    return case
+
+
+async def search(database: Database, words: str) -> list[str]:
+    async with database.transaction() as tx:
+        return [case.ref for case in await case_lists.search(tx, words, limit=10)]
+
+
+async def test_nobodys_cases_come_first_then_the_urgent_then_those_that_wait_longer(database: Database) -> None:
+    late = await opened(database, "1.1", priority="low", waiting_since=1.0)
+    mine = await opened(database, "1.2", priority="high", waiting_since=1.0)
+    urgent = await opened(database, "1.3", priority="high", waiting_since=9.0)
+    later = await opened(database, "1.4", priority="low", waiting_since=5.0, state="away")
+    async with database.transaction() as tx:
+        before = await cases.find(tx, mine.id)
+        assert before is not None
+        await cases.change(tx, before, a_case(state="human", owner="U0AGENTA", priority="high", waiting_since=1.0))
+        queue = await case_lists.queue(tx, limit=10)
+        counts = await case_lists.count_open(tx)
+    assert [case.ref for case in queue] == [urgent.ref, late.ref, later.ref, mine.ref]
+    assert counts == {"waiting": 2, "away": 1, "human": 1}
+
+
+async def test_a_customers_cases_are_theirs_alone_and_the_newest_is_first(database: Database) -> None:
+    first = await opened(database, "1.1", opened_at=1.0)
+    second = await opened(database, "1.2", opened_at=2.0)
+    await opened(database, "1.3", customer="U0CUSTOMERB")
+    async with database.transaction() as tx:
+        found = await case_lists.of_customer(tx, TEAM, "U0CUSTOMERA", limit=10)
+    assert [case.ref for case in found] == [second.ref, first.ref]
+
+
+async def test_a_search_wants_every_word_wherever_it_was_said(database: Database) -> None:
+    lamp = await opened(database, "1.1", title="A broken lamp", opened_at=1.0)
+    boots = await opened(database, "1.2", title="Boots", customer_name="Customer Ä", opened_at=2.0)
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival("1.1", text="Die Lampe ist zerbrochen, 100 % Ärger"), now=1.0)
+        key = card_key(boots.id)
+        said = Outgoing("relay/1", "post", "C0AGENTS", {"text": "Refunded\nin full"}, parent=key, case_id=boots.id)
+        mirrored = Outgoing(
+            "relay/2", "post", "C0AGENTS", {"text": "Replaced"}, case_id=boots.id, source=("C0AGENTS", "5.5")
+        )
+        await outbox.add(tx, said, mirrored, now=1.0)
+    assert await search(database, "LAMP") == [lamp.ref]
+    assert await search(database, "zerbrochen lamp") == [lamp.ref]
+    assert await search(database, "zerbrochen boots") == []
+    assert await search(database, "ärger") == [lamp.ref]
+    assert await search(database, "ä") == [boots.ref, lamp.ref]
+    assert await search(database, "replaced") == [boots.ref]
+    assert await search(database, "refunded") == []
+    assert await search(database, boots.ref.lower()) == [boots.ref]
+
+
+async def test_what_is_searched_stands_for_nothing_but_itself(database: Database) -> None:
+    lamp = await opened(database, "1.1", title="100 % of the lamp_shade")
+    assert await search(database, "%") == [lamp.ref]
+    assert await search(database, "lamp_shade") == [lamp.ref]
+    assert await search(database, "lamp%shade") == []
+    assert await search(database, "l_mp") == []
+    assert await search(database, "\\") == []
+
+
+async def test_a_card_is_found_once_it_stands(database: Database) -> None:
+    case = await opened(database, "1.1")
+    async with database.transaction() as tx:
+        await outbox.add(
+            tx, Outgoing(card_key(case.id), "post", "C0AGENTS", {"text": "card"}, case_id=case.id), now=1.0
+        )
+        assert await case_lists.cards(tx, [case.id]) == {}
+        (row,) = await outbox.open_rows(tx)
+        await outbox.mark_sent(tx, row, "7.7", now=2.0)
+        assert await case_lists.cards(tx, [case.id]) == {case.id: ("C0AGENTS", "7.7")}
