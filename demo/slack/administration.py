@@ -5,7 +5,7 @@ Each act answers what it made, and raises `SlackError` for what Slack's client w
 
 from dataclasses import fields, replace
 
-from demo.slack import channels, timeline
+from demo.slack import channels, files, timeline
 from demo.slack.shapes import user_shape
 from demo.slack.workspace import Channel, Json, SlackError, User, Workspace
 
@@ -79,6 +79,17 @@ class Administration:
             raise SlackError("not_in_channel")
         self._did("kick", user, channel=place.id, kicked=kicked)
         channels.leave(self._workspace, place, kicked, actor=user)
+        return {}
+
+    def delete_file(self, user: str, file: str) -> Json:
+        """Delete a file of one's own; the messages with it stay."""
+        found = self._workspace.files.get(file, {"mode": "tombstone"})
+        if found["mode"] == "tombstone":
+            raise SlackError("file_not_found")
+        if found["user"] != user:
+            raise SlackError("cant_delete_file")
+        self._did("delete_file", user, file=file)
+        files.delete(self._workspace, found)
         return {}
 
     def add_user(self, id: str, name: str, real_name: str, **about: str | bool) -> Json:  # noqa: A002

@@ -17,6 +17,9 @@ DELIVERY_FAULTS = ("drop", "duplicate", "forget", "hasty", "hold", "reorder")
 """drop: sent into the void. duplicate: sent twice. forget: sent, and its connection ends with the acknowledgement on
 the way. hasty: given up as unacknowledged after a tenth of the time. hold: sent behind the next one. reorder: kept
 until as many have come as were asked for, then the last goes first."""
+DOWNLOAD_FAULTS = ("sign_in", "429", "500", "redirect", "cut")
+"""Of files. sign_in: the sign-in page comes in place of the file. redirect: the file is at an address of another host,
+which needs no token. cut: the connection ends after half of it."""
 NEW_SOCKET_FAULTS = ("mute", "crowded", "refuse")
 """mute: no hello on the next connection. crowded: the next one is asked to go as soon as it is there. refuse: the next
 one is not taken, and its address is used up."""
@@ -51,6 +54,7 @@ class Faults:
     def __init__(self) -> None:
         self.calls: list[CallRule] = []
         self.deliveries: Counter[str] = Counter()
+        self.downloads: Counter[str] = Counter()
         self.sockets: Counter[str] = Counter()
 
     def take_call(self, method: str, channel: str = "") -> CallRule | None:
@@ -66,6 +70,10 @@ class Faults:
         """What happens to this delivery: one of DELIVERY_FAULTS, or nothing."""
         return _take(self.deliveries, DELIVERY_FAULTS)
 
+    def take_download(self) -> str:
+        """What happens to this download of a file: one of DOWNLOAD_FAULTS, or nothing."""
+        return _take(self.downloads, DOWNLOAD_FAULTS)
+
     def take_socket(self, *faults: str) -> str:
         """What happens to this new connection: one of `faults`, or nothing."""
         return _take(self.sockets, faults)
@@ -74,6 +82,7 @@ class Faults:
         """Everything works again."""
         self.calls.clear()
         self.deliveries.clear()
+        self.downloads.clear()
         self.sockets.clear()
 
 

@@ -15,6 +15,7 @@ from demo.slack.administration import Administration
 from demo.slack.faults import (
     DELIVERY_FAULTS,
     DISCONNECT_REASONS,
+    DOWNLOAD_FAULTS,
     NEW_SOCKET_FAULTS,
     SOCKET_FAULTS,
     Faults,
@@ -202,6 +203,7 @@ class LocalApi:
 
         `{"method", "do", "count", "seconds", "channel", "retry_after"}`: calls, see CallRule;
         `{"deliveries", "count"}`: one of DELIVERY_FAULTS;
+        `{"downloads", "count"}`: one of DOWNLOAD_FAULTS;
         `{"sockets", "count"}`: one of NEW_SOCKET_FAULTS, SOCKET_FAULTS and DISCONNECT_REASONS;
         `{"stream", "channel"}`: the running stream of this ts ("*": all of them, or all of the channel) ends as if of
         age; `{"clear": true}`: what is still to come does not happen.
@@ -220,9 +222,9 @@ class LocalApi:
 
     def _arm(self, given: Json) -> None:
         given = {name: value for name, value in given.items() if name != "said"}
-        kinds = given.keys() & {"method", "deliveries", "sockets", "stream", "clear"}
+        kinds = given.keys() & {"method", "deliveries", "downloads", "sockets", "stream", "clear"}
         if len(kinds) != 1:
-            raise ValueError("give one of method, deliveries, sockets, stream, clear")
+            raise ValueError("give one of method, deliveries, downloads, sockets, stream, clear")
         match kinds.pop():
             case "clear":
                 self._faults.clear()
@@ -238,6 +240,9 @@ class LocalApi:
             case "deliveries":
                 _only(given, "deliveries", "count")
                 self._faults.deliveries[one_of(given["deliveries"], DELIVERY_FAULTS)] += count_of(given)
+            case "downloads":
+                _only(given, "downloads", "count")
+                self._faults.downloads[one_of(given["downloads"], DOWNLOAD_FAULTS)] += count_of(given)
             case "stream":
                 _only(given, "stream", "channel")
                 self._end_streams(str(given["stream"]), given.get("channel"))

@@ -26,6 +26,7 @@ from demo.slack.page.guide import Tour
 from demo.slack.people import People
 from demo.slack.seed import configure, configured_rules, seed
 from demo.slack.socket_mode import SocketMode
+from demo.slack.transfers import Transfers
 from demo.slack.web_api import WebApi
 from demo.slack.workspace import Json, Rules, Workspace
 
@@ -86,6 +87,7 @@ async def open_workspace(
         app.add_routes([*WebApi(workspace, faults).routes(), *interactivity.routes(), *local.routes()])
         app.add_routes(
             [
+                *Transfers(workspace, faults).routes(),
                 *sockets.routes(),
                 *page.routes(workspace, notice=notice, tour=tour, breaking=Breaking(faults, local.arm)),
                 *routes,

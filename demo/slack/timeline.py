@@ -19,6 +19,7 @@ def post(workspace: Workspace, channel: Channel, message: Json) -> Json:
     workspace.keep_message(channel.id, message)
     _emit_message(workspace, channel, message)
     for file in message.get("files", ()):
+        file["is_public"] = file["is_public"] or channel.kind == "channel"
         shared = {"type": "file_shared", "channel_id": channel.id, "file_id": file["id"], "file": {"id": file["id"]}}
         emit(workspace, shared | {"user_id": file["user"], "event_ts": message["ts"]}, channel)
     if "bot_id" not in message and not channel.is_im and _mentions_app(workspace, message):
@@ -110,7 +111,20 @@ def emit(workspace: Workspace, event: Json, channel: Channel | None = None) -> N
     if channel is not None and workspace.app.user_id not in channel.members:
         return
     shared = channel is not None and channel.is_ext_shared
-    workspace.transport.event(copy.deepcopy(event), is_ext_shared=shared)
+    told = copy.deepcopy(event)
+    if shared:
+        for message in (told, told.get("message", {}), told.get("previous_message", {})):
+            if "files" in message:
+                message["files"] = [_unnamed(file) for file in message["files"]]
+    workspace.transport.event(told, is_ext_shared=shared)
+
+
+def _unnamed(file: Json) -> Json:
+    """A file as events of Slack Connect tell it; files.info, conversations.history and .replies tell all."""
+    if file["mode"] == "tombstone":
+        return file
+    nothing = {"created": 0, "timestamp": 0, "user": ""}
+    return {"id": file["id"], "mode": "file_access", "file_access": "check_file_info"} | nothing
 
 
 def _emit_message(workspace: Workspace, channel: Channel, message: Json) -> None:

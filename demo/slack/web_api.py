@@ -1,4 +1,4 @@
-"""The door of the Web API: `/api/{method}`, and `/upload/{file}` beside it.
+"""The door of the Web API: `/api/{method}`.
 
 `handle` reads the arguments, checks token, scope and rate, runs the method and writes the answer. Failures on
 demand (demo.slack.faults) take effect here.
@@ -60,11 +60,7 @@ class WebApi:
 
     def routes(self) -> list[web.RouteDef]:
         """To be served at the root of the workspace's address."""
-        return [
-            web.route("*", "/api/{method}", self.handle),
-            web.post("/upload/{file}", self.upload),
-            web.get("/files/{file}", self.download),
-        ]
+        return [web.route("*", "/api/{method}", self.handle)]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """One call. Slack says no with HTTP 200; only limits and outages have a status of their own."""
@@ -83,25 +79,6 @@ class WebApi:
             answer |= {"warning": warning, "response_metadata": {"warnings": [warning]}}
         response = self._answer(token, method, args, answer, started=started)
         return response if rule is None else await self._lose(request, response, rule)
-
-    async def upload(self, request: web.Request) -> web.Response:
-        """The content of a file whose upload was announced."""
-        file = request.match_info["file"]
-        if file not in self._workspace.files:
-            return web.Response(status=404, text="file_not_found")
-        content = await request.read()
-        self._workspace.uploads[file] = content
-        return web.Response(text=f"OK - {len(content)}")
-
-    async def download(self, request: web.Request) -> web.Response:
-        """The content of an uploaded file; without the token Slack sends a login page."""
-        content = self._workspace.uploads.get(request.match_info["file"])
-        token = _token(request, {})
-        if token != self._workspace.bot_token and token not in self._workspace.user_tokens:
-            return web.Response(text="<!doctype html><title>Sign in</title>", content_type="text/html")
-        if content is None:
-            return web.Response(status=404)
-        return web.Response(body=content, content_type="application/octet-stream")
 
     def _run(self, token: str, name: str, args: Json) -> Json:
         try:

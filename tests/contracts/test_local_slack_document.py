@@ -18,6 +18,7 @@ from demo.slack.seed import EVENTS
 from demo.slack.server import build_workspace, open_workspace
 from demo.slack.socket_mode import SocketMode
 from demo.slack.streams import STREAM_BYTES, TASKS
+from demo.slack.transfers import Transfers
 from demo.slack.views import STACK
 from demo.slack.web_api import METHODS, WebApi
 from demo.slack.workspace import Rules, StreamState
@@ -78,7 +79,8 @@ def server_routes() -> set[str]:
     faults = Faults()
     sockets = SocketMode(workspace, faults)
     local = LocalApi(workspace, faults, break_sockets=sockets.break_all)
-    routes = [*WebApi(workspace, faults).routes(), *interactivity.routes(), *local.routes(), *sockets.routes()]
+    parts = (WebApi(workspace, faults), Transfers(workspace, faults), interactivity, local, sockets)
+    routes = [route for part in parts for route in part.routes()]
     return {f"{route.method} {route.path.rstrip('/')}" for route in routes}
 
 

@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from demo.slack import timeline
-from demo.slack.files import announce
+from demo.slack.files import announce, is_visible, whole
+from demo.slack.files import delete as delete_file
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.methods.sender import author
 from demo.slack.shapes import text_block
@@ -17,9 +18,9 @@ def get_upload_url_external(call: Call) -> Json:
     name, length = call.required("filename"), call.number("length", 0, most=FILE_BYTES + 1)
     if length > FILE_BYTES:
         raise SlackError("file_too_large")
-    about = {"alt_txt": call.text("alt_txt")}
+    about: Json = {"alt_txt": call.text("alt_txt")}
     if filetype := call.text("snippet_type"):
-        about["filetype"] = filetype
+        about |= {"filetype": filetype, "mode": "snippet", "editable": True}
     file_id = announce(workspace, name, length, user=call.me, about=about)["id"]
     return {"upload_url": f"{workspace.url}/upload/{file_id}", "file_id": file_id}
 
@@ -35,11 +36,15 @@ def complete_upload_external(call: Call) -> Json:
         message = author(call, channel) | {"subtype": "file_share", "text": text, "files": files}
         in_thread = {"thread_ts": thread_ts} if thread_ts else {}
         timeline.post(call.workspace, channel, message | {"blocks": text_block(call.workspace, text)} | in_thread)
-    return {"files": files}
+    return {"files": [whole(call.workspace, file, viewer=call.me) for file in files]}
 
 
 def info(call: Call) -> Json:
-    return {"file": _known(call), "comments": [], "response_metadata": {"next_cursor": ""}}
+    file = _known(call)
+    if not is_visible(call.workspace, file, call.me):
+        raise SlackError("not_visible")
+    shown = whole(call.workspace, file, viewer=call.me)
+    return {"file": shown, "comments": [], "response_metadata": {"next_cursor": ""}}
 
 
 def list_(call: Call) -> Json:
@@ -58,20 +63,18 @@ def list_(call: Call) -> Json:
     ]
     count, page = call.number("count", 100, most=1_000), call.number("page", 1, most=100)
     paging = {"count": count, "total": len(files), "page": page, "pages": -(-len(files) // count)}
-    return {"files": files[(page - 1) * count : page * count], "paging": paging}
+    shown = [whole(call.workspace, file, viewer=call.me) for file in files[(page - 1) * count : page * count]]
+    return {"files": shown, "paging": paging}
 
 
 def delete(call: Call) -> Json:
     """Messages keep a tombstone in its place."""
     file = _known(call)
+    if not is_visible(call.workspace, file, call.me):
+        raise SlackError("file_not_found")
     if file["user"] != call.me:
         raise SlackError("cant_delete_file")
-    stone = {"id": file["id"], "mode": "tombstone"}
-    call.workspace.files[file["id"]] = stone
-    call.workspace.uploads.pop(file["id"], None)
-    shared_in = [channel for channel in call.workspace.channels.values() if _bury(call, channel, stone)]
-    event = {"type": "file_deleted", "file_id": file["id"], "channel_ids": [channel.id for channel in shared_in]}
-    timeline.emit(call.workspace, event | {"event_ts": call.workspace.new_ts()})
+    delete_file(call.workspace, file)
     return {}
 
 
@@ -120,19 +123,10 @@ def _known(call: Call) -> Json:
     return file
 
 
-def _bury(call: Call, channel: Channel, stone: Json) -> bool:
-    """Put the tombstone in every message that has the file; whether there was one."""
-    kept = list(call.workspace.messages.get(channel.id, {}).values())
-    holding = [each for each in kept if stone["id"] in (file["id"] for file in each.get("files", ()))]
-    for message in holding:
-        files = [stone if file["id"] == stone["id"] else file for file in message["files"]]
-        call.workspace.keep_message(channel.id, message | {"files": files})
-    return bool(holding)
-
-
 def _uploaded(call: Call, file_id: str, title: str) -> Json:
+    """A file of the caller's whose content has come."""
     file = call.workspace.files.get(file_id)
-    if file is None or file_id not in call.workspace.uploads:
+    if file is None or file_id not in call.workspace.uploads or file["user"] != call.me:
         raise SlackError("file_not_found")
     file["title"] = title or file["name"]
     return file

@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
+import pytest
 from aiohttp import web
+from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.workspace import Workspace
@@ -86,6 +88,33 @@ class SocketApp:
             event: Json = frame["payload"].get("event", {})
             if ".".join(filter(None, (event.get("type"), event.get("subtype")))) == kind:
                 return event
+
+
+async def error_of(call: object) -> str:
+    """Why a call of the SDK was refused."""
+    with pytest.raises(SlackApiError) as refused:
+        await call  # type: ignore[misc]
+    return str(refused.value.response["error"])
+
+
+async def acts(workspace: Workspace, what: str, **given: Any) -> Json:
+    """An act over `/_local/act`; its answer, or its refusal."""
+    url, query = f"{workspace.url}/_local/act/{what}", {"secret": workspace.secret}
+    async with aiohttp.ClientSession() as session, session.post(url, params=query, json=given) as response:
+        answer: Json = await response.json()
+        assert response.status == 200 or not answer["ok"], answer
+        return answer
+
+
+async def breaks(workspace: Workspace, **fault: object) -> str:
+    """Ask for a fault; the answer is why it was refused, or nothing."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{workspace.url}/_local/fault", params={"secret": workspace.secret}, json=fault) as response,
+    ):
+        answer = await response.json()
+        assert (response.status == 200) is answer["ok"]
+        return str(answer.get("error", ""))
 
 
 @asynccontextmanager

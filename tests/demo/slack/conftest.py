@@ -7,12 +7,39 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
-from demo.slack.workspace import Workspace
+from demo.slack.workspace import Rules, Workspace
+from tests.demo.slack.apps import ManualClock, SocketApp, connected
 
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[Workspace]:
     async with open_workspace(rate_limits=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+async def still(clock: ManualClock) -> AsyncIterator[Workspace]:
+    """A workspace whose time stands still."""
+    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def app(workspace: Workspace) -> AsyncIterator[SocketApp]:
+    async with connected(workspace) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def deaf(workspace: Workspace) -> AsyncIterator[SocketApp]:
+    """Connected, and hears no events, so that only interactions arrive."""
+    workspace.subscriptions = frozenset()
+    async with connected(workspace) as opened:
         yield opened
 
 

@@ -1,6 +1,5 @@
 """What people do to channels, members, sessions, files and apps, and what the app hears of it."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -9,25 +8,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
-from tests.demo.slack.apps import SocketApp, connected
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import SocketApp, acts, connected, error_of
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-async def app(workspace: Workspace) -> AsyncIterator[SocketApp]:
-    async with connected(workspace) as opened:
-        yield opened
-
-
-async def acts(workspace: Workspace, what: str, **given: Any) -> Json:
-    """An act over `/_local/act`; its answer, or its refusal."""
-    url, query = f"{workspace.url}/_local/act/{what}", {"secret": workspace.secret}
-    async with aiohttp.ClientSession() as session, session.post(url, params=query, json=given) as response:
-        answer: Json = await response.json()
-        assert response.status == 200 or not answer["ok"], answer
-        return answer
 
 
 AGENT = {"user": "U0AGENTA"}

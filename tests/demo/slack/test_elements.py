@@ -9,7 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack import rich_text
 from demo.slack.blocks import message_faults, view_faults
 from demo.slack.workspace import Workspace
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import error_of
 
 Json = dict[str, Any]
 

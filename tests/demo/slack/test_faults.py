@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -12,31 +11,12 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
-from tests.demo.slack.apps import HttpApp, ManualClock, connected, listening
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import HttpApp, ManualClock, breaks, connected, error_of, listening
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def workspace(clock: ManualClock) -> AsyncIterator[Workspace]:
-    """A workspace whose time stands still."""
-    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
-        yield opened
-
-
-async def breaks(workspace: Workspace, **fault: object) -> str:
-    """Ask for a fault; the answer is why it was refused, or nothing."""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.post(f"{workspace.url}/_local/fault", params={"secret": workspace.secret}, json=fault) as response,
-    ):
-        answer = await response.json()
-        assert (response.status == 200) is answer["ok"]
-        return str(answer.get("error", ""))
+def workspace(still: Workspace) -> Workspace:
+    return still
 
 
 async def says(workspace: Workspace, *texts: str) -> None:
@@ -47,7 +27,7 @@ async def says(workspace: Workspace, *texts: str) -> None:
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [
-        ({"weather": "rain"}, "give one of method, deliveries, sockets, stream, clear"),
+        ({"weather": "rain"}, "give one of method, deliveries, downloads, sockets, stream, clear"),
         ({"method": "chat.update", "sockets": "cut"}, "give one of"),
         ({"method": "chat.update"}, "missing field 'do'"),
         ({"method": "chat.sing", "do": "500"}, "unknown method 'chat.sing'"),

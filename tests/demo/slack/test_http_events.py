@@ -21,11 +21,6 @@ from demo.slack.workspace import Rules, Workspace
 from tests.demo.slack.apps import HttpApp, ManualClock, listening
 
 
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
 @asynccontextmanager
 async def reaching(app: HttpApp, clock: ManualClock | None = None) -> AsyncIterator[Workspace]:
     """A workspace that has verified the app's address."""

@@ -1,7 +1,6 @@
 """Buttons, commands, modals, Home tabs and response_url."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -10,9 +9,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from demo.slack.server import open_workspace
-from demo.slack.workspace import Ack, Rules, SlackError, Workspace
-from tests.demo.slack.apps import ManualClock, SocketApp, connected
-from tests.demo.slack.test_web_api import error_of
+from demo.slack.workspace import Ack, SlackError, Workspace
+from tests.demo.slack.apps import ManualClock, SocketApp, error_of
 
 PLAIN = {"type": "plain_text", "text": "x"}
 BUTTON = {"type": "button", "action_id": "case.claim", "text": PLAIN, "value": "FD-1"}
@@ -29,22 +27,13 @@ MODAL = {"type": "modal", "title": PLAIN, "submit": PLAIN, "callback_id": "ask",
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
+def workspace(still: Workspace) -> Workspace:
+    return still
 
 
 @pytest.fixture
-async def workspace(clock: ManualClock) -> AsyncIterator[Workspace]:
-    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def app(workspace: Workspace) -> AsyncIterator[SocketApp]:
-    """Connected, and deaf to events, so that only interactions arrive."""
-    workspace.subscriptions = frozenset()
-    async with connected(workspace) as opened:
-        yield opened
+def app(deaf: SocketApp) -> SocketApp:
+    return deaf
 
 
 async def acknowledged(act: Any, app: SocketApp, payload: dict[str, Any] | None = None) -> tuple[dict[str, Any], Ack]:

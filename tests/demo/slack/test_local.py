@@ -14,9 +14,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Change, Workspace
-from tests.demo.slack.apps import connected
+from tests.demo.slack.apps import connected, error_of
 from tests.demo.slack.test_org import ORG
-from tests.demo.slack.test_web_api import error_of
 
 SAY: dict[str, Any] = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA", "text": "hello"}
 

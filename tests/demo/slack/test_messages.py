@@ -7,7 +7,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.workspace import Workspace
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import error_of
 
 
 async def test_a_text_comes_back_as_rich_text_with_the_bot_profile(client: AsyncWebClient) -> None:

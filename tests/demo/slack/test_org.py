@@ -26,12 +26,6 @@ async def workspace() -> AsyncIterator[Workspace]:
         yield opened
 
 
-@pytest.fixture
-async def app(workspace: Workspace) -> AsyncIterator[SocketApp]:
-    async with connected(workspace) as opened:
-        yield opened
-
-
 async def test_an_event_names_the_workspace_in_which_it_happened_and_the_org(
     workspace: Workspace, app: SocketApp
 ) -> None:

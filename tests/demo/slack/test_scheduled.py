@@ -1,27 +1,17 @@
 """Messages that wait for their time, listed and called off."""
 
-from collections.abc import AsyncIterator
-
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from demo.slack.server import open_workspace
-from demo.slack.workspace import Rules, Workspace
-from tests.demo.slack.apps import ManualClock, connected
-from tests.demo.slack.test_web_api import error_of
+from demo.slack.workspace import Workspace
+from tests.demo.slack.apps import ManualClock, connected, error_of
 
 CHANNEL = "C0SUPPORT"
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def workspace(clock: ManualClock) -> AsyncIterator[Workspace]:
-    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
-        yield opened
+def workspace(still: Workspace) -> Workspace:
+    return still
 
 
 def texts(workspace: Workspace, channel: str = CHANNEL) -> list[str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
@@ -14,7 +13,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import SlackError, Workspace
-from tests.demo.slack.apps import HttpApp, SocketApp, connected, listening
+from tests.demo.slack.apps import HttpApp, SocketApp, listening
 from tests.demo.slack.test_interactivity import MODAL, PLAIN, acknowledged
 
 SEARCH = {"type": "external_select", "action_id": "order", "min_query_length": 2}
@@ -25,11 +24,8 @@ FOUND: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-async def app(workspace: Workspace) -> AsyncIterator[SocketApp]:
-    """Connected, and deaf to events, so that only interactions arrive."""
-    workspace.subscriptions = frozenset()
-    async with connected(workspace) as opened:
-        yield opened
+def app(deaf: SocketApp) -> SocketApp:
+    return deaf
 
 
 async def opened(workspace: Workspace, client: AsyncWebClient, app: SocketApp, **view: Any) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,20 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
-from tests.demo.slack.apps import ManualClock, connected
-from tests.demo.slack.test_web_api import error_of
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
-
-
-@pytest.fixture
-async def slow(clock: ManualClock) -> AsyncIterator[Workspace]:
-    """A workspace whose time stands still."""
-    async with open_workspace(clock=clock, rules=Rules(rate_limits=False)) as opened:
-        yield opened
+from tests.demo.slack.apps import ManualClock, connected, error_of
 
 
 async def test_bolt_hears_a_message_and_answers_a_command(workspace: Workspace, client: AsyncWebClient) -> None:
@@ -55,9 +41,9 @@ async def test_bolt_hears_a_message_and_answers_a_command(workspace: Workspace, 
     assert workspace.ephemerals[-1]["text"] == "you said status"
 
 
-async def test_an_unacknowledged_event_comes_again_with_the_same_id(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as app:
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+async def test_an_unacknowledged_event_comes_again_with_the_same_id(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as app:
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
         first = await app.frame()
         await clock.advance(3.1)
         second = await app.frame()
@@ -68,54 +54,54 @@ async def test_an_unacknowledged_event_comes_again_with_the_same_id(slow: Worksp
         assert first["envelope_id"] == second["envelope_id"]
 
 
-async def test_redeliveries_follow_the_schedule_and_end(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as app:
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+async def test_redeliveries_follow_the_schedule_and_end(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as app:
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
         for seconds in (3.1, 63.1, 303.1):
             await app.frame()
             await clock.advance(seconds)
         assert (await app.frame())["retry_attempt"] == 3
         await clock.advance(3.1)
-        assert slow.log[-1]["kind"] == "error"
+        assert still.log[-1]["kind"] == "error"
 
 
-async def test_an_app_that_died_gets_its_work_again_when_it_returns(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as app:
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "in hand")
+async def test_an_app_that_died_gets_its_work_again_when_it_returns(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as app:
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "in hand")
         lost = await app.frame()
-    await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "while away")
+    await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "while away")
     await clock.advance(3.1)
-    async with connected(slow) as app:
+    async with connected(still) as app:
         frames = [await app.frame(), await app.frame()]
         found = {frame["payload"]["event"]["text"]: frame["retry_attempt"] for frame in frames}
     assert found == {"while away": 0, "in hand": 1}
     assert lost["envelope_id"] in {frame["envelope_id"] for frame in frames}
 
 
-async def test_an_event_that_rests_is_sent_as_soon_as_the_app_returns(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as app:
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+async def test_an_event_that_rests_is_sent_as_soon_as_the_app_returns(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as app:
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
         for _ in range(2):
             await app.frame()
             await clock.advance(3.1)
-    async with connected(slow) as app:
+    async with connected(still) as app:
         assert (await app.frame())["retry_attempt"] == 2
 
 
-async def test_an_event_can_be_given_up_early(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as app, aiohttp.ClientSession(headers={"secret": slow.secret}) as http:
-        await (await http.post(f"{slow.url}/_local/fault", json={"deliveries": "hasty"})).release()
+async def test_an_event_can_be_given_up_early(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as app, aiohttp.ClientSession(headers={"secret": still.secret}) as http:
+        await (await http.post(f"{still.url}/_local/fault", json={"deliveries": "hasty"})).release()
         for text in ("hasty", "patient"):
-            await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", text)
+            await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", text)
             await app.frame()
         await clock.advance(0.4)
         again = await app.frame()
         assert (again["payload"]["event"]["text"], again["retry_reason"]) == ("hasty", "timeout")
-        assert [each["name"] for each in slow.log if each["kind"] == "retry"] == ["message"]
+        assert [each["name"] for each in still.log if each["kind"] == "retry"] == ["message"]
 
 
-async def test_a_client_is_pinged_though_it_says_something(slow: Workspace, clock: ManualClock) -> None:
-    url = slow.transport.connection_url()
+async def test_a_client_is_pinged_though_it_says_something(still: Workspace, clock: ManualClock) -> None:
+    url = still.transport.connection_url()
     async with aiohttp.ClientSession() as session, session.ws_connect(url, autoping=False) as websocket:
         assert (await websocket.receive(timeout=5)).json()["type"] == "hello"
         for _ in range(2):
@@ -191,12 +177,12 @@ async def test_a_socket_is_warned_before_its_life_ends(clock: ManualClock) -> No
 
 @pytest.mark.parametrize("reason", ["refresh_requested", "link_disabled", "too_many_websockets"])
 async def test_a_client_that_is_asked_to_leave_and_stays_loses_its_connection(
-    slow: Workspace, clock: ManualClock, reason: str
+    still: Workspace, clock: ManualClock, reason: str
 ) -> None:
-    async with connected(slow) as app:
-        await breaks_sockets(slow, reason)
+    async with connected(still) as app:
+        await breaks_sockets(still, reason)
         assert (await app.frame())["reason"] == reason
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "one more")
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "one more")
         await app.ack(await app.frame())
         await clock.advance(10)
         assert await app.ended()
@@ -223,28 +209,28 @@ async def test_an_app_has_ten_sockets_at_most(workspace: Workspace, client: Asyn
         assert refused.value.status == 429
 
 
-async def test_a_redelivery_goes_to_the_next_socket(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as one, connected(slow) as other:
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
+async def test_a_redelivery_goes_to_the_next_socket(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as one, connected(still) as other:
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
         first = await one.frame()
         await clock.advance(3.1)
         again = await other.frame()
         assert again["envelope_id"] == first["envelope_id"]
         await one.ack(first)
-        await slow.act.send("U0CUSTOMERA", "D0CUSTOMERA", "next")
+        await still.act.send("U0CUSTOMERA", "D0CUSTOMERA", "next")
         assert (await one.frame())["payload"]["event"]["text"] == "next"
 
 
-async def test_without_an_app_a_command_fails_in_words(slow: Workspace, clock: ManualClock) -> None:
-    waiting = asyncio.create_task(slow.act.command("U0AGENTA", "C0AGENTS", "/kb status"))
+async def test_without_an_app_a_command_fails_in_words(still: Workspace, clock: ManualClock) -> None:
+    waiting = asyncio.create_task(still.act.command("U0AGENTA", "C0AGENTS", "/kb status"))
     await clock.advance(3.1)
     assert (await waiting).error == "dispatch_failed"
-    assert slow.ephemerals[-1]["text"] == '/kb failed with the error "dispatch_failed"'
+    assert still.ephemerals[-1]["text"] == '/kb failed with the error "dispatch_failed"'
 
 
-async def test_an_app_that_is_slow_with_a_command_is_told_apart(slow: Workspace, clock: ManualClock) -> None:
-    async with connected(slow) as app:
-        waiting = asyncio.create_task(slow.act.command("U0AGENTA", "C0AGENTS", "/kb status"))
+async def test_an_app_that_is_slow_with_a_command_is_told_apart(still: Workspace, clock: ManualClock) -> None:
+    async with connected(still) as app:
+        waiting = asyncio.create_task(still.act.command("U0AGENTA", "C0AGENTS", "/kb status"))
         frame = await app.frame()
         assert frame["accepts_response_payload"]
         await clock.advance(3.1)

@@ -9,15 +9,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
-from tests.demo.slack.apps import ManualClock
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import ManualClock, error_of
 
 CHANNEL = "C0SUPPORT"
-
-
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
 
 
 @pytest.fixture

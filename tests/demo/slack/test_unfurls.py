@@ -1,13 +1,11 @@
 """What an app shows under links, the workspace's emoji, profiles, and files that are deleted."""
 
-import aiohttp
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
-from tests.demo.slack.apps import connected
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import connected, error_of
 
 CHANNEL = "C0SUPPORT"
 LINK = "https://shop.example.com/orders?id=1001&view=1"
@@ -85,23 +83,6 @@ async def test_api_test_gives_back_what_it_was_given(workspace: Workspace) -> No
     assert await error_of(nobody.api_test(error="my_error")) == "my_error"
 
 
-async def test_a_deleted_file_leaves_a_tombstone(client: AsyncWebClient, workspace: Workspace) -> None:
-    uploaded = await client.files_upload_v2(content="hello", filename="note.txt", channel=CHANNEL)
-    file = uploaded["file"]["id"]
-    assert (await client.files_info(file=file))["file"]["mimetype"] == "text/plain"
-    async with connected(workspace) as app:
-        await client.files_delete(file=file)
-        assert (await app.event("file_deleted"))["channel_ids"] == [CHANNEL]
-    (message,) = workspace.messages[CHANNEL].values()
-    assert message["files"] == [{"id": file, "mode": "tombstone"}]
-    assert file not in workspace.uploads
-    assert await error_of(client.files_delete(file=file)) == "file_deleted"
-    assert await error_of(client.files_info(file=file)) == "file_deleted"
-    assert await error_of(client.files_delete(file="F0NONE")) == "file_not_found"
-    workspace.files["F0THEIRS"] = {"id": "F0THEIRS", "user": "U0CUSTOMERA"}
-    assert await error_of(client.files_delete(file="F0THEIRS")) == "cant_delete_file"
-
-
 async def test_the_app_hears_of_links_to_its_domains_and_unfurls_them_by_id() -> None:
     async with open_workspace(config={"unfurl_domains": ["example.com"]}) as workspace:
         client = AsyncWebClient(token=workspace.bot_token, base_url=f"{workspace.url}/api/")
@@ -124,27 +105,3 @@ async def test_the_app_does_not_hear_of_its_own_links() -> None:
             await client.chat_postMessage(channel=CHANNEL, text=f"<{LINK}>")
             await workspace.act.send("U0CUSTOMERA", "C0GENERAL", LINK)
             assert (await app.event("link_shared"))["channel"] == "C0GENERAL"
-
-
-async def test_files_are_shared_in_several_channels_and_listed(client: AsyncWebClient, workspace: Workspace) -> None:
-    for name in ("one.txt", "two.txt"):
-        await client.files_upload_v2(content="hello", filename=name, channels=[CHANNEL, "C0GENERAL"])
-    listed = await client.files_list(channel="C0GENERAL", count=1)
-    assert [file["name"] for file in listed["files"]] == ["two.txt"]
-    assert listed["paging"] == {"count": 1, "total": 2, "page": 1, "pages": 2}
-    assert [file["name"] for file in (await client.files_list(page=2, count=1))["files"]] == ["one.txt"]
-    assert (await client.files_list(channel="C0AGENTS"))["files"] == []
-    assert (await client.files_list(ts_to="1"))["files"] == []
-    await client.files_delete(file=listed["files"][0]["id"])
-    assert (await client.files_list())["paging"]["total"] == 1
-    assert await error_of(client.files_list(user="U0NOBODY")) == "user_not_found"
-
-
-async def test_files_are_shared_in_every_channel_or_in_none(
-    client: AsyncWebClient, workspace: Workspace, http: aiohttp.ClientSession
-) -> None:
-    announced = await client.files_getUploadURLExternal(filename="note.txt", length=5)
-    await http.post(announced["upload_url"], data=b"hello")
-    shared = {"files": [{"id": announced["file_id"]}], "channels": f"{CHANNEL},C0NONE"}
-    assert await error_of(client.api_call("files.completeUploadExternal", json=shared)) == "channel_not_found"
-    assert not workspace.messages.get(CHANNEL)

@@ -9,8 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
-from tests.demo.slack.apps import connected
-from tests.demo.slack.test_web_api import error_of
+from tests.demo.slack.apps import connected, error_of
 
 TOKEN = "xoxp-agent-a"
 READER = "xoxp-reader"

@@ -7,12 +7,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
-
-
-async def error_of(call: object) -> str:
-    with pytest.raises(SlackApiError) as refused:
-        await call  # type: ignore[misc]
-    return str(refused.value.response["error"])
+from tests.demo.slack.apps import error_of
 
 
 async def test_auth_test_tells_who_the_app_is(client: AsyncWebClient) -> None:
