@@ -5,7 +5,7 @@ Each act answers what it made, and raises `SlackError` for what Slack's client w
 
 from dataclasses import fields, replace
 
-from demo.slack import channels, files, timeline
+from demo.slack import channels, files, timeline, usergroups
 from demo.slack.shapes import user_shape
 from demo.slack.workspace import Channel, Json, SlackError, User, Workspace
 
@@ -110,6 +110,19 @@ class Administration:
         self._tell_user("user_change", person)
         return {}
 
+    def deactivate(self, user: str) -> Json:
+        """Somebody leaves: they can do nothing more, and what they wrote stays. Nobody is told but by `user_change`."""
+        return self.change_user(user, deleted=True)
+
+    def change_usergroup(self, user: str, usergroup: str, users: str) -> Json:
+        """Put exactly these people into a group, their ids parted by commas."""
+        if (group := self._workspace.usergroups.get(usergroup)) is None:
+            raise SlackError("no_such_subteam")
+        members = [self._workspace.user(each.strip()).id for each in users.split(",") if each.strip()]
+        self._did("change_usergroup", user, usergroup=usergroup, users=users)
+        usergroups.change(self._workspace, group, members, by=user)
+        return {}
+
     def uninstall(self, user: str) -> Json:
         """Remove the app: its token is worth nothing any more."""
         self._did("uninstall", user)
@@ -139,7 +152,7 @@ class Administration:
 
     def _named(self, user: str, channel: str) -> Channel:
         """A channel with a name in which this person can do something."""
-        self._workspace.user(user)
+        self._workspace.active(user)
         place = self._workspace.channel(channel)
         if place.is_im or place.is_mpim:
             raise SlackError("method_not_supported_for_channel_type")

@@ -1,6 +1,7 @@
 """A workspace kept in one SQLite file over a restart, for who asks for it.
 
-Kept are people, channels, messages, files, sessions, prompts, Home tabs, the app's tokens and whether it is installed.
+Kept are people and their groups, channels, messages, files, sessions, prompts, Home tabs, the app's tokens and whether
+it is installed.
 Not kept is what a restart of a client ends too (ephemerals, modals, status lines), and what waits in the process:
 deliveries, trigger ids, response_urls and scheduled messages. A stream that was running has ended as of age.
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 from demo.slack import streams
 from demo.slack.agent_status import set_session
-from demo.slack.workspace import Change, Channel, Json, Stream, User, Workspace
+from demo.slack.workspace import Change, Channel, Json, Stream, User, Usergroup, Workspace
 
 VERSION = 1
 WRITE_EVERY_SECONDS = 0.2
@@ -124,6 +125,7 @@ class _Keeper:
             return
         workspace.users |= {each["id"]: User(**each) for each in state["users"]}
         workspace.channels = {each["id"]: Channel(**each) for each in state["channels"]}
+        workspace.usergroups |= {each["id"]: Usergroup(**each) for each in state.get("usergroups", ())}
         workspace.is_installed = state["is_installed"]
         for name in _BY_NAME:
             getattr(workspace, name).update(state[name])
@@ -161,6 +163,7 @@ class _Keeper:
             state[name] = [[*key, body] for key, body in getattr(workspace, name).items()]
         return state | {
             "users": [asdict(user) for user in workspace.users.values()],
+            "usergroups": [asdict(group) for group in workspace.usergroups.values()],
             "channels": [asdict(channel) for channel in workspace.channels.values()],
             "is_installed": workspace.is_installed,
             "tokens": {name: getattr(workspace, name) for name in TOKENS},

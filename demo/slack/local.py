@@ -175,6 +175,7 @@ class LocalApi:
                 "team": asdict(workspace.team),
                 "app": asdict(workspace.app),
                 "users": [asdict(user) for user in workspace.users.values()],
+                "usergroups": [asdict(group) for group in workspace.usergroups.values()],
                 "channels": [asdict(workspace.channels[each]) for each in wanted if each in workspace.channels],
                 "messages": {channel: self._messages(channel) for channel in wanted},
                 "ephemerals": [each for each in workspace.ephemerals if each["channel"] in wanted],

@@ -115,7 +115,7 @@ class People:
         value: Any = None,
         state: Json | None = None,
     ) -> Ack:
-        person = self._workspace.user(user)
+        person = self._workspace.active(user)
         view = self._view_of(user, view_id)
         blocks = self._suggestions.filled(view_id, view["blocks"])
         element, block_id = _element(blocks, action_id, block_id, value)
@@ -159,7 +159,7 @@ class People:
         view_id: str = "",
         block_id: str = "",
     ) -> Ack:
-        person = self._workspace.user(user)
+        person = self._workspace.active(user)
         where: dict[str, Json]
         if view_id:
             view = self._view_of(user, view_id)
@@ -183,7 +183,7 @@ class People:
             return Ack(ok=False, payload=ack.payload, error=refusal.error)
 
     async def global_shortcut(self, user: str, callback_id: str) -> Ack:
-        person = self._workspace.user(user)
+        person = self._workspace.active(user)
         self._offers_shortcut("global", callback_id)
         self._did("global_shortcut", user, callback_id=callback_id)
         payload = self._interactivity.global_shortcut(person, callback_id)
@@ -204,7 +204,7 @@ class People:
         self._open_tab(user, "messages")
 
     async def submit_view(self, user: str, view_id: str, state: Json | None = None) -> Ack:
-        person = self._workspace.user(user)
+        person = self._workspace.active(user)
         view = self._view_of(user, view_id)
         view["state"] = {"values": _state(self._suggestions.filled(view_id, view["blocks"]), state)}
         if errors := _input_faults(view):
@@ -215,7 +215,7 @@ class People:
         return self._submitted(user, view, ack) if ack.ok else ack
 
     async def close_view(self, user: str, view_id: str, *, whole_stack: bool = False) -> None:
-        person = self._workspace.user(user)
+        person = self._workspace.active(user)
         view = self._view_of(user, view_id)
         self._did("close_view", user, view=view_id)
         everything = whole_stack or view["clear_on_close"]
@@ -247,7 +247,7 @@ class People:
     async def join(self, user: str, channel: str) -> None:
         place = self._workspace.channel(channel)
         self._did("join", user, channel=place.id)
-        timeline.join(self._workspace, place, self._workspace.user(user).id)
+        timeline.join(self._workspace, place, self._workspace.active(user).id)
 
     async def rename_session(self, user: str, channel: str, thread_ts: str, title: str) -> None:
         _, place = self._member(user, channel)
@@ -309,7 +309,7 @@ class People:
         self._workspace.note("act", what, detail={"user": user, **detail})
 
     def _member(self, user: str, channel: str) -> tuple[User, Channel]:
-        person, place = self._workspace.user(user), self._workspace.channel(channel)
+        person, place = self._workspace.active(user), self._workspace.channel(channel)
         if user not in place.members:
             raise SlackError("not_in_channel")
         if place.is_archived:
@@ -349,6 +349,7 @@ class People:
         raise SlackError("not_found")
 
     def _open_tab(self, user: str, tab: str) -> None:
+        self._workspace.active(user)
         is_new = not any(each.is_im and user in each.members for each in self._workspace.channels.values())
         channel = self._workspace.dm_with(user)
         if is_new:

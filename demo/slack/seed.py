@@ -3,7 +3,7 @@
 from dataclasses import fields
 from typing import Any
 
-from demo.slack.workspace import Bot, Channel, Grant, Rules, Team, User, Workspace
+from demo.slack.workspace import Bot, Channel, Grant, Rules, Team, User, Usergroup, Workspace
 
 EVENTS = frozenset(
     {
@@ -40,6 +40,8 @@ EVENTS = frozenset(
         "pin_removed",
         "reaction_added",
         "reaction_removed",
+        "subteam_members_changed",
+        "subteam_updated",
         "team_join",
         "tokens_revoked",
         "user_change",
@@ -82,6 +84,7 @@ SCOPES = frozenset(
         "reactions:read",
         "reactions:write",
         "team:read",
+        "usergroups:read",
         "users.profile:read",
         "users:read",
         "users:read.email",
@@ -113,6 +116,8 @@ DIRECT_MESSAGES = {
 
 STAFF = ("U0AGENTA", "U0AGENTB")
 
+ON_CALL = Usergroup("S0ONCALL", "on-call", "On call", "Who takes cases now", users=["U0AGENTA"])
+
 
 def seed(workspace: Workspace) -> None:
     """Fill an empty workspace with the people and channels whose ids tests and documents name."""
@@ -132,13 +137,14 @@ def seed(workspace: Workspace) -> None:
     )
     workspace.channels |= {channel.id: channel for channel in channels}
     workspace.teams = {"T0PARTNER": Team("T0PARTNER", "Partner", "partner-local")}
+    workspace.usergroups = {ON_CALL.id: ON_CALL}
     workspace.subscriptions = EVENTS
     workspace.scopes = SCOPES
 
 
 SETTINGS = frozenset(
     {
-        *("team", "teams", "app", "users", "channels", "unfurl_domains", "user_tokens", "urls", "rules"),
+        *("team", "teams", "app", "users", "channels", "usergroups", "unfurl_domains", "user_tokens", "urls", "rules"),
         *("commands", "shortcuts", "emoji", "events", "scopes"),
     }
 )
@@ -148,12 +154,12 @@ SETTINGS = frozenset(
 def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
-    `team` and `app` replace fields; `teams` (other workspaces), `users` and `channels` are lists of fields, added or
-    changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `unfurl_domains`, `events` and `scopes` replace
-    what is there. `members: all` puts everybody into a channel. A new user gets a direct message with the app as soon
-    as one is needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything, `scopes`. `urls`
-    holds request addresses of HTTP beside that of the events, `interactivity` and `options`. What `rules` hold is for
-    `configured_rules`.
+    `team` and `app` replace fields; `teams` (other workspaces), `users`, `channels` and `usergroups` are lists of
+    fields, added or changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `unfurl_domains`, `events` and
+    `scopes` replace what is there. `members: all` puts everybody into a channel. A new user gets a direct message with
+    the app as soon as one is needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything,
+    `scopes`. `urls` holds request addresses of HTTP beside that of the events, `interactivity` and `options`. What
+    `rules` hold is for `configured_rules`.
     """
     if unknown := config.keys() - SETTINGS:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(SETTINGS))}")
@@ -168,6 +174,8 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
             given = given | {"members": list(workspace.users)}
         workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
         _check_team(workspace, workspace.channels[given["id"]])
+    for given in config.get("usergroups", ()):
+        workspace.usergroups[given["id"]] = _copy(Usergroup, workspace.usergroups.get(given["id"]), given)
     workspace.commands = list(config.get("commands", workspace.commands))
     workspace.unfurl_domains = tuple(config.get("unfurl_domains", workspace.unfurl_domains))
     workspace.emoji = dict(config.get("emoji", workspace.emoji))

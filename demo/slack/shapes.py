@@ -4,7 +4,10 @@ import hashlib
 from typing import Any
 
 from demo.slack import rich_text
-from demo.slack.workspace import Channel, Json, User, Workspace
+from demo.slack.workspace import Channel, Json, User, Usergroup, Workspace
+
+_OF_DELETED = ("id", "team_id", "name", "deleted", "profile", "is_bot", "is_app_user", "updated")
+"""What is still told of a deactivated person (believed)."""
 
 
 def user_shape(user: User, *, include_locale: bool = False) -> Json:
@@ -53,7 +56,43 @@ def user_shape(user: User, *, include_locale: bool = False) -> Json:
         "who_can_share_contact_card": "EVERYONE",
         "updated": 1_750_000_000,
     }
+    if user.deleted:
+        return {name: shape[name] for name in _OF_DELETED}
     return shape | ({"locale": user.locale} if include_locale else {})
+
+
+def usergroup_shape(workspace: Workspace, group: Usergroup) -> Json:
+    """A group as events tell it; usergroups.list leaves out its people unless it is asked for them."""
+    users = people_of(workspace, group)
+    return {
+        "id": group.id,
+        "team_id": group.team or workspace.team.id,
+        "is_usergroup": True,
+        "is_subteam": True,
+        "name": group.name,
+        "description": group.description,
+        "handle": group.handle,
+        "is_external": False,
+        "date_create": group.created,
+        "date_update": group.updated,
+        "date_delete": group.updated if group.is_disabled else 0,
+        "auto_type": None,
+        "auto_provision": False,
+        "enterprise_subteam_id": "",
+        "created_by": group.creator,
+        "updated_by": group.updated_by,
+        "deleted_by": group.updated_by if group.is_disabled else None,
+        "prefs": {"channels": [], "groups": []},
+        "users": users,
+        "user_count": len(users),
+        "channel_count": 0,
+    }
+
+
+def people_of(workspace: Workspace, group: Usergroup | Channel) -> list[str]:
+    """Who is in a group or a channel; who was deactivated is in none (believed)."""
+    listed = group.users if isinstance(group, Usergroup) else group.members
+    return [each for each in listed if each in workspace.users and not workspace.users[each].deleted]
 
 
 def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -> Json:
@@ -90,7 +129,7 @@ def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -
         "creator": channel.creator,
         "topic": {"value": channel.topic, "creator": "", "last_set": 0},
         "purpose": {"value": channel.purpose, "creator": "", "last_set": 0},
-        "num_members": len(channel.members),
+        "num_members": len(people_of(workspace, channel)),
     }
 
 

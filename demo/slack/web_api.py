@@ -23,6 +23,7 @@ from demo.slack.methods import (
     reactions,
     scheduled,
     unfurls,
+    usergroups,
     validation,
     views,
 )
@@ -42,6 +43,7 @@ METHODS: dict[str, Method] = {
     **reactions.METHODS,
     **scheduled.METHODS,
     **unfurls.METHODS,
+    **usergroups.METHODS,
     **validation.METHODS,
     **views.METHODS,
 }

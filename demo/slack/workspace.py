@@ -84,6 +84,25 @@ class Channel:
         return "group" if self.is_private else "channel"
 
 
+@dataclass(frozen=True, slots=True)
+class Usergroup:
+    """People who are mentioned together."""
+
+    id: str
+    handle: str
+    """Without the `@`."""
+    name: str
+    description: str = ""
+    users: list[str] = field(default_factory=list)
+    team: str = ""
+    """Empty for the home workspace."""
+    is_disabled: bool = False
+    created: int = 1_750_000_000
+    creator: str = "U0AGENTA"
+    updated: int = 1_750_000_000
+    updated_by: str = "U0AGENTA"
+
+
 @dataclass(slots=True)
 class Bot:
     """The installed app and its bot user."""
@@ -362,6 +381,7 @@ class Workspace:
         self.app = Bot()
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
+        self.usergroups: dict[str, Usergroup] = {}
         self.messages: dict[str, dict[str, Json]] = {}
         """Slack-shaped messages by channel and ts, oldest first."""
         self.streams: dict[tuple[str, str], Stream] = {}
@@ -464,6 +484,13 @@ class Workspace:
         if user not in self.users:
             raise SlackError("user_not_found")
         return self.users[user]
+
+    def active(self, user: str) -> User:
+        """Somebody who can do something. Raises `account_inactive` for who was deactivated."""
+        found = self.user(user)
+        if found.deleted:
+            raise SlackError("account_inactive")
+        return found
 
     def channel(self, channel: str) -> Channel:
         """By id, or by name with or without `#`. Raises `SlackError("channel_not_found")`."""

@@ -2,7 +2,7 @@
 
 from demo.slack.methods.call import HISTORY, READ, Call, Method, invalid_arguments
 from demo.slack.methods.pins import pinned
-from demo.slack.shapes import channel_shape, readable
+from demo.slack.shapes import channel_shape, people_of, readable
 from demo.slack.workspace import Channel, Json, SlackError
 
 _KINDS = {"public_channel": "channel", "private_channel": "group", "mpim": "mpim", "im": "im"}
@@ -46,7 +46,7 @@ def info(call: Call) -> Json:
 
 
 def members(call: Call) -> Json:
-    page, cursor = call.page(call.known().members)
+    page, cursor = call.page(people_of(call.workspace, call.known()))
     return {"members": page, "response_metadata": {"next_cursor": cursor}}
 
 

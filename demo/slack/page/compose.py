@@ -26,6 +26,8 @@ def to_typed(text: str, workspace: Workspace) -> str:
             case "#":
                 channel = workspace.channels.get(target[1:])
                 return f"#{channel.name if channel else label}"
+            case "!" if (group := workspace.usergroups.get(target.removeprefix("!subteam^"))) is not None:
+                return f"@{group.handle}"
             case "!":
                 return f"@{target[1:]}"
             case _:
@@ -36,9 +38,11 @@ def to_typed(text: str, workspace: Workspace) -> str:
 
 
 def _people(workspace: Workspace) -> dict[str, str]:
-    """Display names and handles; display names win."""
+    """Display names and handles, also of groups; display names win."""
     users = [user for user in workspace.users.values() if not user.deleted]
-    return {user.name: f"<@{user.id}>" for user in users} | {user.real_name: f"<@{user.id}>" for user in users}
+    groups = {group.handle: f"<!subteam^{group.id}>" for group in workspace.usergroups.values()}
+    handles = {user.name: f"<@{user.id}>" for user in users}
+    return groups | handles | {user.real_name: f"<@{user.id}>" for user in users}
 
 
 def _replaced(said: str, mark: str, tokens: dict[str, str]) -> str:

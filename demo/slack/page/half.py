@@ -81,7 +81,8 @@ def names(workspace: Workspace, viewer: str) -> Names:
     """What everything is called for `viewer`."""
     users = {user.id: user.real_name for user in workspace.users.values()}
     channels = {channel.id: channel.name for channel in workspace.channels.values()}
-    return Names(users, channels, viewer=viewer, now=workspace.clock.time())
+    groups = {group.id: group.handle for group in workspace.usergroups.values()}
+    return Names(users, channels, viewer=viewer, now=workspace.clock.time(), groups=groups)
 
 
 def author(workspace: Workspace, message: Mapping[str, Any]) -> Author:

@@ -6,7 +6,7 @@ links go to http, https or mailto addresses and all else is escaped.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
@@ -33,6 +33,8 @@ class Names:
     zone: tzinfo | None = None
     """None: the zone of this machine, which is the reader's too."""
     now: float = 0.0
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """The handles of groups of people."""
 
 
 def plain(value: str) -> Html:
@@ -187,7 +189,8 @@ def _command(target: str, label: str, names: Names) -> Html:
         _, moment, pattern, *_ = [*target.split("^"), "", ""]
         return element("time", {"class": "date"}, formatted_date(moment, pattern, _plain_entities(label), names))
     if target.startswith("subteam^"):
-        return element("span", {"class": "mention"}, _unescaped(label or f"@{target.split('^')[1]}"))
+        group = target.split("^")[1]
+        return element("span", {"class": "mention"}, _unescaped(label or f"@{names.groups.get(group, group)}"))
     return element("span", {"class": "mention mention-me"}, _unescaped(f"@{target}"))
 
 
@@ -404,7 +407,8 @@ def _rich_content(part: Mapping[str, Any], names: Names) -> Html:
         case "emoji":
             return emoji(said("name"))
         case "usergroup":
-            return element("span", {"class": "mention"}, f"@{said('usergroup_id')}")
+            group = said("usergroup_id")
+            return element("span", {"class": "mention"}, f"@{names.groups.get(group, group)}")
         case "broadcast":
             return element("span", {"class": "mention mention-me"}, f"@{said('range')}")
         case "date":

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from demo.slack.page.markup import Names, formatted_date, markdown, mrkdwn, plain, rich_text
 from tests.demo.page.reading import Reading
 
-NAMES = Names({"U1": "Agent A", "U2": "<b>"}, {"C1": "support"}, viewer="U1", now=1_795_200_000)
+NAMES = Names(
+    {"U1": "Agent A", "U2": "<b>"}, {"C1": "support"}, viewer="U1", now=1_795_200_000, groups={"S2": "billing"}
+)
 
 SOUP = st.text(st.sampled_from("*_~`<>|:&;!@#^[]()\\/\"' \n\nabU1→\x00\ud800https://javascript")) | st.text()
 """Text that is all markup, and any text."""
@@ -39,8 +41,8 @@ def test_mrkdwn_becomes_the_html_that_slack_would_show(written: str, drawn: str)
 
 
 def test_mentions_carry_the_names_of_people_and_channels() -> None:
-    said = Reading(mrkdwn("<@U1> in <#C1|old-name>, <!here>, <@U9>, <!subteam^S1|@oncall>", NAMES))
-    assert said.words == "@Agent A in #support, @here, @U9, @oncall"
+    said = Reading(mrkdwn("<@U1> in <#C1|old-name>, <!here>, <@U9>, <!subteam^S1|@oncall>, <!subteam^S2>", NAMES))
+    assert said.words == "@Agent A in #support, @here, @U9, @oncall, @billing"
 
 
 def test_a_mention_of_the_one_who_looks_stands_out() -> None:

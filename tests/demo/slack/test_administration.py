@@ -64,12 +64,33 @@ async def test_somebody_new_joins_and_changes(workspace: Workspace, app: SocketA
     await acts(workspace, "add_user", id="U0NEW", name="new", real_name="New Person", is_restricted=True)
     joined = (await app.event("team_join"))["user"]
     assert (joined["id"], joined["is_restricted"], joined["real_name"]) == ("U0NEW", True, "New Person")
-    await acts(workspace, "change_user", user="U0NEW", deleted=True)
-    assert (await app.event("user_change"))["user"]["deleted"]
+    await acts(workspace, "change_user", user="U0NEW", real_name="Another Name")
+    assert (await app.event("user_change"))["user"]["real_name"] == "Another Name"
     await acts(workspace, "open_dm_tab", user="U0NEW")
     made = await app.event("im_created")
     assert made["channel"]["id"] == (await app.event("app_home_opened"))["channel"]
     assert "shoe_size" in (await acts(workspace, "change_user", user="U0NEW", shoe_size="42"))["error"]
+
+
+async def test_a_deactivated_person_is_told_of_and_can_do_nothing_more(
+    workspace: Workspace, client: AsyncWebClient, app: SocketApp
+) -> None:
+    here = {"user": "U0CUSTOMERA", "channel": "C0SUPPORT"}
+    ts = (await acts(workspace, "send", **here, text="hello"))["ts"]
+    await acts(workspace, "deactivate", user="U0CUSTOMERA")
+    told = (await app.event("user_change"))["user"]
+    assert (told["id"], told["deleted"], "tz" in told) == ("U0CUSTOMERA", True, False)
+    for act, given in (("send", here | {"text": "x"}), ("open_home", {"user": "U0CUSTOMERA"})):
+        assert (await acts(workspace, act, **given))["error"] == "account_inactive"
+    assert (await client.users_info(user="U0CUSTOMERA"))["user"]["deleted"]
+    assert "U0CUSTOMERA" not in (await client.conversations_members(channel="C0SUPPORT"))["members"]
+    assert await error_of(client.users_lookupByEmail(email="customer.a@example.com")) == "users_not_found"
+    assert await error_of(client.conversations_open(users="U0CUSTOMERA")) == "user_disabled"
+    await client.chat_postMessage(channel="D0CUSTOMERA", text="What was said stays.")
+    (message,) = (await client.conversations_history(channel="C0SUPPORT"))["messages"]
+    assert (message["ts"], message["user"]) == (ts, "U0CUSTOMERA")
+    await acts(workspace, "change_user", user="U0CUSTOMERA", deleted=False)
+    await acts(workspace, "send", **here, text="I am back")
 
 
 async def test_a_removed_app_hears_of_it_and_its_token_is_worth_nothing(

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
-from tests.demo.slack.apps import error_of
+from tests.demo.slack.apps import acts, error_of
 
 HERE = "D0CUSTOMERA"
 
@@ -42,6 +42,7 @@ async def test_people_channels_messages_files_and_tokens_are_there_again(file: P
         await workspace.act.react("U0CUSTOMERA", HERE, first, "eyes")
         shared = await workspace.act.upload("U0CUSTOMERA", HERE, "log.txt", "it broke")
         made = (await client.conversations_create(name="returns"))["channel"]["id"]
+        await acts(workspace, "change_usergroup", user="U0AGENTA", usergroup="S0ONCALL", users="U0AGENTB")
         await client.agents_sessions_setStatus(channel_id=HERE, thread_ts=first, status="suspended", title="An order")
         await client.views_publish(user_id="U0CUSTOMERA", view={"type": "home", "blocks": [{"type": "divider"}]})
     async with opened(file) as workspace:
@@ -51,6 +52,7 @@ async def test_people_channels_messages_files_and_tokens_are_there_again(file: P
         assert [message["ts"] for message in history] == [shared, first]
         assert (history[1]["text"], history[1]["reactions"][0]["name"]) == ("first", "eyes")
         assert workspace.channels[made].name == "returns"
+        assert workspace.usergroups["S0ONCALL"].users == ["U0AGENTB"]
         assert workspace.sessions[HERE, first]["title"] == "An order"
         assert workspace.homes["U0CUSTOMERA"]["type"] == "home"
         assert workspace.uploads[history[0]["files"][0]["id"]] == b"it broke"
