@@ -163,7 +163,7 @@ class Administration:
         return place
 
     def _tell_user(self, kind: str, person: User) -> None:
-        shape = user_shape(person, include_locale=True)
+        shape = user_shape(self._workspace, person, self._workspace.bot_for(person.id), include_locale=True)
         if "users:read.email" not in self._workspace.scopes:
             shape["profile"].pop("email", None)
         told = {"type": kind, "user": shape, "cache_ts": int(self._workspace.clock.time())}

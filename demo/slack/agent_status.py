@@ -1,6 +1,6 @@
 """What a thread shows about the agent: the "is working..." line and the session's state."""
 
-from demo.slack.workspace import Json, Workspace
+from demo.slack.workspace import Bot, Json, Workspace
 
 SESSION_STATES = ("active", "processing", "suspended", "closed")
 
@@ -23,14 +23,17 @@ def set_status(workspace: Workspace, channel: str, thread_ts: str, status: str, 
     workspace.changed("status", channel=channel, ts=thread_ts)
 
 
-def set_session(workspace: Workspace, channel: str, thread_ts: str, *, status: str = "", title: str = "") -> None:
-    """Create or change the agent session of a thread; the thread's root shows it."""
+def set_session(
+    workspace: Workspace, channel: str, thread_ts: str, *, bot: Bot | None = None, status: str = "", title: str = ""
+) -> None:
+    """Create or change the agent session of a thread; the thread's root shows it. Who has it stays who began it."""
     key = (channel, thread_ts)
     fresh: Json = {"status": "active", "title": "", "agent_statuses": []}
     session = fresh | workspace.sessions.get(key, {})
     if status:
         session["status"] = status
-        session["agent_statuses"] = [{"bot_id": workspace.app.bot_id, "status": status}]
+        known = session["agent_statuses"][0]["bot_id"] if session["agent_statuses"] else workspace.app.bot_id
+        session["agent_statuses"] = [{"bot_id": bot.bot_id if bot else known, "status": status}]
     session["title"] = title or session["title"]
     workspace.sessions[key] = session
     root = workspace.messages.get(channel, {}).get(thread_ts)

@@ -94,7 +94,7 @@ def leave(workspace: Workspace, channel: Channel, user: str, *, actor: str) -> N
         "event_ts": workspace.new_ts(),
     }
     timeline.emit(workspace, event, channel)
-    if user == workspace.app.user_id:
+    if user in {bot.user_id for bot in workspace.bots}:
         own = {"type": f"{channel.kind}_left", "channel": channel.id, "actor_id": actor}
         timeline.emit(workspace, own | {"event_ts": workspace.new_ts()}, channel)
     channel.members.remove(user)

@@ -3,8 +3,9 @@
 import asyncio
 from dataclasses import dataclass, field
 
-from demo.slack.workspace import Ack, Json, Workspace
+from demo.slack.workspace import Ack, Bot, Json, Workspace
 
+CONTEXTS_KEPT = 1_000
 WAITING = 1_000
 """Deliveries kept for an app that does not take them; the oldest is dropped for the newest."""
 
@@ -56,17 +57,18 @@ class Delivery:
 
 
 def event_delivery(workspace: Workspace, event: Json, *, is_ext_shared: bool) -> Delivery:
-    """An Events API callback. Its event_id is the same on every redelivery."""
-    team = workspace.team_of(_channel(event))
-    is_enterprise_install = workspace.app.is_enterprise_install
-    authorization = {
-        "enterprise_id": team.enterprise_id or None,
-        # That an org's authorization names no workspace is believed.
-        "team_id": None if is_enterprise_install else team.id,
-        "user_id": workspace.app.user_id,
-        "is_bot": True,
-        "is_enterprise_install": is_enterprise_install,
-    }
+    """An Events API callback. Its event_id is the same on every redelivery.
+
+    What several installations can see comes once and names one of them, the one that came last into the channel (seen
+    by users); `apps.event.authorizations.list` names them all.
+    """
+    bots = _receivers(workspace, event)
+    team = workspace.home_of(bots[0]) if bots[0].team else workspace.team_of(_channel(event))
+    authorization = _authorization(workspace, event, bots[0])
+    context = f"4-{workspace.new_id('', length=24)}"
+    workspace.event_contexts[context] = [_authorization(workspace, event, bot) for bot in bots]
+    while len(workspace.event_contexts) > CONTEXTS_KEPT:
+        workspace.event_contexts.popitem(last=False)
     if event["type"] == "app_context_changed":
         # Slack tells alone by the authorization who turned to something else.
         authorization |= {"user_id": event.pop("user"), "is_bot": False}
@@ -83,7 +85,7 @@ def event_delivery(workspace: Workspace, event: Json, *, is_ext_shared: bool) ->
         "event_time": int(workspace.clock.time()),
         "authorizations": [authorization],
         "is_ext_shared_channel": is_ext_shared,
-        "event_context": f"4-{workspace.new_id('', length=24)}",
+        "event_context": context,
     }
     return Delivery(workspace.new_id("", length=24), "events_api", payload)
 
@@ -146,6 +148,27 @@ class Health:
             self._workspace.events_enabled = False
             self._workspace.note("error", "subscription", ok=False, detail={"requests": requests, "failures": failures})
             self._workspace.changed("presence")
+
+
+def _receivers(workspace: Workspace, event: Json) -> list[Bot]:
+    """The installations that can see the event, the one first by which it is told."""
+    channel = workspace.channels.get(_channel(event))
+    in_channel = workspace.bots_in(channel) if channel is not None else []
+    person = event["user"].get("team_id", "") if isinstance(event.get("user"), dict) else ""
+    of_team = [bot for bot in workspace.bots if bot.team and bot.team == person]
+    return in_channel or of_team or [workspace.app]
+
+
+def _authorization(workspace: Workspace, event: Json, bot: Bot) -> Json:
+    team = workspace.home_of(bot) if bot.team else workspace.team_of(_channel(event))
+    return {
+        "enterprise_id": team.enterprise_id or None,
+        # That an org's authorization names no workspace is believed.
+        "team_id": None if bot.is_enterprise_install else team.id,
+        "user_id": bot.user_id,
+        "is_bot": True,
+        "is_enterprise_install": bot.is_enterprise_install,
+    }
 
 
 def _channel(event: Json) -> str:

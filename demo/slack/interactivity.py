@@ -14,7 +14,7 @@ from demo.slack.methods.call import Call
 from demo.slack.methods.content import content
 from demo.slack.rate_limits import RateLimits
 from demo.slack.shapes import by_app, interaction_user, readable
-from demo.slack.workspace import Channel, Json, SlackError, Team, User, Workspace
+from demo.slack.workspace import Bot, Channel, Json, SlackError, Team, User, Workspace
 
 URLS_KEPT = 1_000
 
@@ -25,6 +25,8 @@ class Place:
 
     channel: str
     user: str
+    bot: Bot
+    """Who answers."""
     thread_ts: str = ""
     message_ts: str = ""
     """The message with the button; "" for a command."""
@@ -53,9 +55,10 @@ class Interactivity:
         self, user: User, channel: Channel, message: Json, action: Json, *, state: Json, is_ephemeral: bool
     ) -> Json:
         """The payload of an element in a message. An ephemeral message is not in it, as in Slack."""
-        place = Place(channel.id, user.id, message.get("thread_ts", ""), message["ts"], is_ephemeral)
+        bot = self._workspace.bot_by_id(message.get("bot_id", ""))
+        place = Place(channel.id, user.id, bot, message.get("thread_ts", ""), message["ts"], is_ephemeral)
         return (
-            self._common("block_actions", user, channel.id)
+            self._common("block_actions", user, bot, channel.id)
             | self.container(channel, message, is_ephemeral=is_ephemeral)
             | {
                 "state": {"values": state},
@@ -80,30 +83,31 @@ class Interactivity:
     def view_actions(self, user: User, view: Json, action: Json) -> Json:
         """The payload of an element in a modal or a Home tab."""
         container = {"type": "view", "view_id": view["id"]}
-        return self._common("block_actions", user) | {"container": container, "view": view, "actions": [action]}
+        return self._of_view("block_actions", user, view) | {"container": container, "actions": [action]}
 
     def view_submission(self, user: User, view: Json) -> Json:
         urls = self._response_urls(user, view)
-        return self._common("view_submission", user) | {"view": view, "response_urls": urls}
+        return self._of_view("view_submission", user, view) | {"response_urls": urls}
 
     def view_closed(self, user: User, view: Json, *, is_cleared: bool) -> Json:
-        return self._common("view_closed", user) | {"view": view, "is_cleared": is_cleared}
+        return self._of_view("view_closed", user, view) | {"is_cleared": is_cleared}
 
-    def suggestion(self, user: User, element: Json, block_id: str, query: str, **where: Json) -> Json:
+    def suggestion(self, user: User, element: Json, block_id: str, query: str, *, bot_id: str, **where: Json) -> Json:
         """What asks for the options of an external select; `where` is its container and its message or view."""
         asked = {"action_id": element["action_id"], "block_id": block_id, "value": query}
-        payload = self._common("block_suggestion", user) | asked | where
+        payload = self._common("block_suggestion", user, self._workspace.bot_by_id(bot_id)) | asked | where
         del payload["trigger_id"]
         return payload
 
     def global_shortcut(self, user: User, callback_id: str) -> Json:
         action = {"callback_id": callback_id, "action_ts": self._workspace.new_ts()}
-        return self._common("shortcut", user) | action
+        return self._common("shortcut", user, self._workspace.bot_for(user.id)) | action
 
     def message_shortcut(self, user: User, channel: Channel, message: Json, callback_id: str) -> Json:
         """A shortcut in a message's menu. Its response_url answers beside the message."""
-        place = Place(channel.id, user.id, message.get("thread_ts", ""))
-        return self._common("message_action", user, channel.id) | {
+        bot = self._workspace.bot_for(user.id)
+        place = Place(channel.id, user.id, bot, message.get("thread_ts", ""))
+        return self._common("message_action", user, bot, channel.id) | {
             "callback_id": callback_id,
             "action_ts": self._workspace.new_ts(),
             "channel": {"id": channel.id, "name": _channel_name(channel)},
@@ -114,7 +118,8 @@ class Interactivity:
 
     def slash_command(self, user: User, channel: Channel, command: str, text: str) -> Json:
         """Flat fields, as Slack posts them."""
-        place, team = Place(channel.id, user.id), self._workspace.team_of(channel.id)
+        bot = self._workspace.bot_for(user.id)
+        place, team = Place(channel.id, user.id, bot), self._team(user, bot, channel.id)
         enterprise = {"enterprise_id": team.enterprise_id, "enterprise_name": team.enterprise_name}
         return {
             "token": VERIFICATION_TOKEN,
@@ -127,8 +132,8 @@ class Interactivity:
             "user_name": user.name,
             "command": command,
             "text": text,
-            "api_app_id": self._workspace.app.app_id,
-            "is_enterprise_install": str(self._workspace.app.is_enterprise_install).lower(),
+            "api_app_id": bot.app_id,
+            "is_enterprise_install": str(bot.is_enterprise_install).lower(),
             "response_url": self._new_url("commands", place),
             "trigger_id": self._workspace.triggers.issue(user.id),
         }
@@ -180,9 +185,9 @@ class Interactivity:
         call = Call(self._workspace, "response_url", payload, self._limits)
         given = content(call)
         thread_ts = call.text("thread_ts") or place.thread_ts
-        message = by_app(self._workspace) | given | ({"thread_ts": thread_ts} if thread_ts else {})
+        message = by_app(self._workspace, place.bot) | given | ({"thread_ts": thread_ts} if thread_ts else {})
         if call.flag("replace_original") and place.message_ts and not place.is_ephemeral:
-            edited = {"edited": {"user": self._workspace.app.user_id, "ts": self._workspace.new_ts()}}
+            edited = {"edited": {"user": place.bot.user_id, "ts": self._workspace.new_ts()}}
             timeline.change(self._workspace, channel, place.message_ts, given | edited)
         elif payload.get("response_type") == "in_channel":
             timeline.post(self._workspace, channel, message)
@@ -204,23 +209,29 @@ class Interactivity:
         else:
             timeline.delete(self._workspace, channel, place.message_ts)
 
-    def _common(self, kind: str, user: User, channel: str = "") -> Json:
-        team = self._team(user, channel)
+    def _of_view(self, kind: str, user: User, view: Json) -> Json:
+        return self._common(kind, user, self._workspace.bot_by_id(view["bot_id"])) | {"view": view}
+
+    def _common(self, kind: str, user: User, bot: Bot, channel: str = "") -> Json:
+        team = self._team(user, bot, channel)
         enterprise = {"id": team.enterprise_id, "name": team.enterprise_name} if team.enterprise_id else None
         named = {f"enterprise_{name}": value for name, value in (enterprise or {}).items()}
         return {
             "type": kind,
             "user": interaction_user(user),
-            "api_app_id": self._workspace.app.app_id,
+            "api_app_id": bot.app_id,
             "token": VERIFICATION_TOKEN,
             "trigger_id": self._workspace.triggers.issue(user.id),
             "team": {"id": team.id, "domain": team.domain, **named},
             "enterprise": enterprise,
-            "is_enterprise_install": self._workspace.app.is_enterprise_install,
+            "is_enterprise_install": bot.is_enterprise_install,
         }
 
-    def _team(self, user: User, channel: str) -> Team:
-        """Where it happened: in the channel's workspace, without a channel in the person's own one of the org."""
+    def _team(self, user: User, bot: Bot, channel: str) -> Team:
+        """Where it happened: in the workspace of the installation, and in an org in that of the channel, without a
+        channel in the person's own one."""
+        if bot.team:
+            return self._workspace.home_of(bot)
         if channel:
             return self._workspace.team_of(channel)
         own = self._workspace.teams.get(user.team, self._workspace.team)
@@ -235,7 +246,8 @@ class Interactivity:
             held = view["state"]["values"].get(block_id, {}).get(element["action_id"], {})
             chosen = held.get("selected_conversation") or held.get("selected_channel")
             if chosen:
-                url = self._new_url("actions", Place(chosen, user.id))
+                bot = self._workspace.bot_by_id(view["bot_id"])
+                url = self._new_url("actions", Place(chosen, user.id, bot))
                 named = {"block_id": block_id, "action_id": element["action_id"], "channel_id": chosen}
                 urls.append(named | {"response_url": url})
         return urls

@@ -19,7 +19,7 @@ def link_shared(workspace: Workspace, channel: Channel, message: Json) -> Json |
     return {
         "type": "link_shared",
         "channel": channel.id,
-        "is_bot_user_member": workspace.app.user_id in channel.members,
+        "is_bot_user_member": bool(workspace.bots_in(channel)),
         "user": message["user"],
         "message_ts": message["ts"],
         **in_thread,

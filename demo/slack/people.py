@@ -131,7 +131,7 @@ class People:
         if not re.fullmatch(r"/\S+", command):
             raise SlackError("invalid_command")
         self._did("command", user, channel=place.id, line=line)
-        here = Place(place.id, user)
+        here = Place(place.id, user, self._workspace.bot_for(user))
         known = [each["command"] for each in self._workspace.commands]
         if (known and command not in known) or not self._workspace.is_installed:
             self._interactivity.slackbot_says(here, f"`{command}` is not a valid command.")
@@ -162,17 +162,18 @@ class People:
         person = self._workspace.active(user)
         where: dict[str, Json]
         if view_id:
-            view = self._view_of(user, view_id)
+            held = view = self._view_of(user, view_id)
             blocks, where = view["blocks"], {"container": {"type": "view", "view_id": view_id}, "view": readable(view)}
         else:
             _, place = self._member(user, channel)
-            message, is_ephemeral = self._seen(user, place, ts)
-            blocks = message.get("blocks", [])
-            where = self._interactivity.container(place, message, is_ephemeral=is_ephemeral)
+            held, is_ephemeral = self._seen(user, place, ts)
+            blocks = held.get("blocks", [])
+            where = self._interactivity.container(place, held, is_ephemeral=is_ephemeral)
         element, block_id = _element(blocks, action_id, block_id, None)
         check_query(element, query)
         self._did("suggest", user, action_id=action_id, query=query)
-        payload = self._interactivity.suggestion(person, element, block_id, query, **where)
+        bot_id = held.get("bot_id", "")
+        payload = self._interactivity.suggestion(person, element, block_id, query, bot_id=bot_id, **where)
         ack = await self._workspace.transport.interact("interactive", payload)
         if not ack.ok:
             return ack
@@ -283,7 +284,7 @@ class People:
         place = self._workspace.dm_with(user)
         self._did("start_assistant", user)
         title = {"subtype": "assistant_app_thread", "text": "New Assistant Thread"}
-        message = timeline.post(self._workspace, place, by_app(self._workspace) | title)
+        message = timeline.post(self._workspace, place, by_app(self._workspace, self._workspace.bot_for(user)) | title)
         self._tell_assistant("assistant_thread_started", user, message, channel)
         return str(message["ts"])
 
@@ -350,10 +351,13 @@ class People:
 
     def _open_tab(self, user: str, tab: str) -> None:
         self._workspace.active(user)
-        is_new = not any(each.is_im and user in each.members for each in self._workspace.channels.values())
+        bot = self._workspace.bot_for(user)
+        pair = {user, bot.user_id}
+        is_new = not any(each.is_im and pair == set(each.members) for each in self._workspace.channels.values())
         channel = self._workspace.dm_with(user)
         if is_new:
-            made: Json = {"type": "im_created", "user": user, "channel": channel_shape(self._workspace, channel)}
+            shape = channel_shape(self._workspace, channel, viewer=bot.user_id)
+            made: Json = {"type": "im_created", "user": user, "channel": shape}
             timeline.emit(self._workspace, made | {"event_ts": self._workspace.new_ts()})
         self._did(f"open {tab}", user)
         event: Json = {"type": "app_home_opened", "user": user, "channel": channel.id, "tab": tab}
@@ -372,7 +376,8 @@ class People:
                 case "update":
                     views.replace(self._workspace, view, ack.payload.get("view"))
                 case "push":
-                    views.show(self._workspace, user, ack.payload.get("view"), on_top=True)
+                    bot = self._workspace.bot_by_id(view["bot_id"])
+                    views.show(self._workspace, user, ack.payload.get("view"), on_top=True, bot=bot)
                 case "clear":
                     views.close(self._workspace, user, view["id"], everything=True)
                 case None:

@@ -144,8 +144,8 @@ def seed(workspace: Workspace) -> None:
 
 SETTINGS = frozenset(
     {
-        *("team", "teams", "app", "users", "channels", "usergroups", "unfurl_domains", "user_tokens", "urls", "rules"),
-        *("commands", "shortcuts", "emoji", "events", "scopes"),
+        *("team", "teams", "app", "installations", "users", "channels", "usergroups", "user_tokens"),
+        *("unfurl_domains", "urls", "rules", "commands", "shortcuts", "emoji", "events", "scopes"),
     }
 )
 """What a configuration may hold."""
@@ -158,8 +158,9 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     fields, added or changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `unfurl_domains`, `events` and
     `scopes` replace what is there. `members: all` puts everybody into a channel. A new user gets a direct message with
     the app as soon as one is needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything,
-    `scopes`. `urls` holds request addresses of HTTP beside that of the events, `interactivity` and `options`. What
-    `rules` hold is for `configured_rules`.
+    `scopes`. `installations` is a list of `team`, `bot_token`, `user_id` and `bot_id`, of connected workspaces. `urls`
+    holds request addresses of HTTP beside that of the events, `interactivity` and `options`. What `rules` hold is for
+    `configured_rules`.
     """
     if unknown := config.keys() - SETTINGS:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(SETTINGS))}")
@@ -167,6 +168,8 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     workspace.app = _copy(Bot, workspace.app, config.get("app"))
     for given in config.get("teams", ()):
         workspace.teams[given["id"]] = _copy(Team, workspace.teams.get(given["id"]), given)
+    for given in config.get("installations", ()):
+        _install(workspace, given)
     for given in config.get("users", ()):
         workspace.users[given["id"]] = _copy(User, workspace.users.get(given["id"]), given)
     for given in config.get("channels", ()):
@@ -196,9 +199,20 @@ def configured_rules(rules: Rules, config: dict[str, Any]) -> Rules:
     return changed
 
 
+def _install(workspace: Workspace, given: dict[str, Any]) -> None:
+    """The app in a connected workspace, with a bot user and a token of its own."""
+    if given["team"] not in workspace.teams:
+        raise ValueError(f"the app is installed in {given['team']}, which is no workspace of `teams`")
+    token = given["bot_token"]
+    about = {name: value for name, value in given.items() if name != "bot_token"} | {"is_enterprise_install": False}
+    bot: Bot = _copy(Bot, workspace.app, about)
+    workspace.installations[token] = bot
+    workspace.users[bot.user_id] = User(bot.user_id, "frontdesk", bot.name, team=bot.team, is_bot=True)
+
+
 def _check_team(workspace: Workspace, channel: Channel) -> None:
-    """The app is in another workspace of the home one's org only if it is installed for all of them."""
-    if not channel.team or channel.team == workspace.team.id:
+    """The app is in another workspace only if it is installed there, or for the whole of the home one's org."""
+    if channel.team in ("", workspace.team.id, *(bot.team for bot in workspace.installations.values())):
         return
     team = workspace.teams.get(channel.team)
     if team is None or not workspace.team.enterprise_id or team.enterprise_id != workspace.team.enterprise_id:

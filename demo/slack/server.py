@@ -146,6 +146,7 @@ def addresses(workspace: Workspace) -> Json:
         "app_token": workspace.app_token,
         "signing_secret": workspace.signing_secret,
         "team": workspace.team.id,
+        "installations": {bot.team: token for token, bot in workspace.installations.items()},
         "bot_user": workspace.app.user_id,
         "bot_id": workspace.app.bot_id,
         "app_id": workspace.app.app_id,
@@ -155,6 +156,7 @@ def addresses(workspace: Workspace) -> Json:
             workspace.users[user].name: channel.id
             for channel in workspace.channels.values()
             if channel.is_im
+            if workspace.app.user_id in channel.members
             for user in channel.members
             if user != workspace.app.user_id
         },

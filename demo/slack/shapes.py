@@ -4,15 +4,18 @@ import hashlib
 from typing import Any
 
 from demo.slack import rich_text
-from demo.slack.workspace import Channel, Json, User, Usergroup, Workspace
+from demo.slack.workspace import Bot, Channel, Json, User, Usergroup, Workspace
 
 _OF_DELETED = ("id", "team_id", "name", "deleted", "profile", "is_bot", "is_app_user", "updated")
 """What is still told of a deactivated person (believed)."""
 
 
-def user_shape(user: User, *, include_locale: bool = False) -> Json:
-    """A user as in users.info. Strangers have no e-mail, as in Slack Connect."""
-    email = {"email": user.email} if user.email and not user.is_stranger else {}
+def user_shape(workspace: Workspace, user: User, bot: Bot, *, include_locale: bool = False) -> Json:
+    """A user as in users.info, seen by an installation. People of other workspaces have no e-mail; a stranger is one of
+    them who is in none of its channels."""
+    is_outside = workspace.is_outside(user, bot)
+    email = {"email": user.email} if user.email and not is_outside else {}
+    met = any({user.id, bot.user_id} <= set(channel.members) for channel in workspace.channels.values())
     profile = {
         "real_name": user.real_name,
         "real_name_normalized": user.real_name,
@@ -51,7 +54,7 @@ def user_shape(user: User, *, include_locale: bool = False) -> Json:
         "is_ultra_restricted": user.is_ultra_restricted,
         "is_bot": user.is_bot,
         "is_app_user": False,
-        "is_stranger": user.is_stranger,
+        "is_stranger": is_outside and not met,
         "is_email_confirmed": bool(email),
         "who_can_share_contact_card": "EVERYONE",
         "updated": 1_750_000_000,
@@ -98,6 +101,11 @@ def people_of(workspace: Workspace, group: Usergroup | Channel) -> list[str]:
 def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -> Json:
     """A conversation as in conversations.info, seen by `viewer`, who is the app if nobody is named."""
     viewer = viewer or workspace.app.user_id
+    bots = {bot.user_id: bot for bot in workspace.bots}
+    home = workspace.home_of(bots[viewer] if viewer in bots else workspace.bot_for(viewer))
+    host = workspace.team_of(channel.id).id
+    present = dict.fromkeys(workspace.user(member).team for member in channel.members)
+    guests = [team for team in present if channel.is_ext_shared and team != host]
     shape: Json = {
         "id": channel.id,
         "created": channel.created,
@@ -107,7 +115,7 @@ def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -
         "is_org_shared": False,
         "is_ext_shared": channel.is_ext_shared,
         "is_shared": channel.is_ext_shared,
-        "context_team_id": workspace.team.id,
+        "context_team_id": home.id,
         "updated": channel.created * 1_000,
     }
     if channel.is_im:
@@ -124,7 +132,11 @@ def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -
         "is_pending_ext_shared": False,
         "pending_shared": [],
         "previous_names": [],
-        "shared_team_ids": [workspace.team.id],
+        "pending_connected_team_ids": [],
+        "conversation_host_id": host,
+        "shared_team_ids": [host, *guests],
+        "internal_team_ids": [],
+        "connected_team_ids": [team for team in (host, *guests) if team != home.id],
         "unlinked": 0,
         "creator": channel.creator,
         "topic": {"value": channel.topic, "creator": "", "last_set": 0},
@@ -133,17 +145,17 @@ def channel_shape(workspace: Workspace, channel: Channel, *, viewer: str = "") -
     }
 
 
-def bot_profile(workspace: Workspace) -> Json:
+def bot_profile(workspace: Workspace, bot: Bot) -> Json:
     """The app as its messages carry it."""
     return {
-        "id": workspace.app.bot_id,
-        "app_id": workspace.app.app_id,
-        "user_id": workspace.app.user_id,
-        "name": workspace.app.name,
+        "id": bot.bot_id,
+        "app_id": bot.app_id,
+        "user_id": bot.user_id,
+        "name": bot.name,
         "icons": {"image_36": "", "image_48": "", "image_72": ""},
         "deleted": False,
         "updated": 1_750_000_000,
-        "team_id": workspace.team.id,
+        "team_id": workspace.home_of(bot).id,
     }
 
 
@@ -163,18 +175,20 @@ def by_person(workspace: Workspace, channel: Channel, user: User) -> Json:
     return fields | {"user_team": user.team, "source_team": user.team, "user_profile": profile}
 
 
-def by_app(workspace: Workspace, *, username: str = "", icons: Json | None = None) -> Json:
-    """The author's fields of the app's message. With a name of its own it is a `bot_message` without user."""
+def by_app(workspace: Workspace, bot: Bot | None = None, *, username: str = "", icons: Json | None = None) -> Json:
+    """The author's fields of the app's message, as it is installed at home unless another installation is named. With a
+    name of its own it is a `bot_message` without user."""
+    bot = bot or workspace.app
     fields: Json = {
         "type": "message",
-        "bot_id": workspace.app.bot_id,
-        "app_id": workspace.app.app_id,
-        "team": workspace.team.id,
-        "bot_profile": bot_profile(workspace),
+        "bot_id": bot.bot_id,
+        "app_id": bot.app_id,
+        "team": workspace.home_of(bot).id,
+        "bot_profile": bot_profile(workspace, bot),
     }
     if not username and not icons:
-        return fields | {"user": workspace.app.user_id}
-    named = {"subtype": "bot_message", "username": username or workspace.app.name}
+        return fields | {"user": bot.user_id}
+    named = {"subtype": "bot_message", "username": username or bot.name}
     return fields | named | ({"icons": icons} if icons else {})
 
 

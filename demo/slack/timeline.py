@@ -108,7 +108,7 @@ def emit(workspace: Workspace, event: Json, channel: Channel | None = None) -> N
         name = _SUBSCRIPTION[channel.kind]
     if name not in workspace.subscriptions or not workspace.is_installed:
         return
-    if channel is not None and workspace.app.user_id not in channel.members:
+    if channel is not None and not workspace.bots_in(channel):
         return
     shared = channel is not None and channel.is_ext_shared
     told = copy.deepcopy(event)
@@ -154,7 +154,7 @@ def _parent(workspace: Workspace, channel: Channel, message: Json) -> Json:
 
 def _mentions_app(workspace: Workspace, message: Json) -> bool:
     text = message.get("text", "")
-    return f"<@{workspace.app.user_id}>" in text or f"<@{workspace.app.user_id}|" in text
+    return any(f"<@{bot.user_id}{end}" in text for bot in workspace.bots for end in (">", "|"))
 
 
 def _forget(workspace: Workspace, channel: Channel, message: Json) -> None:

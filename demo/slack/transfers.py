@@ -86,10 +86,11 @@ class Transfers:
         """By whose eyes the file is looked at; nobody's with a token that may not read files."""
         workspace = self._workspace
         grant = workspace.user_tokens.get(token)
-        if not workspace.is_installed or (grant is None and token != workspace.bot_token):
+        bots = {workspace.bot_token: workspace.app} | workspace.installations
+        if not workspace.is_installed or (grant is None and token not in bots):
             return ""
         scopes = workspace.scopes if grant is None else grant.scopes
-        user = workspace.app.user_id if grant is None else grant.user
+        user = bots[token].user_id if grant is None else grant.user
         return user if "files:read" in scopes else ""
 
     def _found(self, file_id: str) -> web.Response:

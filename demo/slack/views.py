@@ -4,14 +4,15 @@ import secrets
 from typing import Any
 
 from demo.slack.blocks import completed, elements, view_faults
-from demo.slack.workspace import Json, SlackError, Workspace
+from demo.slack.workspace import Bot, Json, SlackError, Workspace
 
 STACK = 3
 """Views of one person's modal at most."""
 
 
-def show(workspace: Workspace, user: str, view: Any, *, on_top: bool) -> Json:
-    """Open a modal, or push one onto the open ones. Raises `push_limit_reached` and the faults of the view."""
+def show(workspace: Workspace, user: str, view: Any, *, on_top: bool, bot: Bot | None = None) -> Json:
+    """Open a modal of the app (of the home installation unless another is named), or push one onto the open ones.
+    Raises `push_limit_reached` and the faults of the view."""
     given = checked(view, "modal")
     stack = workspace.modals.get(user, []) if on_top else []
     if on_top and not stack:
@@ -24,7 +25,7 @@ def show(workspace: Workspace, user: str, view: Any, *, on_top: bool) -> Json:
         "root_view_id": stack[0]["id"] if stack else view_id,
         "previous_view_id": stack[-1]["id"] if stack else None,
     }
-    shown = _kept(workspace, given) | links
+    shown = _kept(workspace, given, bot or workspace.app) | links
     workspace.modals[user] = [*stack, shown]
     workspace.changed("modal", user=user)
     return shown
@@ -34,7 +35,7 @@ def replace(workspace: Workspace, old: Json, view: Any) -> Json:
     """Put another content into an open modal or a Home tab; it keeps its id and place."""
     given = checked(view, old["type"])
     kept = {name: old[name] for name in ("id", "root_view_id", "previous_view_id")}
-    shown = _kept(workspace, given) | kept
+    shown = _kept(workspace, given, workspace.bot_by_id(old["bot_id"])) | kept
     for user, stack in workspace.modals.items():
         for index, each in enumerate(stack):
             if each["id"] == old["id"]:
@@ -47,13 +48,13 @@ def replace(workspace: Workspace, old: Json, view: Any) -> Json:
     return shown
 
 
-def publish(workspace: Workspace, user: str, view: Any) -> Json:
+def publish(workspace: Workspace, user: str, view: Any, *, bot: Bot | None = None) -> Json:
     """Make `view` the Home tab of a person."""
     if user in workspace.homes:
         return replace(workspace, workspace.homes[user], view)
     view_id = workspace.new_id("V", length=10)
     links = {"id": view_id, "root_view_id": view_id, "previous_view_id": None}
-    workspace.homes[user] = _kept(workspace, checked(view, "home")) | links
+    workspace.homes[user] = _kept(workspace, checked(view, "home"), bot or workspace.app) | links
     workspace.changed("home", user=user)
     return workspace.homes[user]
 
@@ -133,14 +134,14 @@ def holding(element: Json, value: Any = None) -> Json | None:
     return None
 
 
-def _kept(workspace: Workspace, view: Json) -> Json:
+def _kept(workspace: Workspace, view: Json, bot: Bot) -> Json:
     """A view as Slack returns it; whose modal or home it is is not told."""
     blocks = completed(view["blocks"], lambda: workspace.new_id("", length=5))
     defaults: Json = {
-        "team_id": workspace.team.id,
-        "app_id": workspace.app.app_id,
-        "app_installed_team_id": workspace.team.id,
-        "bot_id": workspace.app.bot_id,
+        "team_id": workspace.home_of(bot).id,
+        "app_id": bot.app_id,
+        "app_installed_team_id": workspace.home_of(bot).id,
+        "bot_id": bot.bot_id,
         "callback_id": "",
         "external_id": "",
         "private_metadata": "",

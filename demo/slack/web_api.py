@@ -29,7 +29,7 @@ from demo.slack.methods import (
 )
 from demo.slack.methods.call import Call, Method
 from demo.slack.rate_limits import RateLimits
-from demo.slack.workspace import Grant, Json, SlackError, Workspace
+from demo.slack.workspace import Bot, Grant, Json, SlackError, Workspace
 
 METHODS: dict[str, Method] = {
     **agents.METHODS,
@@ -93,30 +93,36 @@ class WebApi:
         method = METHODS.get(name)
         if method is None:
             raise SlackError("unknown_method", req_method=name)
-        grant = self._authorize(method, token)
+        self._authorize(method, token)
         if wait := self._limits.wait_for_call(name, method.tier):
             raise SlackError("ratelimited", retry_after=wait)
-        call = Call(self._workspace, name, args, self._limits, grant)
+        grant = self._workspace.user_tokens.get(token)
+        call = Call(self._workspace, name, args, self._limits, grant, self._installation(token, grant))
         if method.scope:
             call.need(*method.scope.split(","))
         return method.run(call)
 
-    def _authorize(self, method: Method, token: str) -> Grant | None:
-        """The person who calls; None for the app."""
+    def _authorize(self, method: Method, token: str) -> None:
+        """Raises SlackError when this token may not call this method at all."""
         workspace = self._workspace
         if method.caller == "anyone":
-            return None
+            return
         if not token:
             raise SlackError("not_authed")
-        if token not in (workspace.bot_token, workspace.app_token, *workspace.user_tokens):
+        bots = (workspace.bot_token, *workspace.installations)
+        if token not in (*bots, workspace.app_token, *workspace.user_tokens):
             raise SlackError("invalid_auth")
         if method.caller in ("bot", "member") and not workspace.is_installed:
             raise SlackError("account_inactive")
-        grant = workspace.user_tokens.get(token)
-        allowed = {"member": grant is not None or token == workspace.bot_token, "bot": token == workspace.bot_token}
+        allowed = {"member": token in (*bots, *workspace.user_tokens), "bot": token in bots}
         if not allowed.get(method.caller, token == workspace.app_token):
             raise SlackError("not_allowed_token_type")
-        return grant
+
+    def _installation(self, token: str, grant: Grant | None) -> Bot | None:
+        """Where the app is installed for the caller; None for the home workspace."""
+        if grant is not None:
+            return self._workspace.bot_for(grant.user)
+        return self._workspace.installations.get(token)
 
     async def _lose(self, request: web.Request, response: web.Response, rule: CallRule) -> web.Response:
         """What arrives of the answer to a call that was made."""

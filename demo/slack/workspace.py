@@ -8,7 +8,7 @@ tests alike; `Transport` is how the app hears of it.
 import asyncio
 import base64
 import secrets
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -50,6 +50,7 @@ class User:
     is_ultra_restricted: bool = False
     """A guest of one channel."""
     is_stranger: bool = False
+    """Marked on the page as somebody of a connected workspace."""
     is_bot: bool = False
     deleted: bool = False
 
@@ -105,7 +106,7 @@ class Usergroup:
 
 @dataclass(slots=True)
 class Bot:
-    """The installed app and its bot user."""
+    """The app as it is installed in a workspace, and its bot user there."""
 
     app_id: str = "A0FRONTDESK"
     bot_id: str = "B0FRONTDESK"
@@ -113,6 +114,8 @@ class Bot:
     name: str = "Frontdesk"
     is_enterprise_install: bool = False
     """Installed once for every workspace of the org."""
+    team: str = ""
+    """Where it is installed; empty for the home workspace."""
 
 
 @dataclass(slots=True)
@@ -379,6 +382,9 @@ class Workspace:
         self.teams: dict[str, Team] = {}
         """Other workspaces by id."""
         self.app = Bot()
+        """The app in the home workspace."""
+        self.installations: dict[str, Bot] = {}
+        """The app in connected workspaces, by token."""
         self.users: dict[str, User] = {}
         self.channels: dict[str, Channel] = {}
         self.usergroups: dict[str, Usergroup] = {}
@@ -425,6 +431,8 @@ class Workspace:
         """Signed requests with events that failed in the last hour."""
         self.is_installed = True
         """Whether the app's tokens are worth anything."""
+        self.event_contexts: OrderedDict[str, list[Json]] = OrderedDict()
+        """The authorizations behind each `event_context`."""
         self.log: deque[Json] = deque(maxlen=LOG_KEPT)
         self.online = 0
         """Open sockets of the app, or 1 once an events URL has been verified."""
@@ -507,6 +515,36 @@ class Workspace:
         found = self.channels.get(channel)
         return self.teams.get(found.team, self.team) if found is not None else self.team
 
+    def home_of(self, bot: Bot) -> Team:
+        """The workspace in which the app is installed as this bot."""
+        return self.teams.get(bot.team, self.team)
+
+    @property
+    def bots(self) -> list[Bot]:
+        """Every installation of the app, the home workspace's first."""
+        return [self.app, *self.installations.values()]
+
+    def bot_for(self, user: str) -> Bot:
+        """The app as a person meets it: as it is installed in their workspace, else in the home one."""
+        team = self.user(user).team
+        return next((bot for bot in self.installations.values() if bot.team == team), self.app)
+
+    def bot_by_id(self, bot_id: str) -> Bot:
+        """The installation whose messages and views carry this id; the home one for what carries none."""
+        return next((bot for bot in self.bots if bot.bot_id == bot_id), self.app)
+
+    def bots_in(self, channel: Channel) -> list[Bot]:
+        """The installations of the app that are in a channel, the one that came last first."""
+        bots = {bot.user_id: bot for bot in self.bots}
+        return [bots[member] for member in reversed(channel.members) if member in bots]
+
+    def is_outside(self, user: User, bot: Bot) -> bool:
+        """Whether a person belongs neither to the workspace of the installation nor to its org."""
+        home, theirs = self.home_of(bot), self.teams.get(user.team, self.team)
+        known = user.team in (self.team.id, *self.teams)
+        same_org = known and theirs.enterprise_id == home.enterprise_id != ""
+        return user.team != home.id and not same_org
+
     def message(self, channel: str, ts: str) -> Json:
         """Raises `SlackError("message_not_found")`."""
         message = self.messages.get(channel, {}).get(ts)
@@ -519,12 +557,16 @@ class Workspace:
         kept = self.messages.get(channel, {}).values()
         return [each for each in kept if each["ts"] == thread_ts or each.get("thread_ts") == thread_ts]
 
-    def dm_with(self, user: str) -> Channel:
-        """The direct message between the app and `user`, opened when there is none yet."""
+    def dm_with(self, user: str, bot: Bot | None = None) -> Channel:
+        """The direct message between `user` and the app, by the installation that they meet unless another is named;
+        opened when there is none yet."""
+        bot = bot or self.bot_for(user)
         for channel in self.channels.values():
-            if channel.is_im and user in channel.members:
+            if channel.is_im and {user, bot.user_id} == set(channel.members):
                 return channel
-        channel = Channel(id=self.new_id("D"), name="", is_im=True, members=[self.user(user).id, self.app.user_id])
+        is_shared = self.is_outside(self.user(user), bot)
+        members = [user, bot.user_id]
+        channel = Channel(self.new_id("D"), "", is_im=True, is_ext_shared=is_shared, team=bot.team, members=members)
         self.channels[channel.id] = channel
         self.changed("channel", channel=channel.id)
         return channel

@@ -29,7 +29,7 @@ def set_thread_status(call: Call) -> Json:
 def set_title(call: Call) -> Json:
     channel = call.writable("channel_id")
     call.required("thread_ts")
-    set_session(call.workspace, channel.id, call.thread(channel), title=call.required("title"))
+    set_session(call.workspace, channel.id, call.thread(channel), bot=call.bot, title=call.required("title"))
     return {}
 
 
@@ -52,7 +52,7 @@ def set_session_status(call: Call) -> Json:
     if status not in SESSION_STATES:
         raise invalid_arguments("must be a valid enum value [json-pointer:/status]")
     thread_ts = call.thread(channel)
-    set_session(call.workspace, channel.id, thread_ts, status=status, title=_title(call))
+    set_session(call.workspace, channel.id, thread_ts, bot=call.bot, status=status, title=_title(call))
     if "agent_session_stopped" in call.workspace.subscriptions:
         return {}
     return {"warning": UNHEARD_STOP, "response_metadata": {"warnings": [UNHEARD_STOP]}}
@@ -64,7 +64,7 @@ def rename(call: Call) -> Json:
     thread_ts = call.thread(channel)
     if (channel.id, thread_ts) not in call.workspace.sessions:
         raise SlackError("session_not_found")
-    set_session(call.workspace, channel.id, thread_ts, title=_title(call))
+    set_session(call.workspace, channel.id, thread_ts, bot=call.bot, title=_title(call))
     return {}
 
 

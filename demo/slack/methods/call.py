@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from demo.slack.rate_limits import RateLimits
-from demo.slack.workspace import Channel, Grant, Json, SlackError, Workspace
+from demo.slack.workspace import Bot, Channel, Grant, Json, SlackError, Workspace
 
 HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history", "mpim": "mpim:history"}
 MANAGE = {"channel": "channels:manage", "group": "groups:write", "im": "im:write", "mpim": "mpim:write"}
@@ -26,7 +26,9 @@ class Call:
     args: Json
     limits: RateLimits
     grant: Grant | None = None
-    """What the caller's token stands for; None for the bot's own."""
+    """What the caller's token stands for; None for a bot's own."""
+    installation: Bot | None = None
+    """Where the app is installed by whose token the call was made; None for the home workspace."""
 
     def text(self, name: str, default: str = "") -> str:
         """A string, or `default` when it was not given."""
@@ -64,9 +66,14 @@ class Call:
             raise SlackError(error) from None
 
     @property
+    def bot(self) -> Bot:
+        """The app as it is installed for the caller."""
+        return self.installation or self.workspace.app
+
+    @property
     def me(self) -> str:
         """The user by whose token the call was made."""
-        return self.workspace.app.user_id if self.grant is None else self.grant.user
+        return self.bot.user_id if self.grant is None else self.grant.user
 
     @property
     def by_person(self) -> bool:
@@ -88,9 +95,21 @@ class Call:
     def conversation(self, name: str = "channel") -> Channel:
         """The channel, if the caller may know of it: private ones only as a member."""
         channel = self.workspace.channel(self.required(name))
-        if channel.kind != "channel" and self.me not in channel.members:
+        if not self.knows(channel):
             raise SlackError("channel_not_found")
         return channel
+
+    def knows(self, channel: Channel) -> bool:
+        """Whether the caller may know of a channel: as a member, or as a public one of the caller's workspace, to which
+        one that is shared belongs as soon as somebody of it is there."""
+        if self.me in channel.members:
+            return True
+        home, host = self.workspace.home_of(self.bot), self.workspace.team_of(channel.id)
+        people = (self.workspace.user(member) for member in channel.members)
+        is_connected = channel.is_ext_shared and any(person.team == home.id for person in people)
+        return channel.kind == "channel" and (
+            is_connected or host.id == home.id or host.enterprise_id == home.enterprise_id != ""
+        )
 
     def joined(self, name: str = "channel") -> Channel:
         """A channel of which the caller is a member. Raises `not_in_channel`."""

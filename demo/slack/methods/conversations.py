@@ -11,9 +11,7 @@ _KINDS = {"public_channel": "channel", "private_channel": "group", "mpim": "mpim
 def list_(call: Call) -> Json:
     kinds = _wanted_kinds(call)
     channels = [
-        channel_shape(call.workspace, channel, viewer=call.me)
-        for channel in _shown(call, kinds)
-        if channel.kind == "channel" or call.me in channel.members
+        channel_shape(call.workspace, channel, viewer=call.me) for channel in _shown(call, kinds) if call.knows(channel)
     ]
     return _listed(call, channels)
 
@@ -25,7 +23,7 @@ def of_user(call: Call) -> Json:
     channels = [
         channel_shape(call.workspace, channel, viewer=call.me)
         for channel in _shown(call, kinds)
-        if user in channel.members and (channel.kind == "channel" or call.me in channel.members)
+        if user in channel.members and call.knows(channel)
     ]
     for shape in channels:
         for name in ("is_member", "num_members"):

@@ -132,7 +132,7 @@ def _partners(call: Call) -> list[str]:
     users = _listed(call.text("users"))
     if not users:
         raise SlackError("users_list_not_supplied")
-    if users == [call.workspace.app.user_id] and not call.by_person:
+    if users == [call.bot.user_id] and not call.by_person:
         raise SlackError("cannot_dm_bot")
     users = [user for user in users if user != call.me]
     if len(users) > PARTNERS:
@@ -155,10 +155,10 @@ def _begin(call: Call, users: list[str]) -> Channel:
     if len(users) > 1:
         return channels.open_group(call.workspace, [*users, call.me], creator=call.me)
     if not call.by_person:
-        return call.workspace.dm_with(users[0])
-    if users != [call.workspace.app.user_id]:
+        return call.workspace.dm_with(users[0], call.bot)
+    if users != [call.bot.user_id]:
         raise SlackError("channel_not_found")
-    return call.workspace.dm_with(call.me)
+    return call.workspace.dm_with(call.me, call.bot)
 
 
 def _opened(call: Call, channel: Channel, *, already: bool) -> Json:

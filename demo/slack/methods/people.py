@@ -13,17 +13,18 @@ def api_test(call: Call) -> Json:
 
 def auth_test(call: Call) -> Json:
     workspace = call.workspace
-    bot = {} if call.by_person else {"bot_id": workspace.app.bot_id}
-    enterprise = workspace.team.enterprise_id
+    bot = {} if call.by_person else {"bot_id": call.bot.bot_id}
+    team = workspace.home_of(call.bot)
+    enterprise = team.enterprise_id
     return {
         "url": f"{workspace.url}/",
-        "team": workspace.team.name,
+        "team": team.name,
         "user": workspace.user(call.me).name,
-        "team_id": workspace.team.id,
+        "team_id": team.id,
         "user_id": call.me,
         **bot,
         **({"enterprise_id": enterprise} if enterprise else {}),
-        "is_enterprise_install": workspace.app.is_enterprise_install,
+        "is_enterprise_install": call.bot.is_enterprise_install,
     }
 
 
@@ -31,18 +32,30 @@ def connections_open(call: Call) -> Json:
     return {"url": call.workspace.transport.connection_url()}
 
 
+def authorizations_list(call: Call) -> Json:
+    """Every installation that can see an event."""
+    found = call.workspace.event_contexts.get(call.required("event_context"))
+    if found is None:
+        raise SlackError("invalid_event_context")
+    page, cursor = call.page(found)
+    return {"authorizations": page, "response_metadata": {"next_cursor": cursor}}
+
+
 def bots_info(call: Call) -> Json:
-    if call.text("team_id", call.workspace.team.id) != call.workspace.team.id:
+    home = call.workspace.home_of(call.bot).id
+    if call.text("team_id", home) != home:
         raise SlackError("team_not_found")
-    if call.text("bot", call.workspace.app.bot_id) != call.workspace.app.bot_id:
+    asked = call.text("bot", call.bot.bot_id)
+    bot = next((each for each in call.workspace.bots if each.bot_id == asked), None)
+    if bot is None:
         raise SlackError("bot_not_found")
-    return {"bot": {name: value for name, value in bot_profile(call.workspace).items() if name != "team_id"}}
+    return {"bot": {name: value for name, value in bot_profile(call.workspace, bot).items() if name != "team_id"}}
 
 
 def team_info(call: Call) -> Json:
-    home = call.workspace.team
-    team = call.workspace.teams.get(call.text("team"), home)
-    if call.text("team", home.id) != team.id:
+    home, asked = call.workspace.home_of(call.bot), call.text("team")
+    known = {call.workspace.team.id: call.workspace.team, "": home} | call.workspace.teams
+    if (team := known.get(asked)) is None:
         raise SlackError("team_not_found")
     enterprise = {"enterprise_id": team.enterprise_id, "enterprise_name": team.enterprise_name}
     address = {"url": f"{call.workspace.url}/", "domain": team.domain, "email_domain": ""}
@@ -73,7 +86,7 @@ def profile_get(call: Call) -> Json:
 def get_presence(call: Call) -> Json:
     """People are always there; the app is while it is connected."""
     user = call.workspace.user(call.text("user", call.me))
-    is_there = user.id != call.workspace.app.user_id or call.workspace.online > 0
+    is_there = user.id not in {bot.user_id for bot in call.workspace.bots} or call.workspace.online > 0
     return {"presence": "active" if is_there and not user.deleted else "away"}
 
 
@@ -85,7 +98,7 @@ def emoji_list(call: Call) -> Json:
 def lookup_by_email(call: Call) -> Json:
     email = call.required("email").lower()
     for user in call.workspace.users.values():
-        if user.email.lower() == email and not (user.is_stranger or user.deleted):
+        if user.email.lower() == email and not (call.workspace.is_outside(user, call.bot) or user.deleted):
             return {"user": _shape(call, user)}
     raise SlackError("users_not_found")
 
@@ -94,6 +107,7 @@ METHODS = {
     "api.test": Method(api_test, tier=5, caller="anyone"),
     "auth.test": Method(auth_test, tier=5),
     "apps.connections.open": Method(connections_open, tier=4, caller="app"),
+    "apps.event.authorizations.list": Method(authorizations_list, tier=4, caller="app"),
     "bots.info": Method(bots_info, scope="users:read", tier=3),
     "team.info": Method(team_info, scope="team:read", tier=3),
     "emoji.list": Method(emoji_list, scope="emoji:read", tier=2),
@@ -106,7 +120,7 @@ METHODS = {
 
 
 def _shape(call: Call, user: User) -> Json:
-    shape = user_shape(user, include_locale=call.flag("include_locale"))
+    shape = user_shape(call.workspace, user, call.bot, include_locale=call.flag("include_locale"))
     if "users:read.email" not in call.scopes:
         shape["profile"].pop("email", None)
     return shape

@@ -34,7 +34,7 @@ def schedule(call: Call) -> Json:
         ("scheduled", waiting["id"]),
         call.workspace.clock,
         post_at - call.workspace.clock.time(),
-        partial(_post, call.workspace, waiting["id"], message),
+        partial(_post, call.workspace, waiting["id"], message, author_of=call.me),
     )
     shown = message | {"type": "delayed_message"}
     return {"channel": channel.id, "scheduled_message_id": waiting["id"], "post_at": post_at, "message": shown}
@@ -97,11 +97,11 @@ def _seconds(call: Call, name: str, default: float) -> float:
         raise SlackError("invalid_time") from None
 
 
-def _post(workspace: Workspace, waiting_id: str, message: Json) -> None:
+def _post(workspace: Workspace, waiting_id: str, message: Json, *, author_of: str) -> None:
     """Its time has come; a channel in which its author cannot write any more gets nothing."""
     waiting = workspace.scheduled.pop(waiting_id)
     channel = workspace.channel(waiting["channel_id"])
-    if channel.is_archived or message.get("user", workspace.app.user_id) not in channel.members:
+    if channel.is_archived or author_of not in channel.members:
         workspace.note("error", "chat.scheduleMessage", ok=False, detail=waiting)
         return
     timeline.post(workspace, channel, message)

@@ -76,5 +76,5 @@ def _is_linked(message: Json, url: str) -> bool:
 def _attachment(call: Call, url: str, given: Json) -> Json:
     blocks = completed(given.get("blocks", []), lambda: call.workspace.new_id("", length=5))
     named = {"from_url": url, "app_unfurl_url": url, "original_url": url, "is_app_unfurl": True}
-    app = {"bot_id": call.workspace.app.bot_id, "app_id": call.workspace.app.app_id}
+    app = {"bot_id": call.bot.bot_id, "app_id": call.bot.app_id}
     return given | named | app | ({"blocks": blocks} if blocks else {})

@@ -7,16 +7,16 @@ from demo.slack.workspace import Json, SlackError, Usergroup
 
 def list_(call: Call) -> Json:
     """Those of one workspace, which the token of a whole org has to name."""
-    home = call.workspace.team.id
+    home = call.workspace.home_of(call.bot).id
     team = call.text("team_id")
-    if not team and call.workspace.app.is_enterprise_install:
+    if not team and call.bot.is_enterprise_install:
         raise SlackError("missing_argument")
     if team not in ("", home, *call.workspace.teams):
         raise SlackError("invalid_team")
     groups = [
         group
         for group in call.workspace.usergroups.values()
-        if (group.team or home) == (team or home) and _is_wanted(call, group)
+        if (group.team or call.workspace.team.id) == (team or home) and _is_wanted(call, group)
     ]
     return {"usergroups": [_shape(call, group) for group in groups]}
 

@@ -26,7 +26,7 @@ def publish(call: Call) -> Json:
     user = call.workspace.user(call.required("user_id"))
     if user.id in call.workspace.homes:
         _check_hash(call, call.workspace.homes[user.id])
-    return {"view": views.publish(call.workspace, user.id, call.json("view"))}
+    return {"view": views.publish(call.workspace, user.id, call.json("view"), bot=call.bot)}
 
 
 METHODS = {
@@ -42,7 +42,7 @@ def _show(call: Call, *, on_top: bool) -> Json:
     verdict, user = call.workspace.triggers.take(call.required("trigger_id"))
     if verdict != "ok":
         raise SlackError(verdict)
-    return {"view": views.show(call.workspace, user, view, on_top=on_top)}
+    return {"view": views.show(call.workspace, user, view, on_top=on_top, bot=call.bot)}
 
 
 def _check_hash(call: Call, old: Json) -> None:

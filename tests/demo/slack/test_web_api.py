@@ -66,7 +66,7 @@ async def test_people_carry_what_identity_rests_on(client: AsyncWebClient) -> No
     users = {user["id"]: user for user in (await client.users_list())["members"]}
     assert users["U0CUSTOMERA"]["profile"]["email"] == "customer.a@example.com"
     assert users["U0GUEST"]["is_restricted"]
-    assert users["U0STRANGER"]["is_stranger"]
+    assert (users["U0STRANGER"]["team_id"], users["U0STRANGER"]["is_stranger"]) == ("T0PARTNER", False)
     assert users["U0STRANGER"]["team_id"] == "T0PARTNER"
     assert "email" not in users["U0STRANGER"]["profile"]
     found = await client.users_lookupByEmail(email="agent.a@example.com")
