@@ -17,7 +17,8 @@ from typing import Any
 
 from demo.slack import streams
 from demo.slack.agent_status import set_session
-from demo.slack.workspace import Change, Channel, Json, Stream, User, Usergroup, Workspace
+from demo.slack.changes import Change
+from demo.slack.workspace import Channel, Json, Stream, User, Usergroup, Workspace
 
 VERSION = 1
 WRITE_EVERY_SECONDS = 0.2

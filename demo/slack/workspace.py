@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from demo.slack.changes import Change, ChangeKind
 from demo.slack.clock import Background, Clock, SystemClock
 from demo.slack.triggers import Triggers
 
@@ -155,32 +156,6 @@ class Stream:
     plan_title: str = ""
     display: str = "timeline"
     state: StreamState = "in_progress"
-
-
-ChangeKind = Literal[
-    "message",
-    "removed",
-    "ephemeral",
-    "status",
-    "home",
-    "modal",
-    "log",
-    "presence",
-    "session",
-    "prompts",
-    "channel",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """Something visible is new; which fields are filled depends on `kind`."""
-
-    kind: ChangeKind
-    channel: str = ""
-    ts: str = ""
-    """The message's ts; for status, session and prompts the thread's."""
-    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from bot.store import schema
 from bot.store.database import Database, open_database
 from bot.store.leases import FROZEN_STATUS, LEASE_SECONDS
 from demo.ports import free_port
-from demo.slack.workspace import Change
+from demo.slack.changes import Change
 from tests.chaos.invariants import Findings, is_answered, look
 from tests.chaos.outside import Outside, open_outside
 from tests.chaos.script import ORDERS, Kind, Line

@@ -6,6 +6,7 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
+from demo.slack.changes import Change
 from demo.slack.page import frame, search
 from demo.slack.page.conversation import Conversations
 from demo.slack.page.half import Half, is_root, is_writing, may_see, names, newest, open_half
@@ -13,7 +14,7 @@ from demo.slack.page.html import Html
 from demo.slack.page.loose import Json
 from demo.slack.page.message import entry
 from demo.slack.page.picture import Picture, patches
-from demo.slack.workspace import Change, Channel, SlackError, Workspace
+from demo.slack.workspace import Channel, SlackError, Workspace
 
 SIDES = ("left", "right")
 ENTRIES_SHOWN = 300

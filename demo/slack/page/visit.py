@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import WSMsgType, web
 
+from demo.slack.changes import Change
 from demo.slack.page import compose, external, faults_panel
 from demo.slack.page.document import document
 from demo.slack.page.faults_panel import Breaking
@@ -19,7 +20,7 @@ from demo.slack.page.half import Half
 from demo.slack.page.loose import Json, mapping, string
 from demo.slack.page.screen import Screen
 from demo.slack.page.tour import Player
-from demo.slack.workspace import Ack, Change, SlackError, Workspace
+from demo.slack.workspace import Ack, SlackError, Workspace
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from demo.slack.changes import Change
 from demo.slack.server import open_workspace
-from demo.slack.workspace import Change, Workspace
+from demo.slack.workspace import Workspace
 from tests.demo.slack.apps import connected, error_of
 from tests.demo.slack.test_org import ORG
 
