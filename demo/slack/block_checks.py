@@ -118,14 +118,12 @@ def object_of(shape: Shape) -> Check:
         if not isinstance(value, dict):
             yield Fault("must provide an object", at)
             return
-        for name in shape.needed:
-            if name not in value:
-                yield Fault(f"missing required field: {name}", at)
+        faults = [Fault(f"missing required field: {name}", at) for name in shape.needed if name not in value]
         if shape.any_of and not any(name in value for name in shape.any_of):
-            yield Fault(f"missing required field: {' or '.join(shape.any_of)}", at)
+            faults.append(Fault(f"missing required field: {' or '.join(shape.any_of)}", at))
         if sum(name in value for name in shape.not_both) > 1:
-            yield Fault(f"must provide only one of: {', '.join(shape.not_both)}", at)
-        faults = [fault for name, item in value.items() for fault in _field_faults(shape, name, item, at)]
+            faults.append(Fault(f"must provide only one of: {', '.join(shape.not_both)}", at))
+        faults += [fault for name, item in value.items() for fault in _field_faults(shape, name, item, at)]
         yield from faults
         if shape.also is not None and not faults:
             yield from shape.also(value, at)

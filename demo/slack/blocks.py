@@ -45,7 +45,7 @@ def is_too_long(blocks: list[Json]) -> bool:
 
 def view_faults(view: Any) -> list[Fault]:
     """The faults of a modal or a Home tab."""
-    if not isinstance(view, dict) or view.get("type") not in VIEWS:
+    if not isinstance(view, dict) or view.get("type") not in tuple(VIEWS):
         return [Fault("must be a view of type modal or home", "/view")]
     faults = list(object_of(VIEWS[view["type"]])(view, "/view"))
     if faults:

@@ -4,7 +4,6 @@
 demand (demo.slack.faults) take effect here.
 """
 
-import json
 import time
 from typing import Any
 
@@ -27,7 +26,7 @@ from demo.slack.methods import (
     validation,
     views,
 )
-from demo.slack.methods.call import Call, Method
+from demo.slack.methods.call import Call, Method, decoded
 from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Bot, Grant, Json, SlackError, Workspace
 
@@ -48,6 +47,8 @@ METHODS: dict[str, Method] = {
     **views.METHODS,
 }
 
+_CHARSETS = ("utf-8", "iso-8859-1")
+_POST_TYPES = ("application/json", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
 _QUIET = frozenset({"api.test"})
 _SERVER_ERRORS = {"500": 500, "503": 503}
 
@@ -87,6 +88,9 @@ class WebApi:
             return {"ok": True} | self._call(name, token, args)
         except SlackError as refusal:
             return _refused(refusal)
+        except RecursionError:
+            # Blocks in blocks in blocks.
+            return _refused(SlackError("invalid_arguments"))
 
     def _call(self, name: str, token: str, args: Json) -> Json:
         """Check who calls and how often, then call."""
@@ -180,16 +184,23 @@ async def _arguments(request: web.Request) -> tuple[Json, str]:
     args: dict[str, Any] = dict(request.query)
     if request.method != "POST":
         return args, ""
+    if request.charset and request.charset.lower() not in _CHARSETS:
+        raise SlackError("invalid_charset")
+    if request.can_read_body and request.content_type not in _POST_TYPES:
+        raise SlackError("invalid_post_type")
     if request.content_type == "application/json":
-        body = await request.text()
         try:
-            given = json.loads(body) if body.strip() else {}
+            body = await request.text()
+            given = decoded(body) if body.strip() else {}
         except ValueError:
             raise SlackError("invalid_json") from None
         if not isinstance(given, dict):
             raise SlackError("json_not_object")
         return args | given, "" if request.charset else "missing_charset"
-    form = await request.post()
+    try:
+        form = await request.post()
+    except ValueError:
+        raise SlackError("invalid_form_data") from None
     args |= {name: value for name, value in form.items() if isinstance(value, str)}
     return args, "superfluous_charset" if request.charset and form else ""
 

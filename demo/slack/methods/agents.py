@@ -2,7 +2,7 @@
 
 from demo.slack.agent_status import SESSION_STATES, set_session, set_status
 from demo.slack.methods.call import Call, Method, invalid_arguments
-from demo.slack.workspace import Json, SlackError
+from demo.slack.workspace import Channel, Json, SlackError
 
 LOADING_MESSAGES = 10
 LOADING_CHARACTERS = 50
@@ -14,7 +14,7 @@ UNHEARD_STOP = "missing_agent_session_stopped_event_subscription"
 def set_thread_status(call: Call) -> Json:
     channel = call.writable("channel_id")
     call.required("thread_ts")
-    thread_ts = call.thread(channel)
+    thread_ts = _thread(call, channel)
     loading = call.json("loading_messages") or []
     if not isinstance(loading, list) or len(loading) > LOADING_MESSAGES:
         raise invalid_arguments(f"no more than {LOADING_MESSAGES} items allowed [json-pointer:/loading_messages]")
@@ -29,13 +29,13 @@ def set_thread_status(call: Call) -> Json:
 def set_title(call: Call) -> Json:
     channel = call.writable("channel_id")
     call.required("thread_ts")
-    set_session(call.workspace, channel.id, call.thread(channel), bot=call.bot, title=call.required("title"))
+    set_session(call.workspace, channel.id, _thread(call, channel), bot=call.bot, title=call.required("title"))
     return {}
 
 
 def set_suggested_prompts(call: Call) -> Json:
     channel = call.writable("channel_id")
-    thread_ts = call.thread(channel)
+    thread_ts = _thread(call, channel)
     prompts = call.json("prompts")
     if not isinstance(prompts, list) or not 1 <= len(prompts) <= PROMPTS:
         raise invalid_arguments(f"must be 1 to {PROMPTS} items [json-pointer:/prompts]")
@@ -47,21 +47,24 @@ def set_suggested_prompts(call: Call) -> Json:
 
 
 def set_session_status(call: Call) -> Json:
-    channel = call.writable("channel_id")
+    channel = _channel(call)
     status = call.required("status")
     if status not in SESSION_STATES:
-        raise invalid_arguments("must be a valid enum value [json-pointer:/status]")
-    thread_ts = call.thread(channel)
-    set_session(call.workspace, channel.id, thread_ts, bot=call.bot, status=status, title=_title(call))
+        raise SlackError("invalid_status")
+    if (initiator := call.text("initiator_user_id")) and initiator not in channel.members:
+        raise SlackError("user_not_found")
+    title, thread_ts = _title(call), call.thread(channel)
+    is_new = (channel.id, thread_ts) not in call.workspace.sessions
+    set_session(call.workspace, channel.id, thread_ts, bot=call.bot, status=status, title=title if is_new else "")
     if "agent_session_stopped" in call.workspace.subscriptions:
         return {}
     return {"warning": UNHEARD_STOP, "response_metadata": {"warnings": [UNHEARD_STOP]}}
 
 
 def rename(call: Call) -> Json:
-    channel = call.writable("channel_id")
+    channel = _channel(call)
     call.required("title")
-    thread_ts = call.thread(channel)
+    thread_ts = call.text("thread_ts")
     if (channel.id, thread_ts) not in call.workspace.sessions:
         raise SlackError("session_not_found")
     set_session(call.workspace, channel.id, thread_ts, bot=call.bot, title=_title(call))
@@ -77,6 +80,26 @@ METHODS = {
     "agents.sessions.setStatus": Method(set_session_status, scope="chat:write", tier=3, caller="bot"),
     "agents.sessions.rename": Method(rename, scope="chat:write", tier=3, caller="bot"),
 }
+
+
+def _thread(call: Call, channel: Channel) -> str:
+    """The root of an assistant thread, or "" when none was given. Raises `invalid_thread_ts`."""
+    try:
+        return call.thread(channel)
+    except SlackError as refusal:
+        raise SlackError("invalid_thread_ts", **refusal.extra) from None
+
+
+def _channel(call: Call) -> Channel:
+    """Where a session is, which is a thread; session channels are none here."""
+    channel = call.conversation("channel_id")
+    if call.me not in channel.members:
+        raise SlackError("not_authorized")
+    if channel.is_archived:
+        raise SlackError("is_archived")
+    if not call.text("thread_ts"):
+        raise SlackError("thread_ts_required")
+    return channel
 
 
 def _title(call: Call) -> str:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +14,11 @@ from demo.slack.workspace import Bot, Channel, Grant, Json, SlackError, Workspac
 HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history", "mpim": "mpim:history"}
 MANAGE = {"channel": "channels:manage", "group": "groups:write", "im": "im:write", "mpim": "mpim:write"}
 READ = {"channel": "channels:read", "group": "groups:read", "im": "im:read", "mpim": "mpim:read"}
+_LIMITED = frozenset({"conversations.list", "conversations.members", "users.conversations"})
+"""Methods whose reference names `invalid_limit`."""
 _OF_PEOPLE = {"channels:join": "channels:write", "channels:manage": "channels:write"}
 """What a person grants in place of a bot's scope."""
+_TS = re.compile(r"[0-9]+\.[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +50,26 @@ class Call:
         return self.text(name).lower() in ("1", "true")
 
     def number(self, name: str, default: int, *, most: int) -> int:
-        """A whole number between 1 and `most`. Raises `invalid_limit`."""
+        """A whole number between 1 and `most`. Raises `invalid_limit` or `invalid_arguments`."""
         try:
             value = int(self.text(name, str(default)))
         except ValueError:
-            raise SlackError("invalid_limit") from None
+            value = 0
         if value < 1:
-            raise SlackError("invalid_limit")
+            problem = invalid_arguments(f"must be a number from 1 on [json-pointer:/{name}]")
+            raise SlackError("invalid_limit") if self.method in _LIMITED else problem
         return min(value, most)
+
+    def moment(self, name: str, default: float, *, error: str = "") -> float:
+        """Seconds since the epoch. Raises `invalid_arguments`, or `error`."""
+        try:
+            seconds = float(self.text(name) or default)
+        except ValueError:
+            seconds = math.nan
+        if math.isnan(seconds) or (math.isinf(seconds) and self.text(name)):
+            problem = invalid_arguments(f"must be a timestamp [json-pointer:/{name}]")
+            raise SlackError(error) if error else problem
+        return seconds
 
     def json(self, name: str, *, error: str = "invalid_arguments") -> Any:
         """A structure, decoded if it came as a string; None when it was not given."""
@@ -61,7 +77,7 @@ class Call:
         if not isinstance(value, str):
             return value
         try:
-            return json.loads(value) if value else None
+            return decoded(value) if value else None
         except ValueError:
             raise SlackError(error) from None
 
@@ -142,6 +158,9 @@ class Call:
         ts = self.text(name)
         if not ts:
             return ""
+        if not _TS.fullmatch(ts):
+            messages = [f"[ERROR] {ts[:50]} is not a valid thread_ts"]
+            raise SlackError("invalid_thread_ts", response_metadata={"messages": messages})
         root = self.workspace.messages.get(channel.id, {}).get(ts)
         if root is None:
             raise SlackError("thread_not_found")
@@ -154,7 +173,7 @@ class Call:
         ts = self.text(name)
         if not ts:
             raise SlackError("no_item_specified")
-        if not re.fullmatch(r"\d+\.\d+", ts):
+        if not _TS.fullmatch(ts):
             raise SlackError("bad_timestamp")
         return ts
 
@@ -164,6 +183,21 @@ class Call:
         first = _place(self.text("cursor"))
         after = first + limit
         return items[first:after], _cursor(after) if after < len(items) else ""
+
+
+def decoded(text: str) -> Any:
+    """JSON as Slack takes it. Raises ValueError also for what can be written in it and is no text or number."""
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if "\\ud" in text.lower():
+        json.dumps(value, ensure_ascii=False).encode()
+    return value
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _cursor(place: int) -> str:

@@ -62,13 +62,13 @@ def delete(call: Call) -> Json:
 
 def post_ephemeral(call: Call) -> Json:
     channel = call.writable()
-    user = call.workspace.user(call.required("user"))
-    if user.id not in channel.members:
+    user = call.required("user")
+    if user not in channel.members:
         raise SlackError("user_not_in_channel")
     given = content(call)
     thread_ts = call.thread(channel)
     ts = call.workspace.new_ts()
-    place = {"ts": ts, "channel": channel.id, "user": user.id, "is_ephemeral": True}
+    place = {"ts": ts, "channel": channel.id, "user": user, "is_ephemeral": True}
     in_thread = {"thread_ts": thread_ts} if thread_ts else {}
     call.workspace.keep_ephemeral(author(call, channel) | given | in_thread | place)
     return {"message_ts": ts}

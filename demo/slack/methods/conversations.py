@@ -1,6 +1,6 @@
 """conversations.*: what of channels and their messages can be read. methods/membership.py has who is in them."""
 
-from demo.slack.methods.call import HISTORY, READ, Call, Method, invalid_arguments
+from demo.slack.methods.call import HISTORY, READ, Call, Method
 from demo.slack.methods.pins import pinned
 from demo.slack.shapes import channel_shape, people_of, readable
 from demo.slack.workspace import Channel, Json, SlackError
@@ -113,17 +113,11 @@ def _listed(call: Call, channels: list[Json]) -> Json:
 
 def _between(call: Call, messages: list[Json]) -> list[Json]:
     """Those between `oldest` and `latest`, which themselves count only with `inclusive`."""
-    oldest, latest = _ts(call, "oldest", 0.0), _ts(call, "latest", float("inf"))
+    oldest = call.moment("oldest", 0.0, error="invalid_ts_oldest")
+    latest = call.moment("latest", float("inf"), error="invalid_ts_latest")
     if call.flag("inclusive"):
         return [message for message in messages if oldest <= float(message["ts"]) <= latest]
     return [message for message in messages if oldest < float(message["ts"]) < latest]
-
-
-def _ts(call: Call, name: str, default: float) -> float:
-    try:
-        return float(call.text(name) or default)
-    except ValueError:
-        raise invalid_arguments(f"must be a timestamp [json-pointer:/{name}]") from None
 
 
 def _messages(call: Call, messages: list[Json], cursor: str) -> Json:

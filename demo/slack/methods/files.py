@@ -15,9 +15,12 @@ FILE_BYTES = 5_000_000
 
 def get_upload_url_external(call: Call) -> Json:
     workspace = call.workspace
-    name, length = call.required("filename"), call.number("length", 0, most=FILE_BYTES + 1)
+    name = call.text("filename")
+    if not name or not call.text("length"):
+        raise SlackError("missing_argument")
+    length = call.number("length", 0, most=FILE_BYTES + 1)
     if length > FILE_BYTES:
-        raise SlackError("file_too_large")
+        raise SlackError("file_upload_size_restricted")
     about: Json = {"alt_txt": call.text("alt_txt")}
     if filetype := call.text("snippet_type"):
         about |= {"filetype": filetype, "mode": "snippet", "editable": True}
@@ -28,9 +31,9 @@ def get_upload_url_external(call: Call) -> Json:
 def complete_upload_external(call: Call) -> Json:
     """Share uploaded files in the channels that are given, in all of them or in none."""
     given = call.json("files")
-    if not isinstance(given, list) or not given:
+    if not isinstance(given, list) or not given or not all(isinstance(each, dict) for each in given):
         raise invalid_arguments("missing required field: files")
-    files = [_uploaded(call, each.get("id", ""), each.get("title", "")) for each in given]
+    files = [_uploaded(call, str(each.get("id", "")), str(each.get("title", ""))) for each in given]
     text = call.text("initial_comment")
     for channel, thread_ts in _destinations(call):
         message = author(call, channel) | {"subtype": "file_share", "text": text, "files": files}
@@ -52,7 +55,7 @@ def list_(call: Call) -> Json:
     user, channel = call.text("user"), call.text("channel")
     if user:
         call.workspace.user(user)
-    oldest, latest = _seconds(call, "ts_from", 0.0), _seconds(call, "ts_to", float("inf"))
+    oldest, latest = call.moment("ts_from", 0.0), call.moment("ts_to", float("inf"))
     files = [
         file
         for file in reversed(call.workspace.files.values())
@@ -105,13 +108,6 @@ def _is_shared(call: Call, file_id: str, channel: str) -> bool:
         for message in call.workspace.messages.get(each.id, {}).values()
         for file in message.get("files", ())
     )
-
-
-def _seconds(call: Call, name: str, default: float) -> float:
-    try:
-        return float(call.text(name) or default)
-    except ValueError:
-        raise invalid_arguments(f"must be a timestamp [json-pointer:/{name}]") from None
 
 
 def _known(call: Call) -> Json:

@@ -55,7 +55,7 @@ def list_(call: Call) -> Json:
     channel = call.text("channel")
     if channel and channel not in call.workspace.channels:
         raise SlackError("invalid_channel")
-    oldest, latest = _seconds(call, "oldest", 0.0), _seconds(call, "latest", float("inf"))
+    oldest, latest = call.moment("oldest", 0.0), call.moment("latest", float("inf"))
     waiting = [
         each
         for each in sorted(call.workspace.scheduled.values(), key=lambda each: each["post_at"])
@@ -75,7 +75,7 @@ METHODS = {
 def _post_at(call: Call, channel: Channel) -> int:
     """When, in seconds since the epoch."""
     call.required("post_at")
-    post_at, now = int(_seconds(call, "post_at", 0.0)), call.workspace.clock.time()
+    post_at, now = int(call.moment("post_at", 0.0, error="invalid_time")), call.workspace.clock.time()
     if post_at <= now:
         raise SlackError("time_in_past")
     if post_at > now + FARTHEST_SECONDS:
@@ -88,13 +88,6 @@ def _post_at(call: Call, channel: Channel) -> int:
     if len(near) >= IN_WINDOW:
         raise SlackError("restricted_too_many")
     return post_at
-
-
-def _seconds(call: Call, name: str, default: float) -> float:
-    try:
-        return float(call.text(name) or default)
-    except ValueError:
-        raise SlackError("invalid_time") from None
 
 
 def _post(workspace: Workspace, waiting_id: str, message: Json, *, author_of: str) -> None:

@@ -21,28 +21,28 @@ FEEDBACK = {
 }
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        {"type": "section", "text": MRKDWN},
-        {"type": "section", "fields": [MRKDWN] * 10, "accessory": SELECT, "block_id": "b"},
-        {"type": "header", "text": PLAIN},
-        {"type": "divider"},
-        {"type": "context", "elements": [MRKDWN, {"type": "image", "image_url": "https://e.com/i", "alt_text": "i"}]},
-        {"type": "actions", "elements": [BUTTON, SELECT, {"type": "overflow", "options": [OPTION], "action_id": "o"}]},
-        {"type": "context_actions", "elements": [FEEDBACK]},
-        {"type": "input", "label": PLAIN, "element": {"type": "plain_text_input", "multiline": True}},
-        {"type": "markdown", "text": "**x**"},
-        RICH,
-        {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}, RICH]]},
-        TASK,
-        {"type": "plan", "title": "Plan", "tasks": [TASK]},
-        {"type": "alert", "level": "warning", "text": MRKDWN},
-        {"type": "carousel", "elements": [{"type": "card", "title": MRKDWN, "actions": [BUTTON]}]},
-        {"type": "container", "title": PLAIN, "child_blocks": [{"type": "divider"}]},
-        {"type": "image", "image_url": "https://example.com/i.png", "alt_text": "a picture"},
-    ],
-)
+VALID_BLOCKS: list[dict[str, Any]] = [
+    {"type": "section", "text": MRKDWN},
+    {"type": "section", "fields": [MRKDWN] * 10, "accessory": SELECT, "block_id": "b"},
+    {"type": "header", "text": PLAIN},
+    {"type": "divider"},
+    {"type": "context", "elements": [MRKDWN, {"type": "image", "image_url": "https://e.com/i", "alt_text": "i"}]},
+    {"type": "actions", "elements": [BUTTON, SELECT, {"type": "overflow", "options": [OPTION], "action_id": "o"}]},
+    {"type": "context_actions", "elements": [FEEDBACK]},
+    {"type": "input", "label": PLAIN, "element": {"type": "plain_text_input", "multiline": True}},
+    {"type": "markdown", "text": "**x**"},
+    RICH,
+    {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}, RICH]]},
+    TASK,
+    {"type": "plan", "title": "Plan", "tasks": [TASK]},
+    {"type": "alert", "level": "warning", "text": MRKDWN},
+    {"type": "carousel", "elements": [{"type": "card", "title": MRKDWN, "actions": [BUTTON]}]},
+    {"type": "container", "title": PLAIN, "child_blocks": [{"type": "divider"}]},
+    {"type": "image", "image_url": "https://example.com/i.png", "alt_text": "a picture"},
+]
+
+
+@pytest.mark.parametrize("block", VALID_BLOCKS)
 def test_a_valid_block_has_no_fault(block: dict[str, Any]) -> None:
     assert message_faults([block]) == []
 

@@ -62,7 +62,7 @@ def modal(*blocks: Json, **fields: Any) -> Json:
     return {"type": "modal", "title": PLAIN, "submit": PLAIN, "blocks": list(blocks)} | fields
 
 
-VALID_ELEMENTS = [
+VALID_ELEMENTS: list[Json] = [
     SELECT | {"initial_option": OPTION, "confirm": CONFIRM, "placeholder": said(150)},
     SELECT | {"initial_option": {"text": PLAIN | {"emoji": True}, "value": "a"}},
     {"type": "static_select", "option_groups": [GROUP], "initial_option": OPTION},
@@ -83,25 +83,25 @@ def test_a_valid_element_may_stand_in_actions_and_inputs(element: Json) -> None:
     assert message_faults([acting(element), entry(element)]) == []
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
-        acting(WORKFLOW),
-        acting({"type": "overflow", "options": [OPTION | {"url": "https://example.com"}]}),
-        acting(BUTTON | {"url": "mailto:help@example.com", "accessibility_label": "x" * 75}),
-        entry(TEXT_INPUT | {"min_length": 0, "max_length": 3_000, "initial_value": ""}),
-        entry(NUMBER | {"min_value": "-1", "max_value": "2.5", "initial_value": "0"}),
-        entry({"type": "rich_text_input", "min_lines": 1, "max_lines": 100}),
-        entry({"type": "email_text_input"}),
-        {"type": "image", "slack_file": {"id": "F0FILE"}, "alt_text": "x"},
-        TABLE | {"column_settings": [{"align": "right", "is_wrapped": True}, None]},
-        VIDEO,
-        rich(LIST | {"indent": 8, "border": 1, "offset": 2}),
-        rich({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "x"}]}),
-        rich({"type": "rich_text_quote", "elements": [{"type": "text", "text": "x", "style": {"bold": True}}]}),
-        {"type": "section", "text": said(3_000), "fields": [said(2_000)]},
-    ],
-)
+VALID_BLOCKS: list[dict[str, Any]] = [
+    acting(WORKFLOW),
+    acting({"type": "overflow", "options": [OPTION | {"url": "https://example.com"}]}),
+    acting(BUTTON | {"url": "mailto:help@example.com", "accessibility_label": "x" * 75}),
+    entry(TEXT_INPUT | {"min_length": 0, "max_length": 3_000, "initial_value": ""}),
+    entry(NUMBER | {"min_value": "-1", "max_value": "2.5", "initial_value": "0"}),
+    entry({"type": "rich_text_input", "min_lines": 1, "max_lines": 100}),
+    entry({"type": "email_text_input"}),
+    {"type": "image", "slack_file": {"id": "F0FILE"}, "alt_text": "x"},
+    TABLE | {"column_settings": [{"align": "right", "is_wrapped": True}, None]},
+    VIDEO,
+    rich(LIST | {"indent": 8, "border": 1, "offset": 2}),
+    rich({"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "x"}]}),
+    rich({"type": "rich_text_quote", "elements": [{"type": "text", "text": "x", "style": {"bold": True}}]}),
+    {"type": "section", "text": said(3_000), "fields": [said(2_000)]},
+]
+
+
+@pytest.mark.parametrize("block", VALID_BLOCKS)
 def test_a_valid_block_has_no_fault(block: Json) -> None:
     assert message_faults([block]) == []
 

@@ -51,6 +51,7 @@ async def test_blocks_are_completed_with_what_slack_adds(client: AsyncWebClient)
         ({"markdown_text": "x", "blocks": [{"type": "divider"}]}, "markdown_text_conflict"),
         ({"text": "x", "metadata": {"event_type": "only"}}, "invalid_metadata_schema"),
         ({"text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
+        ({"text": "x", "thread_ts": "soon"}, "invalid_thread_ts"),
     ],
 )
 async def test_a_bad_message_is_refused_by_name(client: AsyncWebClient, arguments: dict[str, Any], error: str) -> None:

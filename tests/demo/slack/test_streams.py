@@ -167,8 +167,40 @@ async def test_a_session_that_keeps_processing_calms_down_after_an_hour(
     assert workspace.message(CHANNEL, root)["agent_session"]["title"] == "Order 1001"
     await clock.advance(3_601)
     assert workspace.sessions[CHANNEL, root]["status"] == "active"
-    unknown = client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="asleep")
-    assert await error_of(unknown) == "invalid_arguments"
+    await client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="closed", title="Too late")
+    assert workspace.sessions[CHANNEL, root]["title"] == "Order 1001"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"status": "asleep"}, "invalid_status"),
+        ({"thread_ts": ""}, "thread_ts_required"),
+        ({"initiator_user_id": "U0NONE"}, "user_not_found"),
+        ({"channel_id": "C0NONE"}, "channel_not_found"),
+        ({"title": "x" * 201}, "invalid_arguments"),
+    ],
+)
+async def test_a_session_that_cannot_be_is_refused(
+    client: AsyncWebClient, root: str, given: dict[str, str], error: str
+) -> None:
+    asked = {"channel_id": CHANNEL, "thread_ts": root, "status": "active"} | given
+    assert await error_of(client.api_call("agents.sessions.setStatus", json=asked)) == error
+
+
+async def test_sessions_are_of_channels_with_the_app_and_of_threads_that_have_one(
+    workspace: Workspace, client: AsyncWebClient, root: str
+) -> None:
+    rename = client.agents_sessions_rename(channel_id=CHANNEL, thread_ts=root, title="x")
+    assert await error_of(rename) == "session_not_found"
+    workspace.channel(CHANNEL).members.remove("U0FRONTDESK")
+    elsewhere = client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="active")
+    assert await error_of(elsewhere) == "not_authorized"
+
+
+async def test_the_status_of_a_thread_that_is_not_there_is_refused(client: AsyncWebClient) -> None:
+    gone = client.assistant_threads_setStatus(channel_id=CHANNEL, thread_ts="1.1", status="is thinking")
+    assert await error_of(gone) == "invalid_thread_ts"
 
 
 async def test_suggested_prompts_are_kept_for_the_page(workspace: Workspace, client: AsyncWebClient) -> None:
