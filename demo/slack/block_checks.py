@@ -72,6 +72,17 @@ def integer(least: int, most: int) -> Check:
     return check
 
 
+def number(value: Any, at: str) -> Iterator[Fault]:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        yield Fault("must be a number", at)
+
+
+def positive(value: Any, at: str) -> Iterator[Fault]:
+    yield from number(value, at)
+    if isinstance(value, (int, float)) and value <= 0:
+        yield Fault("must be greater than 0", at)
+
+
 def anything(value: Any, at: str) -> Iterator[Fault]:
     return iter(())
 
@@ -110,7 +121,7 @@ class Shape:
     not_both: tuple[str, ...] = ()
     """At most one of these may be there."""
     also: Check | None = None
-    """What the fields have to be together; asked when each is right by itself."""
+    """What the fields have to be together; asked when all that are needed are there and each is right by itself."""
 
 
 def object_of(shape: Shape) -> Check:

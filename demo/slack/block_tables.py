@@ -14,8 +14,10 @@ from demo.slack.block_checks import (
     boolean,
     integer,
     items,
+    number,
     object_of,
     one_of,
+    positive,
     string,
     text,
     typed,
@@ -28,9 +30,11 @@ MESSAGE_CHARACTERS = 13_200
 """Over all blocks of one message; undocumented, measured by users of bolt-js."""
 VIEW_BYTES = 250_000
 TABLE_CHARACTERS = 10_000
-"""Over all cells of a table."""
-IN_MESSAGES_ALONE = ("markdown", "table", "context_actions", "task_card", "plan")
-"""Blocks that views do not take."""
+"""Over all cells of the tables of a message."""
+CHARTS_IN_A_MESSAGE = 2
+"""Undocumented, reported by users of Slack's API."""
+IN_MESSAGES_ALONE = ("markdown", "table", "data_table", "data_visualization", "context_actions", "task_card", "plan")
+"""Blocks that views do not take; of data tables and charts believed."""
 IN_MODALS_ALONE = ("file_input",)
 """Elements that neither messages nor Home tabs take."""
 
@@ -91,10 +95,37 @@ def _column(value: Any, at: str) -> Iterator[Fault]:
         yield from object_of(Shape({}, {"align": one_of("left", "center", "right"), "is_wrapped": boolean}))(value, at)
 
 
+def table_characters(table: Any) -> int:
+    """What the cells of a valid table hold."""
+    return sum(len(cell.get("text", "")) for row in table["rows"] for cell in row)
+
+
 def _table_text(value: Any, at: str) -> Iterator[Fault]:
-    written = sum(len(cell.get("text", "")) for row in value["rows"] for cell in row)
-    if written > TABLE_CHARACTERS:
+    if table_characters(value) > TABLE_CHARACTERS:
         yield Fault(f"must be less than {TABLE_CHARACTERS + 1} characters", f"{at}/rows")
+
+
+def _data_rows(value: Any, at: str) -> Iterator[Fault]:
+    """A header of bare texts over rows that are as long as it is."""
+    header, *rows = value["rows"]
+    for column, cell in enumerate(header):
+        if cell.get("type") == "rich_text":
+            yield Fault("unsupported type: rich_text", f"{at}/rows/0/{column}/type")
+    for index, row in enumerate(rows, 1):
+        if len(row) != len(header):
+            yield Fault("must have as many cells as the first row", f"{at}/rows/{index}")
+    yield from _table_text(value, at)
+
+
+def _series_points(value: Any, at: str) -> Iterator[Fault]:
+    """Every series has its own name and one value for each category."""
+    categories = value["axis_config"]["categories"]
+    names = [series["name"] for series in value["series"]]
+    for index, series in enumerate(value["series"]):
+        if series["name"] in names[:index]:
+            yield Fault("must be unique", f"{at}/series/{index}/name")
+        if sorted(point["label"] for point in series["data"]) != sorted(categories):
+            yield Fault("must match the categories", f"{at}/series/{index}/data")
 
 
 _ACTION_ID = {"action_id": string(255)}
@@ -337,6 +368,24 @@ ELEMENTS: dict[str, Shape] = {
     "url": Shape({"url": _URL, "text": string(256)}),
 }
 
+_CHART_LABEL = string(20)
+_POINT = object_of(Shape({"label": _CHART_LABEL, "value": number}))
+_SERIES = Shape(
+    {
+        "series": items(object_of(Shape({"name": _CHART_LABEL, "data": items(_POINT, most=20)})), most=12),
+        "axis_config": object_of(
+            Shape({"categories": items(_CHART_LABEL, most=20)}, {"x_label": string(50), "y_label": string(50)})
+        ),
+    },
+    also=_series_points,
+)
+CHARTS: dict[str, Shape] = {
+    "pie": Shape({"segments": items(object_of(Shape({"label": _CHART_LABEL, "value": positive})), most=12)}),
+    "bar": _SERIES,
+    "area": _SERIES,
+    "line": _SERIES,
+}
+
 _MENUS = tuple(name for name in ELEMENTS if name.endswith("_select"))
 _PICKERS = ("datepicker", "timepicker", "datetimepicker", "checkboxes", "radio_buttons")
 _ENTRIES = tuple(name for name in ELEMENTS if name.endswith("_input"))
@@ -391,6 +440,12 @@ BLOCKS: dict[str, Shape] = {
         {"column_settings": items(_column, most=20)},
         also=_table_text,
     ),
+    "data_table": Shape(
+        {"rows": items(items(_table_cell, most=20), most=101, least=2), "caption": string(2_000)},
+        {"page_size": integer(1, 100), "row_header_column_index": integer(0, 19)},
+        also=_data_rows,
+    ),
+    "data_visualization": Shape({"title": string(50), "chart": typed(CHARTS, common={})}),
     "task_card": Shape(_TASK, _TASK_DETAIL),
     "plan": Shape({"title": string(256)}, {"tasks": items(_only_blocks("task_card"), most=50)}),
     "alert": Shape({"text": text(3_000)}, {"level": one_of("default", "info", "warning", "error", "success")}),

@@ -10,15 +10,18 @@ from typing import Any
 
 from demo.slack.block_checks import Fault, items, object_of
 from demo.slack.block_tables import (
+    CHARTS_IN_A_MESSAGE,
     ELEMENTS,
     IN_MESSAGES_ALONE,
     IN_MODALS_ALONE,
     MARKDOWN_CHARACTERS,
     MESSAGE_BLOCKS,
     MESSAGE_CHARACTERS,
+    TABLE_CHARACTERS,
     VIEW_BYTES,
     VIEWS,
     any_block,
+    table_characters,
 )
 
 Json = dict[str, Any]
@@ -35,6 +38,10 @@ def message_faults(blocks: Any) -> list[Fault]:
         faults.append(Fault(f"markdown must be less than {MARKDOWN_CHARACTERS + 1} characters", "/blocks"))
     if sum(block["type"] == "table" for block in blocks) > 1:
         faults.append(Fault("only_one_table_allowed", "/blocks"))
+    if sum(table_characters(block) for block in blocks if block["type"] in ("table", "data_table")) > TABLE_CHARACTERS:
+        faults.append(Fault(f"tables must be less than {TABLE_CHARACTERS + 1} characters", "/blocks"))
+    if sum(block["type"] == "data_visualization" for block in blocks) > CHARTS_IN_A_MESSAGE:
+        faults.append(Fault(f"no more than {CHARTS_IN_A_MESSAGE} data_visualization blocks allowed", "/blocks"))
     return faults
 
 

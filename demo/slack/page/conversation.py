@@ -6,10 +6,10 @@ from dataclasses import replace
 from demo.slack.page import compose
 from demo.slack.page.half import Half, app, author, doing, is_root
 from demo.slack.page.html import Html, element, join
+from demo.slack.page.look import Look
 from demo.slack.page.loose import Json, string
 from demo.slack.page.markup import Names, day_name, local_time
 from demo.slack.page.message import Author, Footer, Setting, content, ephemeral, message, system
-from demo.slack.page.render import Look
 from demo.slack.workspace import Workspace
 
 MESSAGES_SHOWN = 200

@@ -25,9 +25,11 @@ def document(screen: Screen, *, notice: str, world: tuple[str, ...], tour: Tour,
         element("title", None, f"{screen.workspace.team.name} · {screen.workspace.app.name}"),
         element("link", {"rel": "icon", "href": "/static/mark.svg"}),
         element("link", {"rel": "stylesheet", "href": "/static/page.css"}),
+        element("link", {"rel": "stylesheet", "href": "/static/blocks.css"}),
         element("link", {"rel": "stylesheet", "href": "/static/panels.css"}),
         element("script", {"src": "/static/theme.js"}, ""),
         element("script", {"src": "/static/page.js", "defer": True}, ""),
+        element("script", {"src": "/static/tables.js", "defer": True}, ""),
         element("script", {"src": "/static/panels.js", "defer": True}, ""),
     )
     completions = json.dumps(frame.completions(screen.workspace))

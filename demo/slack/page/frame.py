@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from demo.slack.page.half import Half, app, doing, may_see, person, standing
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
+from demo.slack.page.look import Look
 from demo.slack.page.loose import Json, mapping, sequence, string
 from demo.slack.page.markup import Names, plain
 from demo.slack.page.message import avatar
-from demo.slack.page.render import Look, blocks
+from demo.slack.page.render import blocks
 from demo.slack.workspace import Channel, Workspace
 
 USUAL_COMMANDS = (

@@ -16,9 +16,11 @@ from typing import Any
 from demo.slack.page.emoji import QUICK_REACTIONS
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
+from demo.slack.page.look import Look
 from demo.slack.page.loose import Json, mapping, sequence, string
 from demo.slack.page.markup import Names, clock_time, emoji, local_time, mrkdwn
-from demo.slack.page.render import Look, blocks, stream
+from demo.slack.page.render import blocks
+from demo.slack.page.stream import stream
 
 LONGEST_PAYLOAD = 20_000
 """Characters of a payload that the inspector shows."""

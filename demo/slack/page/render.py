@@ -1,4 +1,4 @@
-"""Block Kit as HTML: `blocks` of messages and views, `stream` for what is still being written.
+"""Block Kit as HTML: the `blocks` of messages and views.
 
 Pure functions of plain Slack-shaped dicts and a `Look`, the eyes of one person. They are total: an unknown
 block or element becomes a placeholder that names it, and malformed data becomes less, never an error.
@@ -8,35 +8,23 @@ Whatever can be used carries data attributes for the page's script: `data-do` sa
 """
 
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from demo.slack.page import external
+from demo.slack.page.charts import chart
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
+from demo.slack.page.look import Look
 from demo.slack.page.loose import Json, mapping, sequence, string
-from demo.slack.page.markup import Names, link, local_time, markdown, mrkdwn, plain, rich_text, web_address
+from demo.slack.page.markup import link, local_time, markdown, mrkdwn, plain, rich_text, web_address
+from demo.slack.page.tables import data_table, table
+from demo.slack.page.tasks import plan, task
 
 DEEPEST = 6
 """Containers within containers that are still drawn."""
 MOST_BLOCKS = 120
 MOST_OPTIONS = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """Who looks, and at what."""
-
-    names: Names
-    key: str = "x"
-    """Unlike for every message and view on the page; radio buttons are grouped by it."""
-    pressed: frozenset[tuple[str, str]] = frozenset()
-    """Feedback buttons that this person has pressed, as (action_id, value)."""
-    in_view: bool = False
-    """A Home tab or a modal, where inputs are collected and not sent one by one."""
-    depth: int = 0
 
 
 # --- blocks ---------------------------------------------------------------------------------------------
@@ -138,7 +126,7 @@ def _card(data: Json, look: Look) -> Html:
     return element(
         "div",
         {"class": "card"},
-        _image(mapping(data.get("hero_image")), data, look) if data.get("hero_image") else None,
+        [_image(mapping(data.get(part)), data, look) for part in ("hero_image", "icon") if data.get(part)],
         [element("div", {"class": f"card-{part}"}, _text_object(value, look)) for part, value in parts if value],
         element("div", {"class": "block-actions"}, buttons) if buttons else None,
     )
@@ -146,7 +134,8 @@ def _card(data: Json, look: Look) -> Html:
 
 def _carousel(data: Json, look: Look) -> Html:
     deeper = replace(look, depth=look.depth + 1)
-    return element("div", {"class": "carousel", "tabindex": 0}, blocks(sequence(data.get("elements"))[:10], deeper))
+    attributes = {"class": "carousel", "tabindex": 0, "role": "region", "aria-label": "Cards"}
+    return element("div", attributes, blocks(sequence(data.get("elements"))[:10], deeper))
 
 
 def _container(data: Json, look: Look) -> Html:
@@ -155,36 +144,15 @@ def _container(data: Json, look: Look) -> Html:
     heading = rich_text(mapping(title), look.names) if title else _text_object(data.get("title"), look)
     subtitle = _text_object(data.get("subtitle"), look) if data.get("subtitle") else None
     inside = blocks(sequence(data.get("child_blocks"))[:10], deeper)
-    head = [element("b", None, heading), element("span", {"class": "muted"}, subtitle) if subtitle else None]
+    head = [
+        _image(mapping(data.get("icon")), data, look) if data.get("icon") else None,
+        element("b", None, heading),
+        element("span", {"class": "muted"}, subtitle) if subtitle else None,
+    ]
     if data.get("is_collapsible"):
         attributes = {"class": "container", "open": not data.get("default_collapsed")}
         return element("details", attributes, element("summary", None, head), inside)
     return element("div", {"class": "container"}, element("div", {"class": "container-head"}, head), inside)
-
-
-def _table(data: Json, look: Look) -> Html:
-    settings = [mapping(each) for each in sequence(data.get("column_settings"))]
-
-    def cell(value: object, tag: str, column: int) -> Html:
-        content = mapping(value)
-        align = string(settings[column].get("align")) if column < len(settings) else ""
-        drawn = (
-            rich_text(content, look.names) if content.get("type") == "rich_text" else plain(string(content.get("text")))
-        )
-        if content.get("type") == "raw_number":
-            drawn = plain(string(content.get("text")) or string(content.get("value")))
-        return element(tag, {"class": f"align-{align}" if align in {"center", "right"} else None}, drawn)
-
-    rows = [
-        element("tr", None, (cell(each, "td" if index else "th", at) for at, each in enumerate(sequence(row)[:20])))
-        for index, row in enumerate(sequence(data.get("rows"))[:100])
-    ]
-    table = element("table", None, element("thead", None, rows[:1]), element("tbody", None, rows[1:]))
-    return element("div", {"class": "table-scroll", "tabindex": 0}, table)
-
-
-def _task_block(data: Json, look: Look) -> Html:
-    return task(data, look)
 
 
 def _plan(data: Json, look: Look) -> Html:
@@ -192,7 +160,7 @@ def _plan(data: Json, look: Look) -> Html:
 
 
 def _video(data: Json, look: Look) -> Html:
-    title = string(mapping(data.get("title")).get("text")) or "Video"
+    title = _words(data, "title") or "Video"
     return element("div", {"class": "file-chip"}, icon("image"), link(string(data.get("title_url")), title))
 
 
@@ -244,7 +212,7 @@ def _named(data: Json, parent: Json) -> Json:
 
 
 def _confirmation(data: Json) -> Json:
-    words = {part: string(mapping(data.get(part)).get("text")) for part in ("title", "text", "confirm", "deny")}
+    words = {part: _words(data, part) for part in ("title", "text", "confirm", "deny")}
     words["style"] = string(data.get("style"))
     return words
 
@@ -290,7 +258,7 @@ def _icon_button(data: Json, parent: Json, look: Look) -> Html:
     visible_to = sequence(data.get("visible_to_user_ids"))
     if visible_to and look.names.viewer not in visible_to:
         return Html("")
-    label = string(data.get("accessibility_label")) or string(mapping(data.get("text")).get("text"))
+    label = string(data.get("accessibility_label")) or _words(data, "text")
     attributes = {"class": "icon-button", "type": "button", "data-do": "click", **_named(data, parent)}
     return element(
         "button",
@@ -321,28 +289,40 @@ def _overflow(data: Json, parent: Json, look: Look) -> Html:
 
 def _select(data: Json, parent: Json, look: Look) -> Html:
     kind = string(data.get("type"))
-    several = kind.startswith("multi_")
-    chosen = _chosen(data)
-    if "static" in kind:
-        choices = external.labelled(_options(data))
-    elif "external" in kind:
-        choices = external.chosen_at_first(data)
-    elif "users" in kind:
-        choices = sorted(look.names.users.items(), key=lambda each: each[1])
-    elif "channels" in kind or "conversations" in kind:
-        choices = [(id_, f"#{name}") for id_, name in look.names.channels.items() if name]
-    else:
+    choices = _choices(data, kind, look)
+    if choices is None:
         return _text_input(data, parent, look)
-    placeholder = string(mapping(data.get("placeholder")).get("text")) or "Choose…"
-    options = [
-        element("option", {"value": value, "selected": value in chosen}, label)
-        for value, label in choices[:MOST_OPTIONS]
-    ]
+    chosen, several = _chosen(data), kind.startswith("multi_")
+
+    def listed(offered: list[tuple[str, str]]) -> list[Html]:
+        return [
+            element("option", {"value": value, "selected": value in chosen}, label)
+            for value, label in offered[:MOST_OPTIONS]
+        ]
+
+    options = listed(choices)
+    for each in map(mapping, sequence(data.get("option_groups"))[:MOST_OPTIONS]):
+        inside = listed(external.labelled(sequence(each.get("options"))))
+        options.append(element("optgroup", {"label": _words(each, "label")}, inside))
+    placeholder = _words(data, "placeholder") or "Choose…"
     if not several:
         options.insert(0, element("option", {"value": "", "selected": not chosen}, placeholder))
     named = _input_names(data, parent, look)
-    drawn = element("select", {"class": "select", "multiple": several, "aria-label": placeholder, **named}, options)
+    drawn = element("select", {"class": "select", "multiple": several, **_label(parent, placeholder), **named}, options)
     return external.with_query(data, named, drawn) if "external" in kind else drawn
+
+
+def _choices(data: Json, kind: str, look: Look) -> list[tuple[str, str]] | None:
+    """The value and the label of each option that stands in no group; None for no kind of select."""
+    if "static" in kind:
+        return external.labelled(sequence(data.get("options")))
+    if "external" in kind:
+        return external.chosen_at_first(data)
+    if "users" in kind:
+        return sorted(look.names.users.items(), key=lambda each: each[1])
+    if "channels" in kind or "conversations" in kind:
+        return [(id_, f"#{name}") for id_, name in look.names.channels.items() if name]
+    return None
 
 
 def _check_list(data: Json, parent: Json, look: Look) -> Html:
@@ -381,8 +361,9 @@ def _text_input(data: Json, parent: Json, look: Look) -> Html:
     kind = string(data.get("type"))
     attributes = {
         "class": "text-input",
-        "placeholder": string(mapping(data.get("placeholder")).get("text")) or None,
+        "placeholder": _words(data, "placeholder") or None,
         "maxlength": data.get("max_length") if isinstance(data.get("max_length"), int) else None,
+        **_label(parent, _words(data, "placeholder") or "Text"),
         **_input_names(data, parent, look),
     }
     value = data.get("initial_value")
@@ -393,25 +374,29 @@ def _text_input(data: Json, parent: Json, look: Look) -> Html:
 
 
 _PICKERS = {
-    "datepicker": ("date", "initial_date"),
-    "timepicker": ("time", "initial_time"),
-    "datetimepicker": ("datetime-local", "initial_date_time"),
+    "datepicker": ("date", "initial_date", "Date"),
+    "timepicker": ("time", "initial_time", "Time"),
+    "datetimepicker": ("datetime-local", "initial_date_time", "Date and time"),
 }
 
 
 def _picker(data: Json, parent: Json, look: Look) -> Html:
-    kind, initial = _PICKERS[string(data.get("type"))]
+    kind, initial, name = _PICKERS[string(data.get("type"))]
     value = data.get(initial)
     if kind == "datetime-local" and isinstance(value, int):
         moment = local_time(value, look.names)
         value = f"{moment:%Y-%m-%dT%H:%M}" if moment else ""
-    label = string(mapping(data.get("placeholder")).get("text")) or kind
-    names = _input_names(data, parent, look)
-    return element("input", {"class": "text-input", "type": kind, "value": string(value), "aria-label": label, **names})
+    names = _label(parent, _words(data, "placeholder") or name) | _input_names(data, parent, look)
+    return element("input", {"class": "text-input", "type": kind, "value": string(value), **names})
 
 
 def _file_input(data: Json, parent: Json, look: Look) -> Html:
     return element("div", {"class": "unknown"}, icon("file"), "Files can't be attached here")
+
+
+def _label(parent: Json, name: str) -> Json:
+    """The name of an input that stands outside a labelled `input` block."""
+    return {} if parent.get("_id") else {"aria-label": name}
 
 
 def _input_names(data: Json, parent: Json, look: Look) -> Json:
@@ -447,11 +432,13 @@ def _unknown(what: str, kind: str) -> Html:
     return element("div", {"class": "unknown"}, icon("puzzle"), f"Unsupported {what} ", name)
 
 
+def _words(data: Json, part: str) -> str:
+    """The bare text of a text object."""
+    return string(mapping(data.get(part)).get("text"))
+
+
 def _options(data: Json) -> list[Json]:
-    grouped = [
-        each for group in sequence(data.get("option_groups")) for each in sequence(mapping(group).get("options"))
-    ]
-    return [mapping(each) for each in [*sequence(data.get("options")), *grouped][:MOST_OPTIONS]]
+    return [mapping(each) for each in sequence(data.get("options"))[:MOST_OPTIONS]]
 
 
 def _chosen(data: Json) -> set[str]:
@@ -467,93 +454,6 @@ def _chosen(data: Json) -> set[str]:
     return {each for each in singles + several if each}
 
 
-# --- tasks and streams ----------------------------------------------------------------------------------
-
-_TASK_ICONS = {"pending": "ring", "in_progress": "spinner", "complete": "check", "error": "cross"}
-_TASK_WORDS = {"pending": "to do", "in_progress": "working", "complete": "done", "error": "failed"}
-
-
-def task(data: Mapping[str, Any], look: Look) -> Html:
-    """A task card; `.task[data-status]` tells its state."""
-    status = string(data.get("status"))
-    status = status if status in _TASK_ICONS else "pending"
-    title = string(data.get("title")) or "Task"
-    more = [
-        element("div", {"class": f"task-{part}"}, _said(data.get(part), look))
-        for part in ("details", "output")
-        if data.get(part)
-    ]
-    sources = [
-        link(string(mapping(each).get("url")), string(mapping(each).get("text")) or string(mapping(each).get("url")))
-        for each in sequence(data.get("sources"))[:20]
-    ]
-    head = [
-        element("span", {"class": "task-icon"}, icon(_TASK_ICONS[status])),
-        element("span", {"class": "task-title"}, title),
-        element("span", {"class": "task-state"}, _TASK_WORDS[status]),
-    ]
-    attributes = {"class": "task", "data-status": status, "data-task": string(data.get("id") or data.get("task_id"))}
-    chips = element("div", {"class": "sources"}, sources) if sources else None
-    if not more:
-        return element("div", attributes, element("div", {"class": "task-head"}, head), chips)
-    opened = element("details", None, element("summary", {"class": "task-head"}, head, icon("down")), more)
-    return element("div", attributes, opened, chips)
-
-
-def _said(value: object, look: Look) -> Html:
-    return rich_text(value, look.names) if isinstance(value, dict) else mrkdwn(string(value), look.names)
-
-
-def plan(title: str, tasks: Sequence[Mapping[str, Any]], look: Look) -> Html:
-    """Tasks under a common title with how many are done."""
-    done = sum(1 for each in tasks if each.get("status") == "complete")
-    head = [element("b", None, title or "Plan"), element("span", {"class": "muted"}, f"{done} of {len(tasks)}")]
-    listed = [task(each, look) for each in tasks]
-    return element("div", {"class": "plan"}, element("div", {"class": "plan-head"}, head), listed)
-
-
-def stream(parts: object, look: Look, *, plan_title: str = "", is_open: bool = False) -> Html:
-    """The parts of a streamed message in order; a caret stands at the end while it is being written."""
-    drawn: list[Html] = []
-    steps: list[Json] = []
-
-    def end_steps() -> None:
-        if steps and plan_title:
-            drawn.append(plan(plan_title, steps, look))
-        elif steps:
-            drawn.append(element("div", {"class": "tasks"}, [task(each, look) for each in steps]))
-        steps.clear()
-
-    written = [mapping(part) for part in sequence(parts)]
-    for index, part in enumerate(written):
-        if part.get("type") == "task":
-            steps.append(part)
-            continue
-        end_steps()
-        if part.get("type") == "markdown":
-            said = markdown(string(part.get("text")), look.names)
-            is_last = is_open and index == len(written) - 1
-            drawn.append(element("div", {"class": "md"}, _with_caret(said) if is_last else said))
-        elif part.get("type") == "blocks":
-            drawn.append(blocks(part.get("blocks"), look))
-    end_steps()
-    if is_open and (not written or written[-1].get("type") != "markdown"):
-        drawn.append(_CARET)
-    return join(drawn)
-
-
-_CARET = element("span", {"class": "caret", "aria-hidden": "true"})
-_ENDING = re.compile(r"(?:</(?:p|li|ul|ol|blockquote)>\s*)+$")
-
-
-def _with_caret(said: Html) -> Html:
-    """The caret behind the last letter, inside whatever elements end there."""
-    tail = max(0, len(said) - 300)
-    ending = _ENDING.search(said, tail)
-    at = ending.start() if ending else len(said)
-    return Html(said[:at].rstrip("\n") + _CARET + said[at:])
-
-
 _BLOCKS: Mapping[str, Callable[[Json, Look], Html]] = {
     "actions": _actions,
     "alert": _alert,
@@ -562,6 +462,8 @@ _BLOCKS: Mapping[str, Callable[[Json, Look], Html]] = {
     "container": _container,
     "context": _context,
     "context_actions": _actions,
+    "data_table": data_table,
+    "data_visualization": chart,
     "divider": _divider,
     "file": _file_block,
     "header": _header,
@@ -571,8 +473,8 @@ _BLOCKS: Mapping[str, Callable[[Json, Look], Html]] = {
     "plan": _plan,
     "rich_text": _rich_text_block,
     "section": _section,
-    "table": _table,
-    "task_card": _task_block,
+    "table": table,
+    "task_card": task,
     "video": _video,
 }
 

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 from demo.slack.page.html import VOID
 
 TAGS = (
-    "a article b blockquote br button circle code dd del details div em fieldset figcaption figure footer form h1 h2 "
-    "h3 h4 h5 h6 header hr input label legend li nav ol optgroup option p path pre s section select small span "
-    "strong summary svg table tbody td textarea th thead time tr u ul"
+    "a article b blockquote br button caption circle code dd del details div em fieldset figcaption figure footer "
+    "form h1 h2 h3 h4 h5 h6 header hr input label legend li nav ol optgroup option p path pre rect s section select "
+    "small span strong summary svg table tbody td text textarea th thead time tr u ul"
 )
 HARMLESS = frozenset(TAGS.split())
 

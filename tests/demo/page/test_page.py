@@ -52,7 +52,7 @@ async def test_everything_is_there_before_the_socket_is_open(desk: Desk) -> None
 
 
 async def test_only_the_page_s_own_files_are_served(desk: Desk) -> None:
-    for name in ("page.js", "panels.js", "theme.js", "page.css", "panels.css", "mark.svg"):
+    for name in ("page.js", "panels.js", "tables.js", "theme.js", "page.css", "blocks.css", "panels.css", "mark.svg"):
         answer = await desk.client.get(f"/static/{name}")
         assert answer.status == 200
         assert answer.headers["X-Content-Type-Options"] == "nosniff"

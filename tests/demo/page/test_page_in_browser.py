@@ -1,64 +1,17 @@
 """The page in headless Chromium: what only a browser can tell."""
 
-import os
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import expect
 
-from demo.slack import agent_status, page, streams
-from demo.slack.faults import Faults
-from demo.slack.page.faults_panel import Breaking
-from demo.slack.page.guide import Guide, Journey, Tour
-from demo.slack.workspace import Ack, Workspace
+from demo.slack import agent_status, streams
+from demo.slack.workspace import Ack
 from tests.demo.page import scene
+from tests.demo.page.stage import NARROW, WIDE, Stage
+from tests.doubles.chromium import TOO_FAINT
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 CUSTOMER, AGENT, DM, AGENTS, SUPPORT = scene.CUSTOMER, scene.AGENT, scene.DM, scene.AGENTS, scene.SUPPORT
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-WIDE, NARROW = (1440, 900), (420, 860)
-
-TOO_FAINT = """() => {
-  const channel = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
-  const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
-  const parse = (colour) => (colour.startsWith("rgb") ? colour.match(/[\\d.]+/g).map(Number) : [0, 0, 0, 0]);
-  const mix = (alpha, top, under) => top * alpha + under * (1 - alpha);
-  const over = (top, under) => [0, 1, 2].map((i) => mix(top[3] ?? 1, top[i], under[i]));
-  const ground = (element) => {
-    const chain = [];
-    for (let at = element; at; at = at.parentElement) {
-      if (getComputedStyle(at).backgroundImage !== "none") return null;
-      chain.unshift(parse(getComputedStyle(at).backgroundColor));
-    }
-    return chain.reduce((under, top) => over(top.length === 3 ? [...top, 1] : top, under), [255, 255, 255]);
-  };
-  const found = new Set();
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walker.nextNode()) {
-    const element = walker.currentNode.parentElement;
-    const words = walker.currentNode.data.trim();
-    if (!words || !element.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    if (element.closest("[inert], option, .emoji, select")) continue;
-    const behind = ground(element);
-    if (!behind) continue;
-    const style = getComputedStyle(element);
-    const [one, other] = [light(over([...parse(style.color), 1].slice(0, 4), behind)), light(behind)];
-    const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
-    const large = parseFloat(style.fontSize) >= 18.66;
-    if (ratio < (large ? 3 : 4.5)) found.add(`${ratio.toFixed(2)} ${element.className}: ${words}`);
-  }
-  return [...found];
-}"""
-"""Text whose contrast to what lies behind it is below WCAG's AA."""
-
 
 ONE_BELOW_THE_OTHER = """() => {
   const box = (one) => document.querySelector(one).getBoundingClientRect();
@@ -66,62 +19,6 @@ ONE_BELOW_THE_OTHER = """() => {
   const in_order = shown.every((one, at) => at === 0 || one.top >= shown[at - 1].bottom - 0.5);
   return in_order && shown[3].bottom <= innerHeight + 0.5;
 }"""
-
-
-@dataclass
-class Stage:
-    """A served page and a browser."""
-
-    workspace: Workspace
-    app: scene.Listener
-    url: str
-    browser: Browser
-    faults: list[str] = field(default_factory=list)
-    """What the console complained of."""
-
-    @asynccontextmanager
-    async def visit(
-        self, *, size: tuple[int, int] = WIDE, scheme: str = "light", left: str = f"{CUSTOMER}:{DM}", right: str = ""
-    ) -> AsyncIterator[Page]:
-        width, height = size
-        dark = {"color_scheme": "dark" if scheme == "dark" else "light"}
-        context = await self.browser.new_context(viewport={"width": width, "height": height}, **dark)  # type: ignore[arg-type]
-        tab = await context.new_page()
-        tab.on("console", lambda told: self.faults.append(told.text) if told.type in {"error", "warning"} else None)
-        tab.on("pageerror", lambda error: self.faults.append(str(error)))
-        await tab.goto(f"{self.url}?secret={self.workspace.secret}&left={left}&right={right or f'{AGENT}:{AGENTS}'}")
-        await tab.wait_for_selector("#page[data-link=up]")
-        yield tab
-        if folder := os.environ.get("SCREENSHOTS"):
-            name = os.environ["PYTEST_CURRENT_TEST"].split("::")[1].split(" ")[0].replace("/", "-")
-            await tab.screenshot(path=Path(folder) / f"{name}.png")
-        await context.close()
-        assert self.faults == []
-
-
-async def _nothing(_: Guide) -> None:
-    """A journey without a step."""
-
-
-@pytest.fixture
-async def stage() -> AsyncIterator[Stage]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium on this machine (Debian: apt-get install chromium)")
-    workspace, listener = scene.build_scene()
-    app = web.Application()
-    faults = Breaking(Faults(), lambda given: None)
-    tour = Tour(
-        [Journey(each, f"Journey {each}", "Look at the card.", _nothing) for each in "abcde"], "In two minutes", 0
-    )
-    app.add_routes(page.routes(workspace, notice="Answers by the offline stand-in model", tour=tour, breaking=faults))
-    server = TestServer(app)
-    await server.start_server(shutdown_timeout=1)
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield Stage(workspace, listener, str(server.make_url("/")), browser)
-        await browser.close()
-    await server.close()
-    await workspace.background.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -153,17 +50,6 @@ async def test_the_panels_are_readable_and_cover_nothing(stage: Stage, size: tup
         await tab.get_by_role("button", name="Inspector", exact=True).click()
         await expect(tab.locator("#faults")).to_be_hidden()
         await expect(tab.locator("#inspector")).to_be_visible()
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-async def test_every_block_is_readable(stage: Stage, scheme: str) -> None:
-    scene.post(stage.workspace, SUPPORT, blocks=scene.every_block())
-    async with stage.visit(scheme=scheme, left=f"{CUSTOMER}:{SUPPORT}") as tab:
-        await expect(tab.locator(".block-plan .task")).to_have_count(3)
-        assert await tab.evaluate(TOO_FAINT) == []
-        assert await tab.evaluate(
-            "[...document.querySelectorAll('.list')].every((one) => one.scrollWidth <= one.clientWidth)"
-        )
 
 
 async def test_a_question_is_asked_and_its_answer_grows(stage: Stage) -> None:

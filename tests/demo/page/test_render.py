@@ -7,10 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from demo.slack.block_tables import BLOCKS
+from demo.slack.page.look import Look
 from demo.slack.page.loose import Json
 from demo.slack.page.markup import Names
 from demo.slack.page.message import Author, Footer, Setting, avatar, content, entry, ephemeral, message, system
-from demo.slack.page.render import DEEPEST, Look, block, blocks, kinds, stream
+from demo.slack.page.render import DEEPEST, block, blocks, kinds
+from demo.slack.page.stream import stream
 from tests.demo.page import scene
 from tests.demo.page.reading import Reading
 

@@ -250,6 +250,7 @@ INVALID = [
     ({"type": "image", "alt_text": "x", "slack_file": {}}, "missing required field: id or url", "slack_file"),
     ({"type": "image", "alt_text": "x", "image_url": "picture.png"}, "invalid url", "image_url"),
     ({"type": "markdown", "text": "x" * 12_001}, "must be less than 12001 characters", "text"),
+    ({"type": "table"}, "missing required field: rows", ""),
     ({"type": "table", "rows": [ROW] * 101}, "no more than 100 items allowed", "rows"),
     ({"type": "table", "rows": [ROW * 21]}, "no more than 20 items allowed", "rows/0"),
     (

@@ -68,6 +68,7 @@ function apply(patches) {
   const modals = new Set([...document.querySelectorAll(".modal")].map((modal) => modal.dataset.viewId));
   const closed = writesAt?.dataset.thread === "closed";
   for (const patch of patches) operations[patch.op]?.(patch);
+  arrangeAll();
   for (const list of lists) {
     if (list.dataset.jump) followed.add(list);
     delete list.dataset.jump;
