@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from demo.slack.page import compose
-from demo.slack.page.half import Half, app, author, doing, is_root
+from demo.slack.page.half import Half, app, author, doing, is_root, shortcuts
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.look import Look
 from demo.slack.page.loose import Json, string
@@ -92,12 +92,8 @@ class Conversations:
         is_mine = data.get("user") == half.user and not data.get("is_ephemeral") and "bot_id" not in data
         is_editing = is_mine and half.editing == id_
         source = compose.to_typed(string(data.get("text")), self._workspace) if is_editing else None
-        shortcuts = tuple(
-            (string(each.get("callback_id")), string(each.get("name")))
-            for each in self._workspace.shortcuts
-            if each.get("type") == "message"
-        )
-        return Setting(id_, self._author(data), half.channel, is_mine=is_mine, is_editing=source, shortcuts=shortcuts)
+        offered = shortcuts(self._workspace, "message")
+        return Setting(id_, self._author(data), half.channel, is_mine=is_mine, is_editing=source, shortcuts=offered)
 
     def _author(self, data: Json) -> Author:
         """An ephemeral's "user" is the one who sees it; it comes from the app or under a name of its own."""

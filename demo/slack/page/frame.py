@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from demo.slack.page.half import Half, app, doing, may_see, person, standing
+from demo.slack.page.half import Half, app, doing, may_see, person, shortcuts, standing
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
 from demo.slack.page.look import Look
@@ -96,7 +96,7 @@ def _place(
 def head(workspace: Workspace, half: Half) -> Html:
     """The name of the channel, or of the app with its tabs."""
     channel = workspace.channels[half.channel]
-    menu = {"type": "button", "class": "tool menu-button", "data-do": "menu", "aria-label": "Channels"}
+    menu = {"type": "button", "class": "tool menu-button", "data-do": "menu", "aria-label": "Channels and apps"}
     opener = element("button", menu, icon("menu"))
     if not channel.is_im:
         count = len(channel.members)
@@ -185,13 +185,33 @@ def composer(workspace: Workspace, half: Half, thread: str) -> Html:
         {"class": "composer", "data-form": "send", "data-channel": channel.id, "data-thread": thread or None},
         element("ul", {"class": "completions", "id": f"{id_}-choices", "role": "listbox", "hidden": True}),
         _attached(),
-        element(
-            "button",
-            {"type": "button", "class": "attach", "aria-label": "Attach a file", "title": "Attach a file"},
-            icon("clip"),
-        ),
+        _adding(workspace),
         element("textarea", text),
         element("button", {"class": "send", "aria-label": "Send", "title": "Send (Enter)"}, icon("send")),
+    )
+
+
+def _adding(workspace: Workspace) -> Html:
+    """The way to attach a file; a menu where the app offers global shortcuts besides."""
+    attributes = {"type": "button", "class": "attach", "aria-label": "Attach a file", "title": "Attach a file"}
+    offered = [
+        element("button", {"type": "button", "data-do": "global_shortcut", "data-name": id_}, icon("bolt"), name)
+        for id_, name in shortcuts(workspace, "global")
+    ]
+    if not offered:
+        return element("button", attributes, icon("clip"))
+    opener = {"class": "adding", "aria-label": "Attach a file or run a shortcut", "title": "Files and shortcuts"}
+    return element(
+        "details",
+        {"class": "menu"},
+        element("summary", opener, icon("plus")),
+        element(
+            "div",
+            {"class": "menu-list"},
+            element("button", attributes, icon("clip"), "Attach a file"),
+            element("div", {"class": "menu-title"}, workspace.app.name),
+            offered,
+        ),
     )
 
 
@@ -294,17 +314,18 @@ def presence_state(workspace: Workspace) -> str:
 
 
 def completions(workspace: Workspace) -> Json:
-    """What can be completed while typing, by its mark: each with a word about it."""
+    """What can be completed while typing, by its mark: each with a word about it, a shortcut with its callback_id."""
     people = [each.real_name for each in workspace.users.values() if not each.deleted]
     people.sort(key=lambda name: (name != workspace.app.name, name))
     commands = [
         (string(each.get("command")), f"{string(each.get('usage_hint'))}  {string(each.get('description'))}")
         for each in workspace.commands or USUAL_COMMANDS
     ]
+    everywhere = [[name, workspace.app.name, id_] for id_, name in shortcuts(workspace, "global")]
     return {
         "@": [[name, ""] for name in [*people, "here", "channel"]],
         "#": [[each.name, each.topic] for each in workspace.channels.values() if each.name],
-        "/": [[command.lstrip("/"), about.strip()] for command, about in commands],
+        "/": [*([command.lstrip("/"), about.strip()] for command, about in commands), *everywhere],
     }
 
 

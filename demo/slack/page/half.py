@@ -77,6 +77,12 @@ def is_writing(workspace: Workspace, channel: str, thread: str) -> bool:
     )
 
 
+def shortcuts(workspace: Workspace, kind: str) -> tuple[tuple[str, str], ...]:
+    """What the app offers in a message's menu (`message`) or everywhere (`global`), as callback_id and name."""
+    known = [each for each in workspace.shortcuts if each.get("type") == kind]
+    return tuple((string(each.get("callback_id")), string(each.get("name"))) for each in known)
+
+
 def names(workspace: Workspace, viewer: str) -> Names:
     """What everything is called for `viewer`."""
     users = {user.id: user.real_name for user in workspace.users.values()}

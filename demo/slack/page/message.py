@@ -106,6 +106,8 @@ def _attachment(item: object, look: Look) -> Html | None:
 
 
 def _file(data: Json) -> Html:
+    if data.get("mode") == "tombstone":
+        return element("div", {"class": "file-chip gone"}, icon("trash"), "This file was deleted.")
     size = data.get("size")
     shown = f"{max(1, round(size / 1024)):,} kB" if isinstance(size, int) else ""
     name = string(data.get("title")) or string(data.get("name")) or "File"

@@ -1,10 +1,10 @@
-"""Search of one half: channels, people and messages that this person may see, and the box that lists them."""
+"""Search of one half: the app's shortcuts, and the channels, people and messages that this person may see."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from demo.slack.page.half import Half, app, author, is_root, may_see, names, person
+from demo.slack.page.half import Half, app, author, is_root, may_see, names, person, shortcuts
 from demo.slack.page.html import Html, element, join
 from demo.slack.page.icons import icon
 from demo.slack.page.loose import Json, string
@@ -27,7 +27,7 @@ class Hit:
     """Something that was found, and where it leads."""
 
     kind: str
-    """Channels, People or Messages."""
+    """Shortcuts, Channels, People or Messages."""
     drawn: Html
     name: str
     about: str
@@ -37,6 +37,8 @@ class Hit:
     """The thread to open, for a message that is in one or begins one."""
     user: str = ""
     """Whom to act as, for a person."""
+    shortcut: str = ""
+    """The callback_id of a shortcut to run."""
 
 
 def find(workspace: Workspace, half: Half, words: str) -> list[Hit]:
@@ -44,10 +46,11 @@ def find(workspace: Workspace, half: Half, words: str) -> list[Hit]:
     wanted = words.lower().split()
     if not wanted:
         return []
+    actions = [each for each in _shortcuts(workspace) if _has(each.name, wanted)]
     places = [each for each in _places(workspace, half) if _has(f"{each.name} {each.about}", wanted)]
     people = [each for each in _people(workspace) if _has(each.name, wanted)]
     messages = [hit for _, hit in sorted(_messages(workspace, half, wanted), key=lambda found: found[0], reverse=True)]
-    return [*places[:MOST_PLACES], *people[:MOST_PLACES], *messages[:MOST_MESSAGES]]
+    return [*actions[:MOST_PLACES], *places[:MOST_PLACES], *people[:MOST_PLACES], *messages[:MOST_MESSAGES]]
 
 
 def box(workspace: Workspace, half: Half) -> Html:
@@ -97,7 +100,8 @@ def _listed(hits: Sequence[Hit], id_: str) -> Html:
             "id": f"{id_}-{number}",
             "role": "option",
             "class": "hit",
-            "data-do": "found",
+            "data-do": "global_shortcut" if hit.shortcut else "found",
+            "data-name": hit.shortcut or None,
             "data-channel": hit.channel or None,
             "data-ts": hit.ts or None,
             "data-thread": hit.thread or None,
@@ -106,6 +110,11 @@ def _listed(hits: Sequence[Hit], id_: str) -> Html:
         words = [element("b", None, hit.name), element("span", None, hit.about)]
         drawn.append(element("li", attributes, hit.drawn, element("span", {"class": "hit-words"}, words)))
     return join(drawn)
+
+
+def _shortcuts(workspace: Workspace) -> Iterator[Hit]:
+    for callback_id, name in shortcuts(workspace, "global"):
+        yield Hit("Shortcuts", icon("bolt"), name, workspace.app.name, shortcut=callback_id)
 
 
 def _places(workspace: Workspace, half: Half) -> Iterator[Hit]:

@@ -49,6 +49,7 @@ _PROBLEMS = {
     "operation_timeout": "The app did not answer within 3 seconds.",
     "dispatch_failed": "The app is not connected, so this reached nobody.",
     "not_in_channel": "Only its members can open this conversation.",
+    "msg_too_long": "This is too long for one message.",
 }
 
 
@@ -119,7 +120,7 @@ class Visit:
         self._changed = asyncio.Event()
         self._answers: deque[Json] = deque(maxlen=64)
         self._room = asyncio.Semaphore(ACTS_AT_ONCE)
-        self._acts: dict[str, Callable[[Half, Json], Awaitable[None]]] = {
+        self._acts: dict[str, Callable[[Half, Json], Awaitable[bool | None]]] = {
             "act_as": self._act_as,
             "cancel_edit": self._cancel_edit,
             "click": self._click,
@@ -132,6 +133,7 @@ class Visit:
             "fault": self._fault,
             "fault_clear": self._fault_clear,
             "found": self._found,
+            "global_shortcut": self._global_shortcut,
             "inspect": self._inspect,
             "join": self._join,
             "look": self._look,
@@ -195,20 +197,22 @@ class Visit:
             await self._socket.close()
 
     async def _do(self, written: str) -> None:
-        """One act; the browser hears when it is done and what went wrong."""
+        """One act; the browser hears when it is over, whether it succeeded and what went wrong. An act that says False
+        has told itself."""
         asked = _read(written)
         half = self.screen.halves.get(string(asked.get("half")))
         act = self._acts.get(string(asked.get("do")))
         if act is None or half is None:
             return
+        ok = False
         try:
-            await act(half, asked)
+            ok = await act(half, asked) is not False
         except SlackError as error:
             self._say(half, _problem(error))
         except Exception:
             logger.exception("an act of the page failed: %s", asked.get("do"))
             self._say(half, "The workspace could not do that; its log says why.")
-        self._answer({"op": "done", "n": asked.get("n")})
+        self._answer({"op": "done", "n": asked.get("n"), "ok": ok})
 
     def _answer(self, answer: Json) -> None:
         self._answers.append(answer)
@@ -220,9 +224,11 @@ class Visit:
     def _say(self, half: Half, words: str) -> None:
         self._answer({"op": "toast", "half": half.side, "text": words})
 
-    def _tell(self, half: Half, ack: Ack) -> None:
+    def _tell(self, half: Half, ack: Ack) -> bool:
+        """Say what the app did not do; whether it did it."""
         if not ack.ok:
             self._say(half, _PROBLEMS.get(ack.error, f"The app answered: {ack.error or 'an error'}."))
+        return ack.ok
 
     # --- moving about
 
@@ -301,20 +307,20 @@ class Visit:
 
     # --- writing
 
-    async def _send(self, half: Half, asked: Json) -> None:
+    async def _send(self, half: Half, asked: Json) -> bool:
         """To the place for which the composer was drawn, even if the half has moved on."""
         typed, channel = string(asked.get("text")).strip(), string(asked.get("channel")) or half.channel
         thread = string(asked.get("thread")) or None
         if not typed:
-            return
+            return False
         if not _COMMAND.match(typed):
-            await self.workspace.act.send(
-                half.user, channel, compose.to_mrkdwn(typed, self.workspace), thread_ts=thread
-            )
-        elif thread:
+            said = compose.to_mrkdwn(typed, self.workspace)
+            return bool(await self.workspace.act.send(half.user, channel, said, thread_ts=thread))
+        if thread:
             self._say(half, "Slack offers slash commands in channels only, not in threads.")
-        else:
-            await self.workspace.act.command(half.user, channel, typed)
+            return False
+        # Slackbot tells what went wrong, in the channel.
+        return (await self.workspace.act.command(half.user, channel, typed)).ok
 
     async def _prompt(self, half: Half, asked: Json) -> None:
         said = compose.to_mrkdwn(string(asked.get("text")), self.workspace)
@@ -327,10 +333,10 @@ class Visit:
         half.editing = ""
 
     async def _edit(self, half: Half, asked: Json) -> None:
-        half.editing = ""
         if typed := string(asked.get("text")).strip():
             said = compose.to_mrkdwn(typed, self.workspace)
             await self.workspace.act.edit(half.user, half.channel, string(asked.get("ts")), said)
+        half.editing = ""
 
     async def _delete(self, half: Half, asked: Json) -> None:
         await self.workspace.act.delete(half.user, half.channel, string(asked.get("ts")))
@@ -349,7 +355,7 @@ class Visit:
 
     # --- using what the app made
 
-    async def _click(self, half: Half, asked: Json) -> None:
+    async def _click(self, half: Half, asked: Json) -> bool:
         """An element of a message, or of a view when `view_id` is there."""
         action_id, value = string(asked.get("action_id")), asked.get("value")
         named: Json = {"block_id": string(asked.get("block_id")), "value": value, "state": mapping(asked.get("state"))}
@@ -361,11 +367,15 @@ class Visit:
                 self.screen.conversations.press(half.channel, ts, action_id, string(value))
                 self._changed.set()
             ack = await self.workspace.act.click(half.user, half.channel, ts, action_id, **named)
-        self._tell(half, ack)
+        return self._tell(half, ack)
 
-    async def _shortcut(self, half: Half, asked: Json) -> None:
+    async def _shortcut(self, half: Half, asked: Json) -> bool:
         ts, callback_id = string(asked.get("ts")), string(asked.get("name"))
-        self._tell(half, await self.workspace.act.message_shortcut(half.user, half.channel, ts, callback_id))
+        return self._tell(half, await self.workspace.act.message_shortcut(half.user, half.channel, ts, callback_id))
+
+    async def _global_shortcut(self, half: Half, asked: Json) -> bool:
+        half.searched = None
+        return self._tell(half, await self.workspace.act.global_shortcut(half.user, string(asked.get("name"))))
 
     async def _suggest(self, half: Half, asked: Json) -> None:
         """What the app offers for what was typed into an external select; `field` tells the page which."""
@@ -378,13 +388,12 @@ class Visit:
         options = external.offered(ack.payload) if ack.ok else []
         self._answer({"op": "offer", "field": asked.get("field"), "options": options})
 
-    async def _submit(self, half: Half, asked: Json) -> None:
+    async def _submit(self, half: Half, asked: Json) -> bool:
         view_id = string(asked.get("view_id"))
         ack = await self.workspace.act.submit_view(half.user, view_id, mapping(asked.get("state")))
         errors = mapping(ack.payload.get("errors"))
         self._answer({"op": "errors", "id": f"{half.side}-{view_id}", "errors": errors})
-        if not errors:
-            self._tell(half, ack)
+        return self._tell(half, ack) if not errors else False
 
     async def _close_view(self, half: Half, asked: Json) -> None:
         await self.workspace.act.close_view(half.user, string(asked.get("view_id")))

@@ -238,6 +238,7 @@ MODAL: Json = {
     "submit": plain("Send"),
     "blocks": [
         *(labelled(f"Field {at}", each, block_id=f"b{at}") for at, each in enumerate([*ENTRIES, *SELECTS, *PICKERS])),
+        labelled("Picture", named("file_input")),
     ],
 }
 

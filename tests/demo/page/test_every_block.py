@@ -11,7 +11,7 @@ from tests.demo.page.stage import Stage
 from tests.doubles.chromium import TOO_FAINT
 
 SHOWN = {
-    "file_input": "[data-input=file_input]",
+    "file_input": ".block-input .unknown",
     "image": ".image",
     "overflow": ".block-actions .menu > summary",
     "url": ".sources a",
@@ -67,9 +67,9 @@ async def test_every_block_is_seen_read_and_reached(stage: Stage, size: tuple[in
         scene.post(stage.workspace, scene.SUPPORT, blocks=completed(blocks, lambda: stage.workspace.new_id("B")))
     async with stage.visit(size=size, scheme=scheme, left=f"{scene.CUSTOMER}:{scene.SUPPORT}") as tab:
         await expect(tab.locator("#left .block-plan .task")).to_have_count(3)
-        blocks = [f".block-{kind}" for kind in BLOCKS]
-        elements = [SHOWN.get(kind, f'[data-action-id="{kind}"]') for kind in ELEMENTS if kind != "file_input"]
-        assert await tab.evaluate(UNSEEN, blocks + elements) == []
+        drawn = [f".block-{kind}" for kind in BLOCKS]
+        drawn += [SHOWN.get(kind, f'[data-action-id="{kind}"]') for kind in ELEMENTS if kind != "file_input"]
+        assert await tab.evaluate(UNSEEN, drawn) == []
         assert await tab.evaluate(TOO_WIDE) == []
         assert await tab.evaluate(TOO_FAINT) == []
         await tab.locator("#left .list").first.focus()
@@ -84,8 +84,9 @@ async def test_every_input_is_seen_read_and_reached(stage: Stage, size: tuple[in
         views.show(stage.workspace, scene.CUSTOMER, gallery.MODAL, on_top=False)
         modal = tab.locator("#left .modal")
         await expect(modal.locator("textarea").first).to_be_focused()
-        elements = [f'[data-action-id="{each["element"]["type"]}"]' for each in gallery.MODAL["blocks"]]
-        assert await tab.evaluate(UNSEEN, elements) == []
+        kinds = [each["element"]["type"] for each in gallery.MODAL["blocks"]]
+        drawn = [SHOWN[kind] if kind == "file_input" else f'[data-action-id="{kind}"]' for kind in kinds]
+        assert await tab.evaluate(UNSEEN, drawn) == []
         assert await tab.evaluate(TOO_WIDE) == []
         assert await tab.evaluate(TOO_FAINT) == []
         await everything_is_reached(tab, "#left-modal")

@@ -121,12 +121,59 @@ async def test_the_app_s_shortcuts_stand_in_the_menu_of_a_message(desk: Desk) ->
     async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
         html = await (await desk.client.get("/", params=desk.query | {"left": f"{CUSTOMER}:{DM}"})).text()
         assert "File &lt;a&gt; case" in html
-        assert "Everywhere" not in html
+        assert 'data-do="shortcut" data-name="anywhere"' not in html
         await visitor.does("shortcut", ts=ts, name="file")
         await visitor.sees("done")
     ((_, payload),) = desk.app.interactions
     assert (payload["type"], payload["callback_id"]) == ("message_action", "file")
     assert payload["message"]["ts"] == ts
+
+
+async def test_the_app_s_global_shortcuts_stand_in_the_composer_and_in_the_search(desk: Desk) -> None:
+    without = await (await desk.client.get("/", params=desk.query)).text()
+    assert "global_shortcut" not in without
+    desk.workspace.shortcuts = [{"name": "Report a <bug>", "type": "global", "callback_id": "bug"}]
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        written = await (await desk.client.get("/", params=desk.query)).text()
+        assert 'data-do="global_shortcut" data-name="bug"' in written
+        await visitor.does("search_open")
+        await visitor.does("search", text="BUG")
+        hits = (await visitor.sees("fill", "left-search"))["html"]
+        while "Report a &lt;bug&gt;" not in hits:
+            hits = (await visitor.sees("fill", "left-search"))["html"]
+        assert 'data-do="global_shortcut" data-name="bug"' in hits
+        await visitor.does("global_shortcut", name="bug")
+        assert (await visitor.sees("fill", "left-search"))["html"] == ""
+        assert (await visitor.sees("done"))["ok"]
+    ((_, payload),) = desk.app.interactions
+    assert (payload["type"], payload["callback_id"], payload["user"]["id"]) == ("shortcut", "bug", CUSTOMER)
+
+
+async def test_whoever_asked_hears_whether_it_was_done(desk: Desk) -> None:
+    desk.app.answers = [Ack(ok=False, error="dispatch_failed")]
+    ts = scene.post(desk.workspace, AGENTS, blocks=scene.case_card(0))
+    async with desk.visit(right=f"{AGENT}:{AGENTS}") as visitor:
+        await visitor.does("click", "right", ts=ts, channel=AGENTS, action_id="case.claim", value="FD-1042")
+        assert not (await visitor.sees("done"))["ok"]
+        await visitor.does("send", "right", text="x" * 12_001, channel=AGENTS)
+        assert "too long" in (await visitor.sees("toast"))["text"]
+        assert not (await visitor.sees("done"))["ok"]
+        await visitor.does("send", "right", text="short", channel=AGENTS)
+        assert (await visitor.sees("done"))["ok"]
+        await visitor.does("send", "right", text="/kb status", channel=AGENTS, thread="1.1")
+        assert not (await visitor.sees("done"))["ok"]
+
+
+async def test_an_edit_that_fails_keeps_its_editor(desk: Desk) -> None:
+    ts = await desk.workspace.act.send(CUSTOMER, DM, "Where is it")
+    element = f"left-m-{DM}-{ts}"
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        await visitor.does("edit_here", ts=ts, element=element)
+        await visitor.sees("done")
+        await visitor.does("edit", "left", ts="1.1", text="Where is it?")
+        assert not (await visitor.sees("done"))["ok"]
+        await visitor.does("edit", ts=ts, text="Where is it?")
+        assert "<textarea" not in (await visitor.sees("replace", element))["html"]
 
 
 async def test_feedback_stays_pressed(desk: Desk) -> None:

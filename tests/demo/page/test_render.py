@@ -262,6 +262,11 @@ def test_files_are_shown_with_name_and_size() -> None:
     assert Reading(content(data, LOOK)).words == "lamp.png20 kB"
 
 
+def test_a_deleted_file_says_so() -> None:
+    drawn = content({"text": "Look", "files": [{"id": "F1", "mode": "tombstone"}]}, LOOK)
+    assert Reading(drawn).words == "LookThis file was deleted."
+
+
 def test_a_person_keeps_their_colour_and_initials() -> None:
     assert avatar(CUSTOMER) == avatar(Author("U2", "Customer A"))
     assert Reading(avatar(CUSTOMER)).words == "CA"

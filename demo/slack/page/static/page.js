@@ -6,11 +6,13 @@ const byId = (id) => document.getElementById(id);
 const page = byId("page");
 const lists = [...document.querySelectorAll(".list, .log")];
 const followed = new Set(lists); // those that stay at their end when something is added
-const waiting = new Map(); // act number -> the control that is busy
+const waiting = new Map(); // act number -> the control that is busy, since when, and what follows the act
+const drafts = new Map(); // id of a composer's field -> what is written there and not sent yet
 const narrow = matchMedia("(max-width: 899px)"); // one half at a time
 let socket = null;
 let acts = 0;
 let patience = 300;
+const NOTICEABLE = 350; // milliseconds for which the press of an app's button shows at least
 
 // --- patches ---------------------------------------------------------------------------------------------
 
@@ -44,9 +46,15 @@ const operations = {
   remove({ id }) {
     byId(id)?.remove();
   },
-  done({ n }) {
-    waiting.get(n)?.removeAttribute("aria-busy");
+  done({ n, ok }) {
+    const { control, since, then } = waiting.get(n) ?? {};
     waiting.delete(n);
+    if (control) {
+      const left = control.dataset.actionId ? NOTICEABLE - (performance.now() - since) : 0;
+      setTimeout(() => isBusy(control) || control.removeAttribute("aria-busy"), left);
+      control.toggleAttribute("data-failed", !ok);
+    }
+    then?.(ok);
   },
   toast({ text }) {
     const toast = document.createElement("div");
@@ -69,6 +77,7 @@ function apply(patches) {
   const closed = writesAt?.dataset.thread === "closed";
   for (const patch of patches) operations[patch.op]?.(patch);
   arrangeAll();
+  for (const area of document.querySelectorAll(".composer textarea")) restore(area);
   for (const list of lists) {
     if (list.dataset.jump) followed.add(list);
     delete list.dataset.jump;
@@ -92,7 +101,14 @@ function parse(html) {
 }
 
 // Attributes that this script or the person sets and the server does not know of.
-const OURS = { "aria-busy": "BUTTON", open: "DETAILS", style: "TEXTAREA", "aria-activedescendant": "TEXTAREA" };
+const OURS = {
+  "aria-busy": "BUTTON",
+  "aria-expanded": "BUTTON",
+  "data-failed": "BUTTON",
+  open: "DETAILS",
+  style: "TEXTAREA",
+  "aria-activedescendant": "TEXTAREA",
+};
 
 // Turns one element into another in place, so that focus, selections, open details, half-written inputs and
 // running animations survive wherever the two agree.
@@ -106,8 +122,9 @@ function morph(old, fresh) {
     old.data = fresh.data;
     return;
   }
+  const same = old.dataset?.actionId === fresh.dataset?.actionId;
   for (const { name } of [...old.attributes]) {
-    if (!fresh.hasAttribute(name) && OURS[name] !== old.nodeName) old.removeAttribute(name);
+    if (!fresh.hasAttribute(name) && !(same && OURS[name] === old.nodeName)) old.removeAttribute(name);
   }
   for (const { name, value } of fresh.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   morphChildren(old, fresh);
@@ -133,7 +150,11 @@ function connect() {
   socket.onmessage = (event) => apply(JSON.parse(event.data));
   socket.onclose = () => {
     page.dataset.link = "down";
-    for (const control of waiting.values()) control.removeAttribute("aria-busy");
+    for (const { control, then } of waiting.values()) {
+      control?.removeAttribute("aria-busy");
+      then?.(false);
+    }
+    if (waiting.size) operations.toast({ text: "The connection broke: look whether that was done before you repeat it." });
     waiting.clear();
     byId("inspector").hidden = true;
     setTimeout(connect, patience);
@@ -141,21 +162,26 @@ function connect() {
   };
 }
 
-function act(what, from, more = {}) {
+// Tells the server; `then` hears whether it was done. A control that is still busy with an act begins no other.
+function act(what, from, more = {}, then = null) {
   if (socket?.readyState !== WebSocket.OPEN) {
     operations.toast({ text: "The workspace can't be reached at the moment." });
     return false;
   }
+  const control = from.matches("form") ? from.querySelector("button:not([type])") : from.matches("button") ? from : null;
+  if (isBusy(control)) return false;
   const half = from.closest(".half")?.dataset.half ?? "left";
   const message = from.closest(".message");
   const view = from.closest("[data-view-id]")?.dataset.viewId;
   const named = { channel: message?.dataset.channel, ts: message?.dataset.ts, element: message?.id, view_id: view };
   socket.send(JSON.stringify({ do: what, half, n: ++acts, ...named, ...more }));
-  if (from.matches("button")) {
-    from.setAttribute("aria-busy", "true");
-    waiting.set(acts, from);
-  }
+  control?.setAttribute("aria-busy", "true");
+  waiting.set(acts, { control, since: performance.now(), then });
   return true;
+}
+
+function isBusy(control) {
+  return control && [...waiting.values()].some((each) => each.control === control);
 }
 
 function keepAddress(places) {
@@ -166,6 +192,7 @@ function keepAddress(places) {
 // --- what the person does --------------------------------------------------------------------------------
 
 document.addEventListener("click", async (event) => {
+  if (event.target.matches(".side-open .frame")) return openSide(event.target.parentElement, false); // beside the drawer
   const target = event.target.closest("button, a, summary, .completions li, .hit");
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target) || target?.matches("[data-do]")) menu.open = false;
@@ -184,8 +211,8 @@ document.addEventListener("click", async (event) => {
   if (target.matches("[data-filter]")) return filterLog(target);
   const what = target.dataset.do;
   if (!what) return;
-  if (what === "menu") return target.closest(".half").classList.toggle("side-open");
-  if (["look", "search_open"].includes(what)) target.closest(".half").classList.remove("side-open");
+  if (what === "menu") return openSide(target.closest(".half"), true);
+  if (["look", "search_open"].includes(what)) openSide(target.closest(".half"), false);
   if (what === "copy_link") return copyLink(target.closest(".message"));
   if (what === "inspect") toggleInspector();
   if (target.dataset.confirm && !(await confirmed(JSON.parse(target.dataset.confirm)))) return;
@@ -214,12 +241,11 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.form === "edit") return act("edit", form, { text: area.value });
   const { channel, thread } = form.dataset;
   if (form.elements.file.files.length) return share(form, area);
-  if (area.value.trim() && act("send", form, { text: area.value, channel, thread })) {
-    area.value = "";
-    grow(area);
-    closeCompletions(area);
-    followed.add(form.closest("section").querySelector(".list"));
-  }
+  const text = area.value;
+  if (!text.trim()) return;
+  closeCompletions(area);
+  followed.add(form.closest("section").querySelector(".list"));
+  act("send", form, { text, channel, thread }, (ok) => ok && sent(area.id, text));
 });
 
 document.addEventListener("keydown", (event) => {
@@ -249,11 +275,51 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("input", ({ target }) => {
   if (!target.matches(".composer textarea, .editor textarea")) return;
   grow(target);
-  if (target.matches(".composer textarea")) offerCompletions(target);
+  if (!target.matches(".composer textarea")) return;
+  keepDraft(target);
+  offerCompletions(target);
 });
 
 document.addEventListener("focusout", ({ target }) => {
   if (target.matches?.(".composer textarea")) setTimeout(() => closeCompletions(target), 150);
+});
+
+// The words stay in the composer until they are sent; what was written behind them meanwhile stays.
+function sent(id, text) {
+  drafts.delete(id);
+  const area = byId(id);
+  if (!area?.value.startsWith(text)) return;
+  area.value = area.value.slice(text.length);
+  keepDraft(area);
+  grow(area);
+}
+
+function keepDraft(area) {
+  if (area.value) drafts.set(area.id, area.value);
+  else drafts.delete(area.id);
+}
+
+// Somebody who comes back to a channel finds what they had begun to write there.
+function restore(area) {
+  if (area.value || !drafts.has(area.id)) return;
+  area.value = drafts.get(area.id);
+  grow(area);
+}
+
+// The channels of a narrow half lie over it while they are open.
+function openSide(half, wanted) {
+  if (half.classList.contains("side-open") === wanted) return;
+  const [side, opener] = [half.querySelector(".side"), half.querySelector(".channel .menu-button")];
+  const hadFocus = side.contains(document.activeElement);
+  half.classList.toggle("side-open", wanted);
+  opener.ariaExpanded = String(wanted);
+  if (wanted) side.querySelector(".place[aria-current], .place").focus();
+  else if (hadFocus) opener.focus();
+}
+
+document.addEventListener("focusin", ({ target }) => {
+  const half = document.querySelector(".side-open");
+  if (half && !target.closest(".side")) openSide(half, false);
 });
 
 async function copyLink(message) {
@@ -274,7 +340,7 @@ function click(target, value) {
 }
 
 function escape(target) {
-  const half = target.closest?.(".half");
+  const half = target.closest?.(".half") ?? document.querySelector(".side-open");
   for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
   if (!half) return;
   const choices = half.querySelector(".completions:not([hidden])");
@@ -282,7 +348,7 @@ function escape(target) {
   else if (half.querySelector(".search-box")) act("search_close", target);
   else if (half.querySelector(".modal")) act("close_view", half.querySelector(".modal"));
   else if (target.closest(".editor")) act("cancel_edit", target);
-  else if (half.classList.contains("side-open")) half.classList.remove("side-open");
+  else if (half.classList.contains("side-open")) openSide(half, false);
   else if (half.dataset.thread === "open") act("close_thread", target);
 }
 
@@ -340,13 +406,14 @@ function offerCompletions(area) {
   choices.hidden = fitting.length === 0;
   choices.dataset.length = found ? found[2].length + 1 : 0;
   choices.replaceChildren(
-    ...fitting.map(([name, about], index) => {
+    ...fitting.map(([name, about, shortcut], index) => {
       const option = document.createElement("li");
       option.id = `${choices.id}-${index}`;
       option.role = "option";
-      option.dataset.insert = `${found[1]}${name} `;
+      option.dataset.insert = shortcut ? "" : `${found[1]}${name} `;
+      if (shortcut) option.dataset.shortcut = shortcut;
       const label = document.createElement("b");
-      label.textContent = `${found[1]}${name}`;
+      label.textContent = shortcut ? name : `${found[1]}${name}`;
       option.append(label, ` ${about}`);
       return option;
     }),
@@ -365,12 +432,15 @@ function complete(option) {
   const area = choices.closest("form").querySelector("textarea");
   const start = area.selectionStart - Number(choices.dataset.length);
   area.setRangeText(option.dataset.insert, start, area.selectionStart, "end");
+  keepDraft(area);
   area.focus();
   closeCompletions(area);
+  if (option.dataset.shortcut) act("global_shortcut", area, { name: option.dataset.shortcut });
 }
 
 // Enter sends what is already written in full instead of completing it once more.
 function typedOut(area, option) {
+  if (option?.dataset.shortcut) return false;
   return !option || area.value.slice(0, area.selectionStart).endsWith(option.dataset.insert.trimEnd());
 }
 

@@ -128,11 +128,15 @@ operations.offer = ({ field, options }) => {
 
 document.addEventListener("click", ({ target }) => {
   const form = target.closest(".composer");
-  if (target.closest(".attach")) form.elements.file.click();
+  const menu = form?.querySelector(".menu");
+  if (target.closest(".attach")) {
+    if (menu) menu.open = false;
+    form.elements.file.click();
+  }
   if (target.closest(".detach")) {
     form.elements.file.value = "";
     showAttached(form);
-    form.querySelector(".attach").focus();
+    (menu?.querySelector("summary") ?? form.querySelector(".attach")).focus();
   }
 });
 
@@ -148,21 +152,34 @@ function showAttached(form) {
   form.querySelector(".attached span").textContent = file?.name ?? "";
 }
 
+// As with words alone, everything stays in the composer until it is there.
 async function share(form, area) {
+  const button = form.querySelector(".send");
+  if (button.ariaBusy === "true") return;
+  button.ariaBusy = "true";
+  const text = area.value;
+  if (await isShared(form, text)) {
+    form.elements.file.value = "";
+    showAttached(form);
+    sent(area.id, text);
+    followed.add(form.closest("section").querySelector(".list"));
+  }
+  button.ariaBusy = null;
+}
+
+async function isShared(form, text) {
   const { channel, thread = "" } = form.dataset;
   const body = new FormData();
-  const given = { user: form.closest(".half").dataset.user, channel, thread, text: area.value };
+  const given = { user: form.closest(".half").dataset.user, channel, thread, text };
   for (const [name, value] of Object.entries({ ...given, file: form.elements.file.files[0] })) body.append(name, value);
   try {
     const answer = await fetch(`/page/file${location.search}`, { method: "POST", body });
-    if (!answer.ok) return operations.toast({ text: await answer.text() });
+    if (!answer.ok) operations.toast({ text: await answer.text() });
+    return answer.ok;
   } catch {
-    return operations.toast({ text: "The workspace can't be reached at the moment." });
+    operations.toast({ text: "The workspace can't be reached at the moment." });
+    return false;
   }
-  area.value = form.elements.file.value = "";
-  showAttached(form);
-  grow(area);
-  followed.add(form.closest("section").querySelector(".list"));
 }
 
 // --- opening and closing ---------------------------------------------------------------------------------
