@@ -38,10 +38,11 @@ TOO_FAINT = """() => {
     if (ratio < (large ? 3 : 4.5)) found.add(`${ratio.toFixed(2)} ${element.getAttribute("class")}: ${words}`);
   };
   const shown = (element) => element.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const exempt = "[inert], option, .emoji, select, :disabled, button[aria-busy=true]";
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const element = walker.currentNode.parentElement;
-    if (!shown(element) || element.closest("[inert], option, .emoji, select, :disabled")) continue;
+    if (!shown(element) || element.closest(exempt)) continue;
     look(element, getComputedStyle(element), walker.currentNode.data.trim());
   }
   for (const field of document.querySelectorAll("input:not([type=checkbox], [type=radio]), select, textarea")) {

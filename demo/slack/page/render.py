@@ -172,7 +172,7 @@ def _input(data: Json, look: Look) -> Html:
     """A labelled input; `.input-error` is where the page puts what is wrong with it."""
     identity = f"{look.key}-{string(data.get('block_id'))}"
     inner = mapping(data.get("element"))
-    grouped = inner.get("type") in {"checkboxes", "radio_buttons"}
+    grouped = string(inner.get("type")) in {"checkboxes", "radio_buttons"}
     optional = element("span", {"class": "muted"}, " (optional)") if data.get("optional") else None
     hint = data.get("hint")
     label = [_text_object(data.get("label"), look), optional]

@@ -1,17 +1,13 @@
 """Block Kit and messages as HTML."""
 
-from typing import Any
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from demo.slack.block_tables import BLOCKS
 from demo.slack.page.look import Look
 from demo.slack.page.loose import Json
 from demo.slack.page.markup import Names
 from demo.slack.page.message import Author, Footer, Setting, avatar, content, entry, ephemeral, message, system
-from demo.slack.page.render import DEEPEST, block, blocks, kinds
+from demo.slack.page.render import DEEPEST, block, blocks
 from demo.slack.page.stream import stream
 from tests.demo.page import scene
 from tests.demo.page.reading import Reading
@@ -280,42 +276,3 @@ def test_the_inspector_tells_the_error_and_shows_the_payload() -> None:
     assert drawn.having("data-ok") == ["no"]
     assert "ratelimited" in drawn.words
     assert "b'<b>'" in drawn.words
-
-
-WORDS = (
-    "accessory action_id actions alt_text attachments block_id blocks body child_blocks confirm details edited element "
-    "elements fields files hint icon image_url indent initial_option label name offset options output reactions rows "
-    "sources status style tasks text title type url user_id users value"
-)
-KEYS = st.sampled_from(WORDS.split())
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20) | st.just("javascript:alert(1)"),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS | st.text(max_size=5), inner, max_size=6),
-    max_leaves=25,
-)
-
-
-@st.composite
-def malformed_blocks(draw: st.DrawFn) -> list[Any]:
-    """Blocks of known kinds with anything at all inside."""
-    known = st.sampled_from(sorted(kinds() | {"rich_text_section", "rich_text_list", "text", "link", "mrkdwn"}))
-    inside = st.dictionaries(KEYS, JSON | st.lists(st.dictionaries(KEYS, JSON | known, max_size=4), max_size=3))
-    pieces = draw(st.lists(st.tuples(known, inside), max_size=4))
-    return [data | {"type": kind} for kind, data in pieces]
-
-
-@settings(max_examples=150)
-@given(malformed_blocks() | JSON)
-def test_malformed_blocks_become_less_and_never_an_error(given_: Any) -> None:
-    Reading(blocks(given_, LOOK))
-    Reading(blocks([{"type": "actions", "elements": given_}, {"type": "section", "accessory": given_}], LOOK))
-    Reading(stream(given_, LOOK, plan_title="x", is_open=True))
-
-
-@settings(max_examples=80)
-@given(st.dictionaries(KEYS, JSON | malformed_blocks()))
-def test_malformed_messages_become_less_and_never_an_error(data: dict[str, Any]) -> None:
-    for drawn in (message, ephemeral):
-        Reading(drawn(data, content(data, LOOK), Setting("m", CUSTOMER, "C1"), NAMES))
-    Reading(system(data, Setting("m", CUSTOMER, "C1"), NAMES))
-    Reading(entry(data, NAMES))

@@ -313,7 +313,7 @@ function openSide(half, wanted) {
   const hadFocus = side.contains(document.activeElement);
   half.classList.toggle("side-open", wanted);
   opener.ariaExpanded = String(wanted);
-  if (wanted) side.querySelector(".place[aria-current], .place").focus();
+  if (wanted) (side.querySelector(".place[aria-current]") ?? side.querySelector(".place")).focus();
   else if (hadFocus) opener.focus();
 }
 
