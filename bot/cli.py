@@ -1,4 +1,4 @@
-"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost.
+"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost, report.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -25,6 +25,7 @@ PRIVACY = (
 GROUPS = ("day", "customer", "thread", "model", "purpose")
 """What costs are told apart by; `bot.store.spending.By`, whose import takes too long to be made for every command."""
 DAYS_LIMIT = 3_650
+REPORT = "frontdesk-report.html"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,6 +89,13 @@ def build_parser() -> argparse.ArgumentParser:
     cost.add_argument("--days", type=_days, default=7, help="of how many days, today (UTC) included; 7 unless given")
     cost.add_argument(
         "--by", choices=GROUPS, default="day", help="what is added up apart: day, customer, thread, model or purpose"
+    )
+    report = commands.add_parser("report", help="how the desk is doing, as a page and in short")
+    report.add_argument(
+        "--days", type=_days, default=30, help="of how many days, today (UTC) included; 30 unless given"
+    )
+    report.add_argument(
+        "--output", type=Path, metavar="FILE", default=Path(REPORT), help=f"where the page goes; {REPORT} unless given"
     )
     return parser
 
@@ -180,6 +188,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli_knowledge import run
 
             return await run(given, settings)
+        case "report", _:
+            from bot.cli_report import run as run_report
+
+            return await run_report(given, settings)
         case "turns", "list":
             return await _list_turns(given, settings)
         case "turns", _:

@@ -3,18 +3,22 @@
 A figure is of what began in the period: a conversation with its first question, a case when it was opened, a relayed
 message when it was queued. What came of it later counts, until now.
 
-figures_of   all of them
-history_of   how far back the record must reach for a period
+report_of    read what is stored, and all figures of it
+figures_of   the same of a record, which reaches back to
+history_of   a day before the period
 """
 
+import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from bot.desk.conversations import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
-from bot.store.figures import Opened, Record, Relayed, Use
+from bot.store.database import Database
+from bot.store.figures import Opened, Record, Relayed, Use, read
 
 DAY_SECONDS = 86_400.0
 COULD_HAVE = "assistant_could_have"
@@ -219,7 +223,7 @@ class RelayFigures:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """All of a period, or of one day of it."""
+    """All of a period, or of a part of it."""
 
     since: float
     until: float
@@ -234,10 +238,21 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A period and its days (UTC), oldest first."""
+    """A period and its parts, of so many days each, oldest first. Every day is one of UTC's."""
 
     whole: Figures
-    days: Sequence[Figures]
+    parts: Sequence[Figures]
+    days: int
+    """Of a part."""
+
+
+async def report_of(database: Database, *, days: int, now: float, between: Between = all_the_time) -> Report:
+    """The figures of so many days, today (UTC) included."""
+    since = midnight_before(now, days=days)
+    async with database.transaction() as tx:
+        record = await read(tx, since=history_of(since))
+    # A year's figures take a second or so, in which others shall be answered.
+    return await asyncio.to_thread(partial(figures_of, record, since=since, now=now, between=between))
 
 
 def history_of(since: float) -> float:
@@ -250,15 +265,18 @@ def midnight_before(now: float, *, days: int) -> float:
     return now - now % DAY_SECONDS - (days - 1) * DAY_SECONDS
 
 
-def figures_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
-    """The figures of everything since then, which is a midnight (UTC).
+def figures_of(record: Record, *, since: float, now: float, between: Between = all_the_time, most: int = 62) -> Report:
+    """The figures of everything since then, which is a midnight (UTC), in `most` parts at the most.
 
-    `record` reaches back to `history_of(since)`; `between` counts what waiting costs, by the desk's hours.
+    `record` reaches back to `history_of(since)`; `between` counts for how long somebody waited, by the desk's hours.
     """
     talks = parted(record)
     judged = [each for each in judge_all(talks, record, now=now) if each.conversation.is_whole]
     spent = _spent(talks, record.uses)
-    days = [since + day * DAY_SECONDS for day in range(int((now - since) // DAY_SECONDS) + 1)]
+    days = int((now - since) // DAY_SECONDS) + 1
+    step = next((step for step in (1, 7) if days <= step * most), math.ceil(days / most))
+    starts = [since + day * DAY_SECONDS for day in range(0, days, step)]
+    ends = [*starts[1:], since + days * DAY_SECONDS]
 
     def over(start: float, end: float) -> Figures:
         begun = [each for each in judged if start <= each.conversation.begun < end]
@@ -277,7 +295,7 @@ def figures_of(record: Record, *, since: float, now: float, between: Between = a
             _relay(relayed),
         )
 
-    return Report(over(since, days[-1] + DAY_SECONDS), [over(start, start + DAY_SECONDS) for start in days])
+    return Report(over(since, ends[-1]), [over(*part) for part in zip(starts, ends, strict=True)], step)
 
 
 def spread_of(durations: Iterable[float]) -> Spread:

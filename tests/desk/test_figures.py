@@ -1,6 +1,7 @@
 """The figures of a month, each worked out by hand; and what holds of any month."""
 
 from dataclasses import astuple, replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -89,13 +90,24 @@ def test_the_relay_is_measured_from_the_queue_to_slack() -> None:
 
 
 def test_a_day_has_what_began_on_it() -> None:
-    fourth = REPORT.days[3]
+    fourth = REPORT.parts[3]
     assert (fourth.since, fourth.until) == (at(4, 0), at(5, 0))
     assert fourth.resolution == Resolution(with_people=2)
     assert fourth.opened == {"asked_for_person": 1, "no_answer": 1}
     assert fourth.people.time_to_claim.p50 == 15 * MINUTE
     assert fourth.money.cost == pytest.approx(0.07)
-    assert len(REPORT.days) == 30
+    assert (len(REPORT.parts), REPORT.days) == (30, 1)
+
+
+@pytest.mark.parametrize(
+    ("days", "parts", "of_days"), [(1, 1, 1), (62, 62, 1), (63, 9, 7), (434, 62, 7), (435, 55, 8), (3_650, 62, 59)]
+)
+def test_a_long_period_has_parts_of_several_days(days: int, parts: int, of_days: int) -> None:
+    since = midnight_before(NOW, days=days)
+    report = figures_of(MONTH, since=since, now=NOW)
+    assert (len(report.parts), report.days) == (parts, of_days)
+    assert (report.parts[0].since, report.parts[-1].until) == (since, START + 30 * DAY)
+    assert all(one.until == other.since for one, other in pairwise(report.parts))
 
 
 def test_nothing_is_no_figure() -> None:
@@ -160,7 +172,7 @@ def test_nothing_is_counted_twice_and_sums_agree(record: Record) -> None:
     report = figures_of(record, since=START, now=START + 9 * DAY)
     whole = report.whole
     for counts in (lambda day: astuple(day.resolution), _counts):
-        assert [sum(column) for column in zip(*map(counts, report.days), strict=True)] == list(counts(whole))
+        assert [sum(column) for column in zip(*map(counts, report.parts), strict=True)] == list(counts(whole))
     assert whole.resolution.conversations == whole.escalation.conversations == whole.money.conversations
     assert whole.resolution.missed <= whole.resolution.withdrawn
     assert whole.escalation.escalated <= whole.resolution.conversations
