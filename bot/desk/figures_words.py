@@ -132,7 +132,7 @@ def seconds(spent: float | None) -> str:
 
 
 def _resolution(figures: Resolution) -> Iterator[Line]:
-    yield Line("Conversations", f"{figures.conversations:,}", f"{figures.pending:,} not settled yet")
+    yield Line("Conversations", f"{figures.conversations:,}", f"{figures.pending:,} still open")
     yield Line(
         "Resolved by the assistant", percent(figures.rate), f"{figures.resolved:,} of {figures.settled:,} settled"
     )

@@ -18,7 +18,7 @@ GAP = 0.16
 """Of a column's place, what is left free on either side."""
 STEPS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 TIMES = (10.0, 30.0, 60.0, *(minutes * 60.0 for minutes in (2, 4, 10, 20, 30)))
-HOURS = (1, 2, 4, 8, 12, 24, 48, 96)
+HOURS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96)
 """Where scales of time end, before they end at days."""
 
 

@@ -63,7 +63,7 @@ def page(report: Report, *, made_at: float, hours: str = "") -> str:
 def _tiles(figures: Figures) -> str:
     resolution, people, money = figures.resolution, figures.people, figures.money
     tiles = (
-        ("Conversations", f"{resolution.conversations:,}", f"{resolution.pending:,} not settled yet"),
+        ("Conversations", f"{resolution.conversations:,}", f"{resolution.pending:,} still open"),
         ("Resolved by the assistant", words.percent(resolution.rate), f"of {resolution.settled:,} settled"),
         ("Escalated", words.percent(figures.escalation.rate), f"{figures.escalation.escalated:,} conversations"),
         ("Time to claim", words.duration(people.time_to_claim.p50), f"p90 {words.duration(people.time_to_claim.p90)}"),
@@ -114,8 +114,8 @@ def _conversations(report: Report) -> str:
         "assumed": ("leaf", lambda figures: figures.assumed),
         "withdrawn": ("amber", lambda figures: figures.withdrawn),
         "with people": ("blue", lambda figures: figures.with_people),
-        "without an answer": ("red", lambda figures: figures.unresolved),
-        "not settled yet": ("grey", lambda figures: figures.pending),
+        "no answer": ("red", lambda figures: figures.unresolved),
+        "open": ("grey", lambda figures: figures.pending),
     }
     series = [
         Series(kind, style, [count(part.resolution) for part in report.parts]) for kind, (style, count) in kinds.items()

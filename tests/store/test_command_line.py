@@ -20,6 +20,7 @@ COMMANDS = {
     "dead list": "No dead letters.",
     "cost --by day": "Nothing was spent.",
     "kb gaps": "",
+    "report --days 7 --output /dev/null": "Conversations",
 }
 
 
