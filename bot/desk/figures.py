@@ -10,22 +10,27 @@ history_of   a day before the period
 
 import asyncio
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from typing import TypeVar
 
 from bot.desk.conversations import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
 from bot.store.database import Database
 from bot.store.figures import Opened, Record, Relayed, Use, read
 
 DAY_SECONDS = 86_400.0
+PARTS = 62
+"""A period has so many parts at the most."""
 COULD_HAVE = "assistant_could_have"
 """What staff say of a case for which nobody had to be called."""
 SATISFIED = 4
 """A score from which on a customer was satisfied, of 5."""
 
+Item = TypeVar("Item")
 Between = Callable[[float, float], float]
 """The seconds from one time to another that count."""
 
@@ -249,8 +254,7 @@ class Report:
 async def report_of(database: Database, *, days: int, now: float, between: Between = all_the_time) -> Report:
     """The figures of so many days, today (UTC) included."""
     since = midnight_before(now, days=days)
-    async with database.transaction() as tx:
-        record = await read(tx, since=history_of(since))
+    record = await read(database, since=history_of(since))
     # A year's figures take a second or so, in which others shall be answered.
     return await asyncio.to_thread(partial(figures_of, record, since=since, now=now, between=between))
 
@@ -265,8 +269,8 @@ def midnight_before(now: float, *, days: int) -> float:
     return now - now % DAY_SECONDS - (days - 1) * DAY_SECONDS
 
 
-def figures_of(record: Record, *, since: float, now: float, between: Between = all_the_time, most: int = 62) -> Report:
-    """The figures of everything since then, which is a midnight (UTC), in `most` parts at the most.
+def figures_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
+    """The figures of everything since then, which is a midnight (UTC).
 
     `record` reaches back to `history_of(since)`; `between` counts for how long somebody waited, by the desk's hours.
     """
@@ -274,15 +278,13 @@ def figures_of(record: Record, *, since: float, now: float, between: Between = a
     judged = [each for each in judge_all(talks, record, now=now) if each.conversation.is_whole]
     spent = _spent(talks, record.uses)
     days = int((now - since) // DAY_SECONDS) + 1
-    step = next((step for step in (1, 7) if days <= step * most), math.ceil(days / most))
+    step = next((step for step in (1, 7) if days <= step * PARTS), math.ceil(days / PARTS))
     starts = [since + day * DAY_SECONDS for day in range(0, days, step)]
     ends = [*starts[1:], since + days * DAY_SECONDS]
 
     def over(start: float, end: float) -> Figures:
-        begun = [each for each in judged if start <= each.conversation.begun < end]
-        cases = [case for case in record.cases if start <= case.at < end]
-        uses = [use for use in record.uses if start <= use.at < end]
-        relayed = [each for each in record.relayed if start <= each.at < end]
+        begun = _within(judged, start, end, lambda each: each.conversation.begun)
+        cases = _within(record.cases, start, end, lambda case: case.at)
         resolution = _resolution(begun)
         return Figures(
             start,
@@ -291,8 +293,8 @@ def figures_of(record: Record, *, since: float, now: float, between: Between = a
             _escalation(begun, cases),
             _commonest(case.reason for case in cases),
             _people(cases, record, between),
-            _money(begun, uses, spent, resolution),
-            _relay(relayed),
+            _money(begun, _within(record.uses, start, end, lambda use: use.at), spent, resolution),
+            _relay(_within(record.relayed, start, end, lambda each: each.at)),
         )
 
     return Report(over(since, ends[-1]), [over(*part) for part in zip(starts, ends, strict=True)], step)
@@ -316,6 +318,11 @@ def share(part: float, whole: float) -> float | None:
 def day_of(at: float) -> str:
     """The day (UTC), as 2026-11-22."""
     return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+def _within(items: Sequence[Item], start: float, end: float, at: Callable[[Item], float]) -> Sequence[Item]:
+    """Those from the start to the end, of items in the order of their times."""
+    return items[bisect_left(items, start, key=at) : bisect_left(items, end, key=at)]
 
 
 def _spent(talks: Iterable[Conversation], uses: Iterable[Use]) -> dict[Conversation, list[Use]]:

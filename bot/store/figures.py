@@ -3,17 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sqlalchemy import Text, cast, or_, select
+from sqlalchemy import Text, cast, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
 from bot.store.cases import ref_of
+from bot.store.database import Database
 from bot.store.wishes import is_erased
 
 LOOKED_UP = '%"ok": true, "private": true%'
 """How a look-up of the customer's own data that succeeded stands among a turn's messages. What is quoted in them
 cannot look like it, since its quotation marks are escaped; and Postgres need not read every text there is."""
 
+PIECE = 500
+"""Messages that are read at once, with what their answers rest on."""
+DAY_SECONDS = 86_400.0
 CLAIMED, REOPENED = "case.claimed", "case.reopened"
 """Steps of a case, as the audit trail has them."""
 
@@ -105,41 +109,72 @@ class Record:
     on_cases: Mapping[int, Verdict] = field(default_factory=dict)
     """Case -> `1` to `5`, by its customer."""
     uses: Sequence[Use] = ()
+    """Oldest first."""
     relayed: Sequence[Relayed] = ()
+    """Oldest first."""
 
 
-async def read(tx: AsyncConnection, *, since: float) -> Record:
-    """Everything that came or happened since then."""
-    written = await _written(tx, since=since)
-    cases = await _cases(tx, since=since)
-    table = schema.feedback
-    statement = select(table).where(table.c.given_at >= since)
-    pressed = {(row.subject, row.person): Verdict(row.value, row.given_at) for row in await tx.execute(statement)}
+async def read(database: Database, *, since: float) -> Record:
+    """Everything that came or happened since then.
+
+    It may be much, so it is read in pieces, between which others come to write.
+    """
+    written: list[Written] = []
+    async with database.transaction() as tx:
+        last = await _last_before(tx, since=since)
+    while last is not None:
+        async with database.transaction() as tx:
+            piece, last = await _written(tx, since=since, after=last)
+        written += piece
+    uses: list[Use] = []
+    async with database.transaction() as tx:
+        at = schema.spending.c.at
+        start, latest = (await tx.execute(select(func.min(at), func.max(at)).where(at >= since))).one()
+    while start is not None and start <= latest:
+        async with database.transaction() as tx:
+            uses += await _uses(tx, since=start, until=start + DAY_SECONDS)
+        start += DAY_SECONDS
+    async with database.transaction() as tx:
+        cases = await _cases(tx, since=since)
+        pressed = await _pressed(tx, since=since)
+        relayed = await _relayed(tx, since=since)
     answers = {each.id: pressed.get((f"turn/{each.id}", each.customer)) for each in written}
     solved = {each.id: pressed.get((f"case/{ref_of(each.id)}", each.customer)) for each in cases}
     return Record(
-        written,
+        sorted(written, key=lambda message: (message.at, message.id)),
         cases,
         {message: verdict for message, verdict in answers.items() if verdict},
         {case: verdict for case, verdict in solved.items() if verdict},
-        await _uses(tx, since=since),
-        await _relayed(tx, since=since),
+        uses,
+        relayed,
     )
 
 
-async def _written(tx: AsyncConnection, *, since: float) -> list[Written]:
-    """Messages, and edits that had an answer of their own; without what was dropped or deleted."""
+async def _last_before(tx: AsyncConnection, *, since: float) -> int | None:
+    """The message before the first that came since then; None when none has come."""
+    table = schema.inbox
+    first = (await tx.execute(select(func.min(table.c.id)).where(table.c.received_at >= since))).scalar_one()
+    return None if first is None else first - 1
+
+
+async def _written(tx: AsyncConnection, *, since: float, after: int) -> tuple[list[Written], int | None]:
+    """The next messages, and edits that had an answer of their own; without what was dropped or deleted.
+
+    And the last row that was looked at; None when there are no more.
+    """
     table = schema.inbox
     columns = (table.c.id, table.c.kind, table.c.thread, table.c.author, table.c.body, table.c.received_at)
     statement = (
         select(*columns, table.c.state, table.c.reason)
-        .where(table.c.kind.in_(("message", "edit")), table.c.state != "dropped", table.c.received_at >= since)
-        .order_by(table.c.received_at, table.c.id)
+        .where(table.c.id > after, table.c.kind.in_(("message", "edit")), table.c.received_at >= since)
+        .order_by(table.c.id)
+        .limit(PIECE)
     )
     rows = (await tx.execute(statement)).all()
-    sources, looked_up = await _grounds(tx, since=since)
-    answered = {row.id for row in rows if row.kind == "message" or row.id in sources}
-    return [
+    if not rows:
+        return [], None
+    grounds = await _grounds(tx, first=rows[0].id, last=rows[-1].id)
+    found = [
         Written(
             row.id,
             row.thread,
@@ -147,33 +182,27 @@ async def _written(tx: AsyncConnection, *, since: float) -> list[Written]:
             row.received_at,
             str(row.body["text"]),
             "failed" if row.state == "dead" else row.reason,
-            frozenset(sources.get(row.id, ())),
-            row.id in looked_up,
+            *grounds.get(row.id, ()),
         )
         for row in rows
-        if row.id in answered and not is_erased(row.body)
+        if row.state != "dropped" and not is_erased(row.body) and (row.kind == "message" or row.id in grounds)
     ]
+    return found, rows[-1].id
 
 
-async def _grounds(tx: AsyncConnection, *, since: float) -> tuple[dict[int, set[str]], set[int]]:
-    """What answers rest on: turn -> pages, and the turns that looked something of the customer's own up.
+async def _grounds(tx: AsyncConnection, *, first: int, last: int) -> dict[int, tuple[frozenset[str], bool]]:
+    """What answers rest on, from a turn to a turn: pages, and whether something of the customer's own was looked up.
 
     A private answer's stub in the channel names nothing; the whole, which has the same number, does.
     """
-    table, inbox = schema.turn, schema.inbox
+    table = schema.turn
     looked_up = or_(*(cast(column, Text).like(LOOKED_UP) for column in (table.c.messages, table.c.trace)))
-    statement = (
-        select(table.c.id, table.c.sources, looked_up.label("looked_up"))
-        .join(inbox, inbox.c.id == table.c.id)
-        .where(inbox.c.received_at >= since)
-    )
-    pages: dict[int, set[str]] = {}
-    own: set[int] = set()
+    statement = select(table.c.id, table.c.sources, looked_up.label("looked_up")).where(table.c.id.between(first, last))
+    found: dict[int, tuple[frozenset[str], bool]] = {}
     for row in await tx.execute(statement):
-        pages.setdefault(row.id, set()).update(page["url"] or page["title"] for page in row.sources)
-        if row.looked_up:
-            own.add(row.id)
-    return pages, own
+        pages, own = found.get(row.id, (frozenset[str](), False))
+        found[row.id] = pages.union(page["url"] or page["title"] for page in row.sources), own or bool(row.looked_up)
+    return found
 
 
 async def _cases(tx: AsyncConnection, *, since: float) -> list[Opened]:
@@ -205,9 +234,17 @@ async def _cases(tx: AsyncConnection, *, since: float) -> list[Opened]:
     ]
 
 
-async def _uses(tx: AsyncConnection, *, since: float) -> list[Use]:
+async def _pressed(tx: AsyncConnection, *, since: float) -> dict[tuple[str, str], Verdict]:
+    """(Subject, person) -> what they pressed."""
+    table = schema.feedback
+    rows = await tx.execute(select(table).where(table.c.given_at >= since))
+    return {(row.subject, row.person): Verdict(row.value, row.given_at) for row in rows}
+
+
+async def _uses(tx: AsyncConnection, *, since: float, until: float) -> list[Use]:
     table = schema.spending
-    rows = await tx.execute(select(table).where(table.c.at >= since).order_by(table.c.at, table.c.key))
+    statement = select(table).where(table.c.at >= since, table.c.at < until)
+    rows = await tx.execute(statement.order_by(table.c.at, table.c.key))
     return [
         Use(row.thread, row.customer, row.at, row.input_tokens + row.output_tokens, row.cost, bool(row.estimated))
         for row in rows
@@ -220,5 +257,5 @@ async def _relayed(tx: AsyncConnection, *, since: float) -> list[Relayed]:
     statement = select(table.c.created_at, table.c.sent_at, table.c.state).where(
         table.c.source_ts.is_not(None), table.c.created_at >= since
     )
-    rows = await tx.execute(statement.order_by(table.c.id))
+    rows = await tx.execute(statement.order_by(table.c.created_at, table.c.id))
     return [Relayed(row.created_at, row.sent_at, row.state == "failed") for row in rows]

@@ -162,8 +162,8 @@ def records(draw: st.DrawFn) -> Record:
         [replace(each, id=number) for number, each in enumerate(cases)],
         draw(st.dictionaries(st.integers(0, 11), verdict, max_size=3)),
         draw(st.dictionaries(st.integers(0, 3), st.builds(Verdict, st.sampled_from("12345"), TIMES), max_size=3)),
-        draw(st.lists(USES, max_size=6)),
-        draw(st.lists(RELAYED, max_size=6)),
+        sorted(draw(st.lists(USES, max_size=6)), key=lambda use: use.at),
+        sorted(draw(st.lists(RELAYED, max_size=6)), key=lambda each: each.at),
     )
 
 

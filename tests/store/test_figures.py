@@ -7,7 +7,7 @@ from bot.agent.model import Usage
 from bot.conversation import ThreadRef
 from bot.store import cases, erasure, figures, inbox, outbox, records, spending, turns
 from bot.store.database import Database, Transaction
-from bot.store.figures import Opened, Record, Relayed, Use, Verdict, Written
+from bot.store.figures import Opened, Relayed, Use, Verdict, Written
 from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
 from tests.store.rows import a_case, a_turn
@@ -19,11 +19,6 @@ WHO = "U0CUSTOMERA"
 PAGE = {"title": "Returns", "url": "https://help.example.com/returns"}
 OFFLINE = {"title": "Sizes", "url": ""}
 LOOKED_UP = ToolResult("call_1", "lookup_order", '{"state": "sent"}', private=True)
-
-
-async def read(database: Database, *, since: float = 0.0) -> Record:
-    async with database.transaction() as tx:
-        return await figures.read(tx, since=since)
 
 
 async def answer(
@@ -39,12 +34,12 @@ async def test_a_message_is_known_with_its_end_and_what_its_answer_rests_on(data
         assert first is not None
         await answer(tx, first, CustomerMessage("How do I return it?"), sources=[PAGE, OFFLINE])
         await inbox.finish(tx, first, "done", reason="answered", now=101.0)
-    found = await read(database)
+    found = await figures.read(database, since=0.0)
     assert found.written == [
         Written(first, THREAD.key, WHO, 100.0, "How do I return it?", "answered", frozenset({PAGE["url"], "Sizes"})),
         Written(open_one or 0, THREAD.key, WHO, 102.0, "Still there?"),
     ]
-    assert [each.text for each in (await read(database, since=101.0)).written] == ["Still there?"]
+    assert [each.text for each in (await figures.read(database, since=101.0)).written] == ["Still there?"]
 
 
 async def test_a_private_answer_to_a_question_in_a_channel_is_one_message_in_the_channel(database: Database) -> None:
@@ -55,7 +50,7 @@ async def test_a_private_answer_to_a_question_in_a_channel_is_one_message_in_the
         await answer(tx, asked, question, LOOKED_UP, AgentMessage("Tomorrow."), sources=[PAGE])
         await answer(tx, asked, question, AgentMessage("I've sent it to you."), thread=CHANNEL)
         await inbox.finish(tx, asked, "done", reason="answered", now=101.0)
-    (message,) = (await read(database)).written
+    (message,) = (await figures.read(database, since=0.0)).written
     assert message.thread == CHANNEL.key
     assert message.sources == {PAGE["url"]}
     assert message.looked_up
@@ -73,7 +68,9 @@ async def test_nobodys_words_look_like_a_look_up(database: Database) -> None:
             item = await inbox.add(tx, arrival(f"{number}.1", text=text), now=100.0)
             trace = [to_json(LOOKED_UP)] if "trace" in text else None
             await answer(tx, item or 0, *messages, trace=trace, ts=f"{number}.1")
-    assert [each.text for each in (await read(database)).written if each.looked_up] == ["in the trace"]
+    assert [each.text for each in (await figures.read(database, since=0.0)).written if each.looked_up] == [
+        "in the trace"
+    ]
 
 
 async def test_what_was_dropped_deleted_or_an_edit_that_nobody_answered_is_no_message(database: Database) -> None:
@@ -95,7 +92,7 @@ async def test_what_was_dropped_deleted_or_an_edit_that_nobody_answered_is_no_me
         item = await inbox.start(tx, deleted)
         assert item is not None
         await erasure.tombstone(tx, [item])
-    assert [(each.text, each.ended) for each in (await read(database)).written] == [
+    assert [(each.text, each.ended) for each in (await figures.read(database, since=0.0)).written] == [
         ("answered", "answered"),
         ("dead", "failed"),
     ]
@@ -110,7 +107,7 @@ async def test_verdicts_are_those_of_whom_they_are_about(database: Database) -> 
             await records.rate(tx, f"turn/{asked}", person, verdict, now=110.0)
             await records.rate(tx, f"case/{case.ref}", person, score, now=111.0)
         await records.rate(tx, f"case/{case.ref}", WHO, "4", now=112.0)
-    found = await read(database)
+    found = await figures.read(database, since=0.0)
     assert found.on_answers == {asked: Verdict("up", 110.0)}
     assert found.on_cases == {case.id: Verdict("4", 112.0)}
 
@@ -123,7 +120,7 @@ async def test_a_case_is_known_with_its_first_claim_and_every_reopening(database
             await records.note(tx, actor="U0AGENTA", action=f"case.{action}", subject=case.ref, now=float(at))
         await cases.change(tx, case, a_case(id=case.id, state="human", reopened=1, claimed_at=105.0))
         await cases.note_reply(tx, case, now=101.5)
-    assert (await read(database)).cases == [
+    assert (await figures.read(database, since=0.0)).cases == [
         Opened(
             case.id,
             THREAD.key,
@@ -137,7 +134,7 @@ async def test_a_case_is_known_with_its_first_claim_and_every_reopening(database
             reopened_at=(103.0,),
         )
     ]
-    assert (await read(database, since=100.5)).cases == []
+    assert (await figures.read(database, since=100.5)).cases == []
 
 
 async def test_money_and_the_relay(database: Database) -> None:
@@ -152,6 +149,6 @@ async def test_money_and_the_relay(database: Database) -> None:
         first, second, _ = await outbox.open_rows(tx)
         await outbox.mark_sent(tx, first, "9.9", now=100.5)
         await outbox.mark_failed(tx, second, "channel_not_found", now=101.0)
-    found = await read(database)
+    found = await figures.read(database, since=0.0)
     assert found.uses == [Use(THREAD.key, WHO, 100.0, 1_100, 0.25, estimated=True)]
     assert found.relayed == [Relayed(100.0, 100.5), Relayed(100.0, None, failed=True)]
