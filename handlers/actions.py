@@ -49,6 +49,7 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
     channel = body["container"]["channel_id"]
     message_ts = body["container"]["message_ts"]
     root = body["container"].get("thread_ts") or body.get("message", {}).get("thread_ts") or message_ts
+    name, value = _chosen(action)
     return Arrival(
         event_id=f"press/{body['trigger_id']}",
         kind="press",
@@ -57,11 +58,19 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
         author=body["user"]["id"],
         author_team=body["user"].get("team_id") or team,
         body={
-            "action": action["action_id"],
-            "value": action.get("value", ""),
+            "action": name,
+            "value": value,
             "message_ts": message_ts,
             "response_url": body.get("response_url", ""),
             "text": "",
         },
         addressed=True,
     )
+
+
+def _chosen(action: dict[str, Any]) -> tuple[str, str]:
+    """What was pressed, and its value; the entry `priority/FD-1042` of the menu `case.more` is `case.more.priority`."""
+    if "selected_option" not in action:
+        return action["action_id"], action.get("value", "")
+    entry, _, value = action["selected_option"]["value"].partition("/")
+    return f"{action['action_id']}.{entry}", value

@@ -18,14 +18,8 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons that open dialogs, and the dialogs."""
 
-    async def open_dialog(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
-        await ack()
-        press = read_press(body, action, team=desk.me.team)
-        if not await desk.is_staff_in(press.thread.channel, press.author):
-            await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
-            return
-        about = About(press.body["value"], press.thread, press.body["message_ts"])
-        await desk.dialogs.open(action["action_id"], about, user=press.author, trigger_id=body["trigger_id"])
+    async def opens(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        await open_dialog(desk, ack, body, action)
 
     async def store_submission(ack: Ack, body: dict[str, Any]) -> None:
         about = About.of(body["view"]["private_metadata"], team=desk.me.team)
@@ -37,9 +31,20 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
 
     for action_id in OPENED_BY:
-        app.action(action_id)(open_dialog)
+        app.action(action_id)(opens)
     for callback_id in SUBMISSIONS:
         app.view(callback_id)(store_submission)
+
+
+async def open_dialog(desk: Desk, ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    """Open the dialog of what was pressed, for staff."""
+    await ack()
+    press = read_press(body, action, team=desk.me.team)
+    if not await desk.is_staff_in(press.thread.channel, press.author):
+        await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+        return
+    about = About(press.body["value"], press.thread, press.body["message_ts"])
+    await desk.dialogs.open(press.body["action"], about, user=press.author, trigger_id=body["trigger_id"])
 
 
 def read_submission(body: dict[str, Any], about: About) -> Arrival:

@@ -10,10 +10,12 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.cases.dialogs import OPENED_BY
 from bot.store.inbox import Arrival
 from bot.turns.presses import SLOW_PRESSES, STAFF_PRESSES, pressed_in
 from handlers.actions import read_press
 from handlers.desk import Desk
+from handlers.dialogs import open_dialog
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -32,6 +34,16 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     for action_id in STAFF_PRESSES:
         app.action(action_id)(store_press)
+
+    @app.action("case.more")
+    async def choose(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        chosen = read_press(body, action, team=desk.me.team).body["action"]
+        if chosen in OPENED_BY:
+            await open_dialog(desk, ack, body, action)
+        elif chosen in STAFF_PRESSES:
+            await store_press(ack, body, action)
+        else:
+            await ack()
 
     @app.action("relay.note")
     async def keep_inside(ack: Ack, body: dict[str, Any]) -> None:

@@ -7,6 +7,8 @@
      ▼                ▼                        ▼
     bot              bot                    waiting
 
+An open case can be marked as spam, and is closed: nothing opens it again.
+
 A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
 """
 
@@ -16,7 +18,7 @@ from typing import Literal
 from bot.errors import FrontdeskError
 from bot.store.cases import Case
 
-State = Literal["waiting", "human", "resolved", "bot"]
+State = Literal["waiting", "human", "resolved", "closed", "bot"]
 Priority = Literal["low", "medium", "high"]
 
 
@@ -74,6 +76,18 @@ def reopen(case: Case, *, now: float) -> Case:
         reopened=case.reopened + 1,
         last_owner=case.owner,
     )
+
+
+def mark_spam(case: Case, *, now: float) -> Case:
+    """Nobody answers it."""
+    _must_be(case, "waiting", "human")
+    return replace(case, state="closed", ended_at=now, outcome="spam")
+
+
+def prioritize(case: Case, priority: Priority) -> Case:
+    """It is more urgent than was thought, or less."""
+    _must_be(case, "waiting", "human")
+    return replace(case, priority=priority)
 
 
 def owned(case: Case, user: str) -> Case:

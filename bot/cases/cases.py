@@ -7,6 +7,8 @@ resolve      settled
 hand_back    the assistant goes on, in a fresh episode
 cancel       the customer does not want a person any more
 reopen       the customer says it is not solved
+mark_spam    nobody answers it
+prioritize   it is more urgent, or less
 """
 
 import asyncio
@@ -222,6 +224,31 @@ class Cases:
             lambda _, case: self.messages.reopened(case),
         )
 
+    async def mark_spam(self, ref: str, user: str) -> Case:
+        """Nobody of the team answers it, and the customer is told so; the assistant answers from here on."""
+        return await self._step(
+            ref,
+            user,
+            "spam",
+            lambda case: steps.mark_spam(case, now=self.clock.now()),
+            lambda _, case: self.messages.spam(case, by=user),
+            note="The team closed it without an answer, as spam.",
+        )
+
+    async def prioritize(self, ref: str, user: str, priority: Priority) -> Case:
+        """Set how urgent it is; the card shows it. The same priority again changes nothing."""
+        case = await self.find(ref)
+        if case.priority == priority:
+            return case
+        return await self._step(
+            ref,
+            user,
+            "prioritized",
+            lambda case: steps.prioritize(case, priority),
+            lambda _, case: self.messages.updated(case),
+            priority=priority,
+        )
+
     async def find(self, ref: str) -> Case:
         """The case with this reference. Raises UnknownCase."""
         async with self.database.transaction() as tx:
@@ -260,8 +287,10 @@ class Cases:
         say: Callable[[Case, Case], Sequence[Outgoing]],
         *,
         note: str | None = None,
+        **detail: str,
     ) -> Case:
-        """Change the case and queue what is said; with `note`, a fresh episode begins for the assistant.
+        """Change the case and queue what is said; with `note`, a fresh episode begins for the assistant. `detail` is
+        for the audit trail.
 
         Raises:
             MovedOn: the case is not where this step starts, or somebody else was faster.
@@ -279,7 +308,7 @@ class Cases:
             if note is not None:
                 await threads.begin_episode(tx, after.thread, note=_stretch(before, note, until=self.clock.now()))
             await outbox.add(tx, *say(before, after), now=self.clock.now())
-            await self._note(tx, actor, action, after)
+            await self._note(tx, actor, action, after, **detail)
         self.outbox.wake()
         return after
 

@@ -123,6 +123,15 @@ class CaseMessages:
         card = cards.handed_back(self.sentences, language(case), case=case.ref)
         return [self._to_customer(case, "back", card), self._card_update(case, by=by)]
 
+    def spam(self, case: Case, *, by: str) -> list[Outgoing]:
+        """The team does not answer it."""
+        told = cards.not_answered(self.sentences, language(case), case=case.ref)
+        return [self._to_customer(case, "spam", told), self._card_update(case, by=by)]
+
+    def updated(self, case: Case) -> list[Outgoing]:
+        """Something of the case is otherwise that only its card shows."""
+        return [self._card_update(case)]
+
     def reopened(self, case: Case) -> list[Outgoing]:
         """The customer says it is not solved; a new line in the card's thread rings, which an update does not."""
         told = cards.reopened(self.sentences, language(case), case=case.ref)
@@ -194,6 +203,8 @@ class CaseMessages:
                 )
             case "resolved":
                 return staff_cards.closed_card(**common, outcome="Solved", by=by, at=case.ended_at or 0.0)
+            case "closed":
+                return staff_cards.closed_card(**common, outcome="Marked as spam", by=by, at=case.ended_at or 0.0)
             case "bot":
                 outcome = "Back with the assistant"
                 return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)

@@ -64,6 +64,13 @@ def button(action_id: str, text: str, value: str, *, style: str = "", label: str
     return made
 
 
+def overflow(action_id: str, *options: tuple[str, str], label: str = "") -> Block:
+    """A menu behind three dots: pairs of value and text, five at most."""
+    listed = [{"text": plain(capped(text, 75)), "value": value} for value, text in options]
+    made: Block = {"type": "overflow", "action_id": action_id, "options": listed}
+    return {**made, "accessibility_label": label} if label else made
+
+
 def plain(text: str, *, emoji: bool = True) -> Block:
     """Text without any markup, but for emoji."""
     return {"type": "plain_text", "text": text, "emoji": emoji}

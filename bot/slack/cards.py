@@ -98,6 +98,11 @@ def handed_back(sentences: Sentences, language: Language, *, case: str) -> Card:
     return _announcement(":robot_face:", sentences.say(language, "handed_back", case=escape(case)))
 
 
+def not_answered(sentences: Sentences, language: Language, *, case: str) -> Card:
+    """The team has closed the case and does not answer it."""
+    return _announcement(":file_folder:", sentences.say(language, "not_answered", case=escape(case)))
+
+
 def reopened(sentences: Sentences, language: Language, *, case: str) -> Card:
     """The customer said that it is not solved."""
     return _announcement(":arrows_counterclockwise:", sentences.say(language, "reopened", case=escape(case)))

@@ -6,7 +6,8 @@ dialog is about stands in its `private_metadata`, which the person who fills it 
 
 from collections.abc import Mapping
 
-from bot.slack.blocks import Block, capped, context, plain
+from bot.slack.blocks import Block, capped, context, plain, section
+from bot.slack.staff_cards import PRIORITIES
 
 NOTE_LIMIT = 1_000
 """Characters of a note."""
@@ -17,6 +18,21 @@ def hand_back(*, case: str, about: str) -> Block:
     words = "The assistant answers the customer again. What you write here is shown to it, and to no customer."
     note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
     return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
+
+
+def priority(*, case: str, present: str, about: str) -> Block:
+    """How urgent a case is, as `priority`."""
+    chosen = _radio("priority", "Priority", PRIORITIES, present=present)
+    return _modal("submit.priority", f"Priority of {case}", "Set", chosen, about=about)
+
+
+def spam(*, case: str, about: str) -> Block:
+    """Closing a case as spam, once somebody has said that they mean it."""
+    words = (
+        f"{case} is closed, and the customer reads that nobody of the team answers it. "
+        "They are not asked how it was. What they write from then on goes to the assistant."
+    )
+    return _modal("submit.spam", f"{case} is spam", "Mark as spam", section(words), about=about)
 
 
 def filled_in(view: Mapping[str, Block]) -> dict[str, str | list[str]]:
@@ -50,3 +66,12 @@ def _modal(callback_id: str, title: str, submit: str, *blocks: Block, about: str
 def _text(block_id: str, label: str, *, most: int, lines: bool = False, optional: bool = False) -> Block:
     element = {"type": "plain_text_input", "action_id": block_id, "multiline": lines, "max_length": most}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str = "") -> Block:
+    """One of several, value -> text; `present` is chosen already."""
+    options = {value: {"text": plain(text), "value": value} for value, text in choices.items()}
+    element: Block = {"type": "radio_buttons", "action_id": block_id, "options": list(options.values())}
+    if present in options:
+        element["initial_option"] = options[present]
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}

@@ -17,6 +17,7 @@ from bot.slack.blocks import (
     header,
     moment,
     one_line,
+    overflow,
     plain,
     section,
 )
@@ -24,6 +25,14 @@ from bot.slack.mrkdwn import escape
 
 PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medium", "low": ":white_circle: Low"}
 """How a priority is shown: a color and its name."""
+
+
+MORE = {
+    "priority": "Set priority…",
+    "spam": "Mark as spam…",
+}
+"""What the menu of an open case's card offers: its name in the press, `case.more.priority`, and its text. Slack shows
+five at most."""
 
 
 def case_card(
@@ -59,6 +68,7 @@ def case_card(
             actions(
                 button("case.claim", "Claim", case, style="primary"),
                 button("case.handback", "Hand back to assistant", case),
+                _more(case),
                 block_id="case",
             ),
             *_small_print(facts, permalink),
@@ -98,6 +108,7 @@ def claimed_card(
                 button("case.draft", "Draft replies", case),
                 _take_over("Take over", case, staff_name),
                 button("case.handback", "Hand back to assistant", case),
+                _more(case),
                 block_id="case",
             ),
             *_small_print(facts, permalink),
@@ -196,6 +207,8 @@ def moved_on(*, case: str, state: str, staff: str | None, reader: str) -> Card:
             words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
         case "resolved":
             words = f"{escape(case)} has moved on: it is solved.{before}"
+        case "closed":
+            words = f"{escape(case)} has moved on: it is closed.{before}"
         case _:
             words = f"{escape(case)} has moved on: the assistant has it again.{before}"
     return Card(words, (section(words),))
@@ -282,6 +295,11 @@ def _small_print(facts: str, permalink: str) -> tuple[Block, ...]:
     thread = f"<{escape(permalink)}|customer thread>" if permalink else ""
     line = " · ".join(part for part in (one_line(facts, 1_000), thread) if part)
     return (context(line),) if line else ()
+
+
+def _more(case: str) -> Block:
+    """The menu of what is seldom done with a case."""
+    return overflow("case.more", *((f"{name}/{case}", text) for name, text in MORE.items()))
 
 
 def _with_take_over(words: str, case: str, staff_name: str) -> Card:

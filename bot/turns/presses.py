@@ -3,8 +3,9 @@
 import contextlib
 import logging
 from dataclasses import dataclass
+from typing import get_args
 
-from bot.cases.case import MovedOn
+from bot.cases.case import MovedOn, Priority
 from bot.cases.cases import Cases, UnknownCase
 from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS
 from bot.cases.drafts import CaseDrafts
@@ -78,6 +79,10 @@ class Presses:
                     await self.cases.resolve(value, user)
                 case "submit.handback":
                     await self.cases.hand_back(value, user, note=item.body["fields"].get("note", ""))
+                case "submit.priority":
+                    await self.cases.prioritize(value, user, _priority(item))
+                case "submit.spam":
+                    await self.cases.mark_spam(value, user)
                 case "case.draft":
                     journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
                     return await self.drafting.draft(value, user, asked=item.id, journal=journal)
@@ -176,6 +181,10 @@ def pressed_in(press: Arrival | InboxItem) -> str | None:
     return None if is_root else press.thread.ts
 
 
+def _priority(item: InboxItem) -> Priority:
+    return next(each for each in get_args(Priority) if each == item.body["fields"].get("priority", "medium"))
+
+
 def _is_number(text: str) -> bool:
     """Whether a button's value holds a row's number there."""
     return text.isascii() and text.isdigit() and len(text) <= 12
@@ -190,6 +199,8 @@ def _was_done(action: str, case: Case, user: str) -> bool:
             return case.state == "resolved"
         case "case.reopen":
             return case.state == "waiting"
+        case "submit.spam":
+            return case.state == "closed"
         case "case.draft" | "draft.send":
             return False
         case _:

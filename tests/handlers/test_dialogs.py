@@ -4,15 +4,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import NO_SUCH_CASE, TOO_LATE, Dialogs
+from bot.cases.dialogs import NO_SUCH_CASE, OPENED_BY, TOO_LATE, Dialogs
 from bot.conversation import ThreadRef
 from bot.slack import staff_cards
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival
+from bot.turns.presses import STAFF_PRESSES
 from demo.slack.workspace import Json
-from handlers import dialogs
+from handlers import dialogs, staff
+from handlers.actions import register_rest
+from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire
@@ -42,8 +46,8 @@ class Wired:
     case: Case
     card: str
 
-    async def presses(self, user: str, *, value: str | None = None) -> None:
-        await self.slack.workspace.act.click(user, "C0AGENTS", self.card, "case.handback", value=value)
+    async def presses(self, user: str, action: str = "case.handback", *, value: str | None = None) -> None:
+        await self.slack.workspace.act.click(user, "C0AGENTS", self.card, action, value=value)
 
     async def told(self, user: str) -> str:
         """What only this person reads."""
@@ -65,7 +69,13 @@ class Wired:
 async def wired(database: Database, slack: LocalSlack) -> Wired:
     answers, inbox = build_answers(database, slack.client, ManualClock()), Stored()
     cases: Any = answers.cases
-    await wire(slack, dialogs.register, inbox=inbox, dialogs=Dialogs(slack.client, cases))
+
+    def register(app: AsyncApp, desk: Desk) -> None:
+        staff.register(app, desk)
+        dialogs.register(app, desk)
+        register_rest(app)
+
+    await wire(slack, register, inbox=inbox, dialogs=Dialogs(slack.client, cases))
     root = await slack.client.post("C0SUPPORT", text="Where is my lamp?")
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
     card = staff_cards.case_card(
@@ -93,6 +103,28 @@ async def test_what_is_filled_in_is_stored_as_a_press_of_the_case_where_it_was_p
     assert press.body["value"] == wired.case.ref
     assert press.body["fields"] == {"note": "The lamp was replaced."}
     assert AGENT not in wired.slack.workspace.modals
+
+
+async def test_what_is_chosen_in_the_menu_opens_its_dialog(wired: Wired) -> None:
+    await wired.presses(AGENT, "case.more", value=f"priority/{wired.case.ref}")
+    view = await wired.dialog(AGENT)
+    await wired.slack.workspace.act.submit_view(AGENT, view["id"], {"priority": {"priority": "high"}})
+    (press,) = wired.inbox.arrivals
+    assert press.body["action"] == "submit.priority"
+    assert press.body["value"] == wired.case.ref
+    assert press.body["fields"] == {"priority": "high"}
+
+
+@pytest.mark.parametrize("entry", ["spam", "priority"])
+async def test_every_entry_of_the_menu_is_for_staff(wired: Wired, entry: str) -> None:
+    await wired.slack.breaks(method="conversations.members", do="internal_error")
+    await wired.presses(AGENT, "case.more", value=f"{entry}/{wired.case.ref}")
+    assert "support team" in await wired.told(AGENT)
+    assert not wired.slack.workspace.modals
+
+
+def test_every_entry_of_the_menu_is_handled() -> None:
+    assert {f"case.more.{name}" for name in staff_cards.MORE} <= {*OPENED_BY, *STAFF_PRESSES}
 
 
 async def test_whoever_is_not_staff_gets_no_dialog(wired: Wired) -> None:

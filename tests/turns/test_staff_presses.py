@@ -5,8 +5,10 @@ import contextlib
 from typing import Any, cast
 
 import pytest
+from sqlalchemy import select
 
 from bot.cases.cases import Cases
+from bot.cases.dialogs import About
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.conversation import ThreadRef
@@ -16,10 +18,12 @@ from bot.store import inbox
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
+from bot.store.schema import audit
 from bot.telemetry import Metrics
 from bot.turns.presses import Presses
 from demo.slack.interactivity import Interactivity
 from handlers.actions import read_press
+from handlers.dialogs import read_submission
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.turns.answering import CUSTOMER
@@ -87,6 +91,21 @@ class Channel:
             workspace.user(user), place, message, action, state={}, is_ephemeral=is_ephemeral
         )
         return read_press(payload, action, team=TEAM)
+
+    async def submits(self, dialog: str, ref: str, user: str, **inputs: Any) -> str:
+        """Somebody submits a dialog that they opened on the first case's card; how it ended."""
+        about = About(ref, ThreadRef(TEAM, "C0AGENTS", self.card["ts"]), self.card["ts"])
+        state = {name: {name: {"value": value}} for name, value in inputs.items() if isinstance(value, str)}
+        state |= {
+            name: {name: {"selected_options": [{"value": each} for each in value]}}
+            for name, value in inputs.items()
+            if isinstance(value, list)
+        }
+        view = {"id": f"V{self.slack.workspace.new_ts()}", "callback_id": dialog, "state": {"values": state}}
+        submitted = read_submission({"view": view, "user": {"id": user, "team_id": TEAM}}, about)
+        ended = await self.presses.carry_out(await self.begins(submitted))
+        await self.delivers()
+        return ended
 
     async def writes(self, user: str, text: str) -> str:
         """Somebody writes under the first case's card; how it ended."""
@@ -179,6 +198,30 @@ async def test_a_button_that_fits_no_more_says_in_words_how_the_case_stands(
         await getattr(channel.cases, step)(case.ref, AGENT_A)
     await channel.presses_on(card, "case.takeover", AGENT_B)
     assert [each["text"] for each in channel.whispers(AGENT_B)] == [told]
+
+
+async def test_the_priority_is_set_on_the_card_and_in_the_books(channel: Channel) -> None:
+    case = await channel.claimed()
+    for _ in range(2):
+        assert await channel.submits("submit.priority", case.ref, AGENT_B, priority="high") == "pressed"
+    changed = await channel.cases.find(case.ref)
+    assert (changed.priority, changed.state, changed.version) == ("high", "human", case.version + 1)
+    assert ":red_circle: High" in str(channel.card["blocks"])
+    async with channel.database.transaction() as tx:
+        notes = (await tx.execute(select(audit).where(audit.c.action == "case.prioritized"))).all()
+    assert [(note.actor, note.subject, note.detail) for note in notes] == [(AGENT_B, case.ref, {"priority": "high"})]
+
+
+async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Channel) -> None:
+    case = await channel.opens()
+    assert await channel.submits("submit.spam", case.ref, AGENT_A) == "pressed"
+    closed = await channel.cases.find(case.ref)
+    assert (closed.state, closed.outcome) == ("closed", "spam")
+    assert "closed case FD-1001 without an answer" in channel.slack.texts("D0CUSTOMERA")[-1]
+    assert "csat" not in str(channel.slack.workspace.messages["D0CUSTOMERA"])
+    assert f"Marked as spam* by <@{AGENT_A}>" in str(channel.card["blocks"])
+    assert await channel.submits("submit.spam", case.ref, AGENT_A) == "moved_on"
+    assert channel.whispers(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is closed."
 
 
 async def test_the_cases_thread_is_told_once_who_took_it_over_and_from_whom(channel: Channel) -> None:
