@@ -230,7 +230,7 @@ async def _list_cases(settings: Settings, *, ended: bool) -> int:
     from bot.store import cases
     from bot.store.database import open_database
 
-    states = (*cases.OPEN_STATES, "resolved", "bot") if ended else cases.OPEN_STATES
+    states = (*cases.OPEN_STATES, "resolved", "closed", "bot") if ended else cases.OPEN_STATES
     async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
         found = await cases.latest(tx, states=states, limit=100)
     for case in found:

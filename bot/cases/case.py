@@ -21,6 +21,11 @@ from bot.store.cases import Case
 State = Literal["waiting", "human", "resolved", "closed", "bot"]
 Priority = Literal["low", "medium", "high"]
 
+Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
+"""How a case ended, as whoever ended it says: `elsewhere` it was answered, the assistant could have answered it."""
+Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
+"""What it was about."""
+
 
 class MovedOn(FrontdeskError):
     """The case is not where the button thought; `case` is how it stands now."""
@@ -44,10 +49,10 @@ def take_over(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
     return replace(case, owner=owner, owner_name=owner_name, claimed_at=now)
 
 
-def resolve(case: Case, *, now: float) -> Case:
+def resolve(case: Case, *, now: float, outcome: Outcome = "solved", cause: Cause | None = None) -> Case:
     """The matter is settled; anybody of the desk may say so."""
     _must_be(case, "human")
-    return replace(case, state="resolved", ended_at=now)
+    return replace(case, state="resolved", ended_at=now, outcome=outcome, cause=cause or "")
 
 
 def hand_back(case: Case, *, now: float) -> Case:

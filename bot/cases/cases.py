@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 from bot.agent.guardrails import mask
 from bot.cases import case as steps
-from bot.cases.case import MovedOn, Priority
+from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.messages import CaseMessages, how_it_stands, language
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
@@ -179,16 +179,21 @@ class Cases:
             lambda before, case: self.messages.taken_over(case, before=before),
         )
 
-    async def resolve(self, ref: str, user: str) -> Case:
-        """The matter is settled; the assistant answers from here on."""
+    async def resolve(
+        self, ref: str, user: str, *, outcome: Outcome = "solved", cause: Cause | None = None, suggest: bool = False
+    ) -> Case:
+        """The matter is settled; the assistant answers from here on. `suggest`: the help pages should say it."""
         name = await self._name(user)
         return await self._step(
             ref,
             user,
             "resolved",
-            lambda case: steps.resolve(case, now=self.clock.now()),
+            lambda case: steps.resolve(case, now=self.clock.now(), outcome=outcome, cause=cause),
             lambda _, case: self.messages.resolved(case, by=user, name=name),
-            note="The matter was marked as solved.",
+            note=f"They closed the case: {staff_cards.OUTCOMES[outcome].lower()}.",
+            outcome=outcome,
+            cause=cause or "",
+            suggest="yes" if suggest else "no",
         )
 
     async def hand_back(self, ref: str, user: str, *, note: str = "") -> Case:

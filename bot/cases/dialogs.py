@@ -66,6 +66,10 @@ def _hand_back(case: Case, about: str) -> Block:
     return dialogs.hand_back(case=case.ref, about=about)
 
 
+def _resolve(case: Case, about: str) -> Block:
+    return dialogs.resolve(case=case.ref, about=about)
+
+
 def _priority(case: Case, about: str) -> Block:
     return dialogs.priority(case=case.ref, present=case.priority, about=about)
 
@@ -76,9 +80,10 @@ def _spam(case: Case, about: str) -> Block:
 
 OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Case, str], Block]]] = {
     "case.handback": (("waiting", "human"), _hand_back),
+    "case.resolve": (("human",), _resolve),
     "case.more.priority": (("waiting", "human"), _priority),
     "case.more.spam": (("waiting", "human"), _spam),
 }
 """Button -> the states in which it opens its dialog, and the dialog."""
-SUBMISSIONS = frozenset({"submit.handback", "submit.priority", "submit.spam"})
+SUBMISSIONS = frozenset({"submit.resolve", "submit.handback", "submit.priority", "submit.spam"})
 """What comes of them, in the names of their callbacks."""

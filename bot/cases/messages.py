@@ -115,7 +115,8 @@ class CaseMessages:
     def resolved(self, case: Case, *, by: str, name: str) -> list[Outgoing]:
         """The customer is asked how it was; `by` is who solved it, the owner or not, and `name` is theirs."""
         known = case.owner_name if by == case.owner else None
-        card = cards.resolved(self.sentences, language(case), case=case.ref, staff=known or name)
+        solved = case.outcome == "solved"
+        card = cards.resolved(self.sentences, language(case), case=case.ref, staff=known or name, solved=solved)
         return [self._to_customer(case, "resolved", card), self._card_update(case, by=by)]
 
     def back_to_assistant(self, case: Case, *, by: str) -> list[Outgoing]:
@@ -201,10 +202,10 @@ class CaseMessages:
                     staff_name=case.owner_name or "",
                     at=case.claimed_at or 0.0,
                 )
-            case "resolved":
-                return staff_cards.closed_card(**common, outcome="Solved", by=by, at=case.ended_at or 0.0)
-            case "closed":
-                return staff_cards.closed_card(**common, outcome="Marked as spam", by=by, at=case.ended_at or 0.0)
+            case "resolved" | "closed":
+                outcome = staff_cards.OUTCOMES.get(case.outcome, "Solved")
+                cause = staff_cards.CAUSES.get(case.cause, "")
+                return staff_cards.closed_card(**common, outcome=outcome, cause=cause, by=by, at=case.ended_at or 0.0)
             case "bot":
                 outcome = "Back with the assistant"
                 return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)

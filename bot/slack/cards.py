@@ -108,9 +108,10 @@ def reopened(sentences: Sentences, language: Language, *, case: str) -> Card:
     return _announcement(":arrows_counterclockwise:", sentences.say(language, "reopened", case=escape(case)))
 
 
-def resolved(sentences: Sentences, language: Language, *, case: str, staff: str) -> Card:
-    """The case is closed by the person of that name: a score from 1 to 5, or "Not solved"."""
-    words = sentences.say(language, "resolved", staff=_name(staff), case=escape(case))
+def resolved(sentences: Sentences, language: Language, *, case: str, staff: str, solved: bool = True) -> Card:
+    """The case is closed by the person of that name, as `solved` or for another reason: a score from 1 to 5, or
+    "Not solved"."""
+    words = sentences.say(language, "resolved" if solved else "closed", staff=_name(staff), case=escape(case))
     faces = {"1": "1 :disappointed:", "5": "5 :star-struck:"}
     scores = [
         button(

@@ -7,10 +7,12 @@ dialog is about stands in its `private_metadata`, which the person who fills it 
 from collections.abc import Mapping
 
 from bot.slack.blocks import Block, capped, context, plain, section
-from bot.slack.staff_cards import PRIORITIES
+from bot.slack.staff_cards import CAUSES, OUTCOMES, PRIORITIES
 
 NOTE_LIMIT = 1_000
 """Characters of a note."""
+SUGGEST = "suggest"
+"""What `kb` holds when it is ticked."""
 
 
 def hand_back(*, case: str, about: str) -> Block:
@@ -18,6 +20,19 @@ def hand_back(*, case: str, about: str) -> Block:
     words = "The assistant answers the customer again. What you write here is shown to it, and to no customer."
     note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
     return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
+
+
+def resolve(*, case: str, about: str) -> Block:
+    """How a case ended, as `outcome`; what it was about, as `cause`; whether the help pages should say it, as `kb`."""
+    return _modal(
+        "submit.resolve",
+        f"Resolve {case}",
+        "Resolve",
+        _radio("outcome", "How did it end?", OUTCOMES, present="solved"),
+        _select("cause", "What was it about?", CAUSES),
+        _ticks("kb", "Knowledge base", {SUGGEST: "Suggest an article for the knowledge base"}),
+        about=about,
+    )
 
 
 def priority(*, case: str, present: str, about: str) -> Block:
@@ -68,10 +83,28 @@ def _text(block_id: str, label: str, *, most: int, lines: bool = False, optional
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
 
 
-def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str = "") -> Block:
+def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str) -> Block:
     """One of several, value -> text; `present` is chosen already."""
-    options = {value: {"text": plain(text), "value": value} for value, text in choices.items()}
-    element: Block = {"type": "radio_buttons", "action_id": block_id, "options": list(options.values())}
-    if present in options:
-        element["initial_option"] = options[present]
+    chosen = _option(present, choices[present])
+    element = {"type": "radio_buttons", "action_id": block_id, "options": _options(choices), "initial_option": chosen}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
+
+
+def _select(block_id: str, label: str, choices: Mapping[str, str]) -> Block:
+    """One of several, or none."""
+    element = {"type": "static_select", "action_id": block_id, "options": _options(choices)}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
+
+
+def _ticks(block_id: str, label: str, choices: Mapping[str, str]) -> Block:
+    """Any of them."""
+    element = {"type": "checkboxes", "action_id": block_id, "options": _options(choices)}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
+
+
+def _options(choices: Mapping[str, str]) -> list[Block]:
+    return [_option(value, text) for value, text in choices.items()]
+
+
+def _option(value: str, text: str) -> Block:
+    return {"text": plain(text), "value": value}

@@ -27,6 +27,23 @@ PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medi
 """How a priority is shown: a color and its name."""
 
 
+OUTCOMES = {
+    "solved": "Solved",
+    "elsewhere": "Answered elsewhere",
+    "spam": "Not a question, or spam",
+    "assistant_could_have": "The assistant could have answered",
+    "other": "Other",
+}
+"""How a case ended, as it is chosen and shown."""
+CAUSES = {
+    "delivery": "Delivery",
+    "returns": "Returns",
+    "payment": "Payment",
+    "product": "Product",
+    "account": "Account",
+    "other": "Something else",
+}
+"""What a case was about, as it is chosen and shown."""
 MORE = {
     "priority": "Set priority…",
     "spam": "Mark as spam…",
@@ -124,19 +141,20 @@ def closed_card(
     outcome: str,
     by: str | None,
     at: float,
+    cause: str = "",
     customer_note: str = "",
     summary: str = "",
     permalink: str = "",
 ) -> Card:
-    """The card of a case that needs nobody any more. `outcome` says how it ended, as "Resolved" or "Handed back", and
-    `by` (a Slack user id) who ended it."""
+    """The card of a case that needs nobody any more. `outcome` says how it ended, as "Solved" or
+    "Handed back", `cause` what it was about, and `by` (a Slack user id) who ended it."""
     whose = f" by <@{by}>" if by else ""
     return Card(
         f"{escape(case)}: {one_line(outcome, 100)}{whose}",
         (
             header(f"{case} · {title}"),
             section(f":white_check_mark: *{one_line(outcome, 100)}*{whose} {moment(at, '{date_short} {time}')}"),
-            fields(("Customer", _customer(customer, customer_note))),
+            fields(("Customer", _customer(customer, customer_note)), ("Cause", escape(cause))),
             *_summary(summary),
             *_small_print("", permalink),
         ),

@@ -3,9 +3,9 @@
 import contextlib
 import logging
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
-from bot.cases.case import MovedOn, Priority
+from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.cases import Cases, UnknownCase
 from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS
 from bot.cases.drafts import CaseDrafts
@@ -16,6 +16,7 @@ from bot.desk.drafts import Drafting
 from bot.desk.identity import Identities
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient
+from bot.slack.dialogs import SUGGEST
 from bot.store import turns
 from bot.store.cases import Case, find_open
 from bot.store.database import Database
@@ -28,7 +29,6 @@ STAFF_PRESSES = frozenset(
     {
         "case.claim",
         "case.takeover",
-        "case.resolve",
         "case.draft",
         "draft.send",
         "relay.claim_send",
@@ -75,12 +75,16 @@ class Presses:
                     await self.cases.claim(value, user)
                 case "case.takeover":
                     await self.cases.take_over(value, user)
-                case "case.resolve":
-                    await self.cases.resolve(value, user)
+                case "submit.resolve":
+                    fields = item.body["fields"]
+                    outcome, cause = _one_of(Outcome, fields.get("outcome")), _one_of(Cause, fields.get("cause"))
+                    suggest = SUGGEST in fields.get("kb", ())
+                    await self.cases.resolve(value, user, outcome=outcome or "other", cause=cause, suggest=suggest)
                 case "submit.handback":
                     await self.cases.hand_back(value, user, note=item.body["fields"].get("note", ""))
                 case "submit.priority":
-                    await self.cases.prioritize(value, user, _priority(item))
+                    priority = _one_of(Priority, item.body["fields"].get("priority"))
+                    await self.cases.prioritize(value, user, priority or "medium")
                 case "submit.spam":
                     await self.cases.mark_spam(value, user)
                 case "case.draft":
@@ -181,8 +185,9 @@ def pressed_in(press: Arrival | InboxItem) -> str | None:
     return None if is_root else press.thread.ts
 
 
-def _priority(item: InboxItem) -> Priority:
-    return next(each for each in get_args(Priority) if each == item.body["fields"].get("priority", "medium"))
+def _one_of(closed: Any, value: object) -> Any:
+    """What was chosen, when it is one of the values of a Literal; else None."""
+    return value if value in get_args(closed) else None
 
 
 def _is_number(text: str) -> bool:
@@ -195,7 +200,7 @@ def _was_done(action: str, case: Case, user: str) -> bool:
     match action:
         case "case.claim" | "case.takeover" | "relay.claim_send":
             return case.is_with(user)
-        case "case.resolve":
+        case "submit.resolve":
             return case.state == "resolved"
         case "case.reopen":
             return case.state == "waiting"

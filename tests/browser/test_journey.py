@@ -99,6 +99,8 @@ async def test_a_question_is_answered_and_a_person_takes_over(page: Page) -> Non
     await shoot(page, "5-relay")
 
     await page.locator(f"{AGENTS} .channel [data-action-id='case.resolve']").click()
+    await shoot(page, "6-resolve")
+    await page.locator(f"{AGENTS} .modal footer .button-primary").click()
     await expect(page.locator(f"{CUSTOMER} .thread [data-action-id='csat.5']")).to_be_visible()
     await shoot(page, "6-resolved")
 

@@ -58,7 +58,7 @@ def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
 
 
 def test_the_owner_who_solves_is_named_also_when_slack_does_not_say_who_they_are() -> None:
-    case = a_case(state="resolved", owner="U0AGENTA", owner_name="Agent A")
+    case = a_case(state="resolved", outcome="solved", owner="U0AGENTA", owner_name="Agent A")
     to_customer, _ = MESSAGES.resolved(case, by="U0AGENTA", name="A colleague")
     assert "Agent A marked your case" in str(to_customer.payload["text"])
 

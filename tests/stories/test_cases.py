@@ -85,7 +85,7 @@ async def test_a_case_is_claimed_answered_and_resolved(world: World) -> None:
     assert "Customer A" in mirrored.text
     assert len(await world.model_requests()) == requests
 
-    await world.staff.presses(claimed, "case.resolve")
+    await world.staff.resolves(claimed)
     solved = await world.customer.reads(asked, after=reply.ts)
     assert {f"csat.{score}" for score in range(1, 6)} <= solved.buttons.keys()
     await world.customer.presses(solved, "csat.5")
@@ -174,7 +174,7 @@ async def test_a_reply_before_resolve_is_delivered_before_it(world: World) -> No
     await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
     claimed = await claimed_card(world, ref)
     await world.staff.says("All settled.", to=in_thread_of(card))
-    await world.staff.presses(claimed, "case.resolve")
+    await world.staff.resolves(claimed)
     solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
     reply = await world.customer.reads(asked, having=lambda seen: "All settled." in seen.text)
     assert reply.ts < solved.ts
@@ -208,7 +208,7 @@ async def test_a_solved_case_that_is_not_solved_waits_again(world: World) -> Non
     await world.staff.presses(card, "case.claim")
     await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
     claimed = await claimed_card(world, ref)
-    await world.staff.presses(claimed, "case.resolve")
+    await world.staff.resolves(claimed)
     solved = await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
     await world.customer.presses(solved, "case.reopen")
     await world.customer.reads(asked, after=solved.ts)

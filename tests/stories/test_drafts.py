@@ -150,7 +150,7 @@ async def test_after_the_case_is_resolved_a_draft_is_not_sent(world: World) -> N
     await world.model_says(SHORT, WARM, THOROUGH)
     await world.staff.presses(card, "case.draft")
     shown = await drafted(world, card)
-    await world.staff.presses(card, "case.resolve")
+    await world.staff.resolves(card)
     await world.customer.reads(asked, having=lambda seen: "case.reopen" in seen.buttons)
     await sends(world, shown, 1)
     await world.until(

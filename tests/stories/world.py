@@ -140,6 +140,17 @@ class Person:
         state = {block: {elements[block]: value} for block, value in inputs.items()}
         await self._world.act("submit_view", {"user": self.user, "view_id": view["id"], "state": state})
 
+    async def resolves(self, card: "Seen", **inputs: Any) -> None:
+        """Resolve the card's case, until the card says so."""
+        await self.presses(card, "case.resolve")
+        await self.fills_in("submit.resolve", **inputs)
+
+        def is_closed(state: Json) -> bool | None:
+            shown = (seen for seen in seen_in(state, card.channel) if seen.ts == card.ts)
+            return all("case.resolve" not in seen.buttons for seen in shown) or None
+
+        await self._world.until(is_closed, what="the card to be closed", channel=card.channel)
+
     async def runs(self, command: str, *, channel: str = "C0AGENTS") -> str:
         """Run a slash command; the newest thing that only this person sees."""
         before = len(await self.whispers())

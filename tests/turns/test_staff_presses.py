@@ -95,11 +95,11 @@ class Channel:
     async def submits(self, dialog: str, ref: str, user: str, **inputs: Any) -> str:
         """Somebody submits a dialog that they opened on the first case's card; how it ended."""
         about = About(ref, ThreadRef(TEAM, "C0AGENTS", self.card["ts"]), self.card["ts"])
-        state = {name: {name: {"value": value}} for name, value in inputs.items() if isinstance(value, str)}
-        state |= {
+        state: Message = {
             name: {name: {"selected_options": [{"value": each} for each in value]}}
-            for name, value in inputs.items()
             if isinstance(value, list)
+            else {name: {"value": value}}
+            for name, value in inputs.items()
         }
         view = {"id": f"V{self.slack.workspace.new_ts()}", "callback_id": dialog, "state": {"values": state}}
         submitted = read_submission({"view": view, "user": {"id": user, "team_id": TEAM}}, about)
@@ -212,6 +212,32 @@ async def test_the_priority_is_set_on_the_card_and_in_the_books(channel: Channel
     assert [(note.actor, note.subject, note.detail) for note in notes] == [(AGENT_B, case.ref, {"priority": "high"})]
 
 
+async def test_how_a_case_ended_stands_on_its_card_and_in_the_books(channel: Channel) -> None:
+    case = await channel.claimed()
+    fields = {"outcome": "assistant_could_have", "cause": "returns", "kb": ["suggest"]}
+    assert await channel.submits("submit.resolve", case.ref, AGENT_B, **fields) == "pressed"
+    resolved = await channel.cases.find(case.ref)
+    assert (resolved.state, resolved.outcome, resolved.cause) == ("resolved", "assistant_could_have", "returns")
+    assert f"The assistant could have answered* by <@{AGENT_B}>" in str(channel.card["blocks"])
+    assert "*Cause*\nReturns" in str([block.get("fields") for block in channel.card["blocks"]]).replace("\\n", "\n")
+    told = channel.slack.texts("D0CUSTOMERA")[-1]
+    assert told == "Agent B closed your case FD-1001. How did we do?"
+    async with channel.database.transaction() as tx:
+        (detail,) = (await tx.execute(select(audit.c.detail).where(audit.c.action == "case.resolved"))).scalars()
+    assert detail == {"outcome": "assistant_could_have", "cause": "returns", "suggest": "yes"}
+
+
+async def test_what_is_left_out_of_the_end_of_a_case_stays_empty(channel: Channel) -> None:
+    case = await channel.claimed()
+    assert await channel.submits("submit.resolve", case.ref, AGENT_A, outcome="solved", cause="", kb=[]) == "pressed"
+    resolved = await channel.cases.find(case.ref)
+    assert (resolved.outcome, resolved.cause) == ("solved", "")
+    assert "Cause" not in str(channel.card["blocks"])
+    assert channel.slack.texts("D0CUSTOMERA")[-1] == "Agent A marked your case FD-1001 as solved. How did we do?"
+    assert await channel.submits("submit.resolve", case.ref, AGENT_A, outcome="other") == "moved_on"
+    assert channel.whispers(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is solved. <@U0AGENTA> was on it."
+
+
 async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Channel) -> None:
     case = await channel.opens()
     assert await channel.submits("submit.spam", case.ref, AGENT_A) == "pressed"
@@ -219,7 +245,7 @@ async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Chan
     assert (closed.state, closed.outcome) == ("closed", "spam")
     assert "closed case FD-1001 without an answer" in channel.slack.texts("D0CUSTOMERA")[-1]
     assert "csat" not in str(channel.slack.workspace.messages["D0CUSTOMERA"])
-    assert f"Marked as spam* by <@{AGENT_A}>" in str(channel.card["blocks"])
+    assert f"Not a question, or spam* by <@{AGENT_A}>" in str(channel.card["blocks"])
     assert await channel.submits("submit.spam", case.ref, AGENT_A) == "moved_on"
     assert channel.whispers(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is closed."
 
@@ -299,7 +325,7 @@ async def test_what_is_said_of_a_press_in_a_thread_is_said_in_that_thread(channe
 async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channel: Channel) -> None:
     await channel.claimed()
     await channel.presses_on(channel.card, "case.takeover", AGENT_A)
-    item = await channel.begins(channel.press_of(channel.card, "case.resolve", AGENT_A))
+    item = await channel.begins(channel.press_of(channel.card, "case.takeover", AGENT_A))
     await channel.presses.tell_failed(item)
     for told in channel.whispers(AGENT_A):
         assert "thread_ts" not in told

@@ -111,6 +111,13 @@ class Guide:
         await asyncio.sleep(HAND_SECONDS * self.pace)
         await self.workspace.act.click(stand.user, stand.channel, ts, action_id)
 
+    async def submits(self, side: str) -> None:
+        """Submit the dialog that is open in the half as it is, once there is one and it has been read."""
+        user = self._stands[side].user
+        await self.sees(lambda: bool(self.workspace.modals.get(user)))
+        await self.pauses(2.5)
+        await self.workspace.act.submit_view(user, self.workspace.modals[user][-1]["id"])
+
     async def finds(self, side: str, action_id: str) -> str:
         """The ts of the newest message with such an element, as soon as there is one."""
         stand = self._stands[side]

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from demo.slack import agent_status, streams
+from demo.slack import agent_status, streams, views
 from demo.slack.page import guide
 from demo.slack.page.guide import Guide, Journey, Tour
 from demo.slack.page.loose import Json
@@ -27,6 +27,11 @@ async def _ask(hands: Guide) -> None:
 async def _claim(hands: Guide) -> None:
     await hands.shows("right", AGENT, AGENTS)
     await hands.presses("right", "case.claim")
+
+
+async def _resolve(hands: Guide) -> None:
+    await hands.shows("right", AGENT, AGENTS)
+    await hands.submits("right")
 
 
 class Outage:
@@ -54,6 +59,7 @@ async def desk() -> AsyncIterator[Desk]:
     journeys = (
         Journey("ask", "A question", "The <answer> in the thread.", _ask),
         Journey("claim", "A claim", "The card.", _claim),
+        Journey("resolve", "An end", "The dialog.", _resolve),
         Journey("outage", "An outage", "The light.", OUTAGE.play),
     )
     async with open_desk(tour=Tour(journeys, "In two minutes", pace=0)) as opened:
@@ -105,6 +111,17 @@ async def test_a_journey_presses_what_came_after_its_beginning(desk: Desk) -> No
         await desk.app.hears(1)
     ((_, payload),) = desk.app.interactions
     assert (payload["user"]["id"], payload["message"]["ts"]) == (AGENT, newer)
+
+
+async def test_a_journey_submits_the_dialog_that_is_open_as_it_is(desk: Desk) -> None:
+    async with desk.visit() as visitor:
+        await visitor.does("tour", name="resolve")
+        await visitor.sees("front")
+        ticks = scene.MODAL | {"blocks": scene.MODAL["blocks"][2:]}
+        view = views.show(desk.workspace, AGENT, ticks, on_top=False)
+        await desk.app.hears(1)
+    ((_, payload),) = desk.app.interactions
+    assert (payload["type"], payload["user"]["id"], payload["view"]["id"]) == ("view_submission", AGENT, view["id"])
 
 
 async def test_a_journey_that_is_broken_off_puts_back_what_it_took(desk: Desk) -> None:
