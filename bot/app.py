@@ -28,6 +28,7 @@ from bot.agent.tools import Tool
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
+from bot.cases.files import FilesNotes
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
@@ -61,6 +62,7 @@ from bot.outside import (
 from bot.sentences import load_sentences
 from bot.settings import Settings
 from bot.slack.client import Identity, SlackClient
+from bot.slack.files import FileCopies
 from bot.slack.outbox import Outbox
 from bot.slack.socket import SocketConnection
 from bot.store.database import NEEDS_FLEET, Database, open_database
@@ -91,6 +93,8 @@ OUTBOX_POLL_SECONDS = 0.3
 """How often a process of a fleet looks for posts that others have queued."""
 DRAFTS = 4
 """Cases for which drafts are written at the same time, each with three requests to the model."""
+FILES = 3
+"""Files that are held in memory on their way to the other side."""
 SUMMARIES = 8
 """Long conversations that are summed up at the same time."""
 END_SECONDS = 20.0
@@ -169,6 +173,8 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         membership = await stack.enter_async_context(
             open_membership(database, clock, role=role, is_alone=not settings.is_shared)
         )
+        notes = FilesNotes(sentences, agent_channel)
+        files = FileCopies(database, slack, clock, notes, places=asyncio.Semaphore(FILES))
         outbox = Outbox(
             database,
             slack,
@@ -176,6 +182,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             essential=frozenset({agent_channel}),
             claims=membership if settings.is_shared else None,
             poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
+            files=files,
         )
         cases = Cases(
             database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics, settings.open_cases

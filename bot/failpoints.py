@@ -35,6 +35,9 @@ PLACES: Mapping[str, str] = {
     "post_marked": "a post is marked as on its way; it has not left",
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",
+    "files_sent": "copies of a message's files are with Slack; nobody has noted which",
+    "files_noted": "the copies are noted; they are not shared",
+    "files_shared": "the copies are shared; nobody has noted that",
 }
 """Place -> what is done there and what is not. `make chaos` kills at them all, tests/chaos/test_kills.py at some."""
 

@@ -231,8 +231,22 @@ def _said(message: dict[str, Any], me: Identity) -> dict[str, Any]:
     """What is kept of a message's words."""
     raw = (message.get("text") or "")[:RAW_LIMIT]
     text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
-    files = [clean(str(file.get("name", "file")), limit=120) for file in _files(message)]
-    return {"text": mask(text), "masked": mask(text) != text, "files": files}
+    return {"text": mask(text), "masked": mask(text) != text, "files": [_file(file) for file in _files(message)]}
+
+
+def _file(file: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a file: what it is, and by which id Slack has its content."""
+    size = file.get("size")
+    return {
+        "id": _word(file.get("id"), limit=32),
+        "name": _word(file.get("name"), limit=120) or "file",
+        "mimetype": _word(file.get("mimetype"), limit=120),
+        "size": size if isinstance(size, int) and 0 <= size < 1 << 50 else 0,
+    }
+
+
+def _word(value: Any, *, limit: int) -> str:
+    return clean(value, limit=limit) if isinstance(value, str) else ""
 
 
 def _mentions(message: dict[str, Any], me: Identity) -> bool:
@@ -245,5 +259,6 @@ def _team(message: dict[str, Any], me: Identity) -> str:
 
 
 def _files(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The files that came with a message, ten at most."""
-    return [file for file in message.get("files") or () if isinstance(file, dict)][:10]
+    """The files that came with a message and are still there, ten at most."""
+    files = (file for file in message.get("files") or () if isinstance(file, dict))
+    return [file for file in files if file.get("mode") != "tombstone"][:10]

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from bot.agent.guardrails import mask
 from bot.cases import case as steps
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
+from bot.cases.files import earlier
 from bot.cases.messages import CaseMessages, how_it_stands, language
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
@@ -126,7 +127,9 @@ class Cases:
         if len(theirs) >= self.most and not one_a_customer:
             written = [line for line in lines if line.speaker == customer.user]
             latest = written[-1] if written else Line(thread.ts, customer.user, "")
-            await outbox.add(tx, *self.messages.joined(theirs[-1], thread, code, latest, reason=reason), now=now)
+            files = await earlier(tx, theirs[-1], thread, self.messages.agent_channel)
+            rows = self.messages.joined(theirs[-1], thread, code, latest, reason=reason)
+            await outbox.add(tx, *rows, *files, now=now)
             return theirs[-1], False
         new = Case(
             id=0,
@@ -153,7 +156,8 @@ class Cases:
         if case is None:
             raise RuntimeError("the thread's case was opened inside this transaction")
         reach("case_added")
-        await outbox.add(tx, *self.messages.opened(case, lines), now=now)
+        files = await earlier(tx, case, thread, self.messages.agent_channel)
+        await outbox.add(tx, *self.messages.opened(case, lines), *files, now=now)
         await self._note(tx, customer.user, "opened", case, reason=reason)
         return case, True
 

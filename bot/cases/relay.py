@@ -3,7 +3,7 @@
 from_customer   the customer's words go into the card's thread; no model is asked
 from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside, and who
                 does not know it yet is told
-send            a held message goes out after "Claim and send"
+send            a held message goes out after "Claim and send", with its files
 to_customer     the row by which anything that the owner says reaches the customer
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
                 what becomes of the copies when the message itself is changed; the rows of the copies are the map
@@ -14,10 +14,12 @@ says so.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from bot.cases.case import owned
 from bot.cases.cases import the_case
+from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, withdrawn, words_beside
 from bot.cases.messages import copy_for_staff, language, payload, quoted
 from bot.clock import Clock
 from bot.conversation import Customer
@@ -29,14 +31,13 @@ from bot.slack.outbox import Outbox
 from bot.store import cases, inbox, outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
-from bot.store.inbox import InboxItem, words_of
+from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.store.wishes import is_erased
 
 NOTE = "//"
 """What a note for the team begins with."""
 DELIVERED = "outbox_tray"
-NOT_DELIVERED = "warning"
 SEEN = "eyes"
 EDITED = "_(edited)_"
 DELETED = "_deleted by the customer_"
@@ -63,18 +64,20 @@ class Relay:
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
-        words = copy_for_staff(customer.name, item.words, elsewhere=item.thread != case.thread)
-        rows = [
-            Outgoing(
-                f"relay/{item.id}",
-                "post",
-                self.agent_channel,
-                {"text": words},
-                parent=card_key(case.id),
-                case_id=case.id,
-                source=(item.thread.channel, item.said_at),
-            )
-        ]
+        words = copy_for_staff(customer.name, words_beside(item.body), elsewhere=item.thread != case.thread)
+        copy = Outgoing(
+            f"relay/{item.id}",
+            "post",
+            self.agent_channel,
+            {"text": words},
+            parent=card_key(case.id),
+            case_id=case.id,
+            source=(item.thread.channel, item.said_at),
+        )
+        async with self.database.transaction() as tx:
+            # An attempt that a crash has ended may have opened the case, and shown it the files.
+            are_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
+        rows = [copy if are_there else carrying(copy, item.body)]
         if case.waits:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
@@ -92,7 +95,7 @@ class Relay:
             if case.state == "human":
                 await self._queue(self._unread(case, item.author))
             return "note"
-        await self._answer(case, item.ts, item.words)
+        await self._answer(case, item.ts, item.body)
         return "relayed"
 
     def edited_by_customer(
@@ -103,7 +106,10 @@ class Relay:
         A case that was opened over the message has no copy of it; then the note tells both.
         """
         copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
-        rows = [_reworded(mirror, f"edited/{edit.ts}", f"{quoted(edit.words)} {EDITED}") for mirror in copies]
+        rows = [
+            _reworded(mirror, f"edited/{edit.ts}", f"{quoted(words_beside(edit.body))} {EDITED}") for mirror in copies
+        ]
+        rows += withdrawn(copies, edit.ts, body=edit.body)
         case_id = copies[-1].case_id if copies else case.id if case else None
         if case_id is not None:
             told = f"{EDITED_TO}\n{quoted(edit.words)}\n"
@@ -122,24 +128,24 @@ class Relay:
 
     def deleted_by_customer(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
         """Staff's copies of a message without its words; `deed` tells this from other changes."""
-        return [
-            _reworded(mirror, f"deleted/{deed}", DELETED) for mirror in mirrors if mirror.channel == self.agent_channel
-        ]
+        copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
+        return [*withdrawn(copies, deed), *(_reworded(mirror, f"deleted/{deed}", DELETED) for mirror in copies)]
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
         if _is_note(edit.body):
             return self.deleted_by_staff(edit.ts, mirrors, left=edit.said_at)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
-        return [
+        rows = [
             _reworded(
                 mirror,
                 f"edited/{edit.ts}",
-                f"{escape(edit.words)} _{mark}_",
+                f"{escape(words_beside(edit.body))} _{mark}_",
                 when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", self.agent_channel, undone),),
             )
             for mirror in mirrors
         ]
+        return [*rows, *withdrawn(mirrors, edit.ts, body=edit.body)]
 
     def deleted_by_staff(self, deed: str, mirrors: Sequence[OutboxRow], *, left: str | None = None) -> list[Outgoing]:
         """The customer's copy of a message is taken back; when Slack does not, the card's thread is told.
@@ -147,7 +153,7 @@ class Relay:
         The message itself may be `left` at its ts, where it then no longer bears the mark of what was delivered.
         """
         mark = {"ts": left, "name": DELIVERED}
-        return [
+        rows = [
             Outgoing(
                 f"{mirror.key}/deleted/{deed}",
                 "delete",
@@ -158,19 +164,22 @@ class Relay:
                 when_sent=(Outgoing(f"{mirror.key}/unsent/{deed}", "unreact", self.agent_channel, mark),)
                 if left
                 else (),
-                when_failed=(
-                    Outgoing(
-                        f"{mirror.key}/undeleted/{deed}",
-                        "post",
-                        self.agent_channel,
-                        {"text": NOT_TAKEN_BACK},
-                        parent=card_key(mirror.case_id or 0),
-                        case_id=mirror.case_id,
-                    ),
-                ),
+                when_failed=(self._still_read(mirror, deed),),
             )
             for mirror in mirrors
         ]
+        files = (withdrawn([mirror], deed, when_failed=(self._still_read(mirror, deed),)) for mirror in mirrors)
+        return [*chain.from_iterable(files), *rows]
+
+    def _still_read(self, mirror: OutboxRow, deed: str) -> Outgoing:
+        return Outgoing(
+            f"{mirror.key}/undeleted/{deed}",
+            "post",
+            self.agent_channel,
+            {"text": NOT_TAKEN_BACK},
+            parent=card_key(mirror.case_id or 0),
+            case_id=mirror.case_id,
+        )
 
     async def not_sent(self, item: InboxItem) -> None:
         """Mark a staff message that could not be dealt with."""
@@ -186,7 +195,7 @@ class Relay:
         owned(case, user)
         if body is None or is_erased(body) or _is_note(body):
             return False
-        await self._answer(case, ts, words_of(body))
+        await self._answer(case, ts, body)
         return True
 
     def to_customer(
@@ -213,9 +222,10 @@ class Relay:
             ),
         )
 
-    async def _answer(self, case: Case, ts: str, words: str) -> None:
-        """Send the customer what the owner wrote at `ts`."""
-        row = self.to_customer(case, escape(words), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
+    async def _answer(self, case: Case, ts: str, body: Mapping[str, Any]) -> None:
+        """Send the customer what the owner wrote at `ts`, with what it brings."""
+        copy = self.to_customer(case, escape(words_beside(body)), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
+        row = carrying(copy, body, if_missing=f"_{self.sentences.say(language(case), 'file_missing')}_")
         async with self.database.transaction() as tx:
             await outbox.add(tx, row, now=self.clock.now())
             await cases.note_reply(tx, case, now=self.clock.now())

@@ -103,6 +103,10 @@ PACES = {
     "conversations.open": _bursting(50),
     "conversations.replies": _bursting(50),
     "conversations.history": _bursting(50),
+    "files.info": _bursting(100),
+    "files.getUploadURLExternal": _bursting(100),
+    "files.completeUploadExternal": _bursting(100),
+    "files.delete": _counted(50),
 }
 """Slack's tiers (https://docs.slack.dev/apis/web-api/rate-limits) by method. Whatever is not here leaves at once."""
 

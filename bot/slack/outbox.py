@@ -14,6 +14,9 @@ With several processes one alone sends what is for a channel, as long as it has 
 for its pace for longer than a process may be taken for dead; so it is made certain, and the row marked, when the call
 has its turn. A process that cannot renew its lease breaks its calls off before others may look for what became of them.
 
+A post that brings files is one message with the app's own copies of them (bot/slack/files.py). It bears no mark and is
+known by the copies; and it appears a while after Slack has said that it will.
+
 A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
 
 Beside the outbox, bot/slack/stream.py writes answers: their posts bear a key of their own, and the turn's journal knows
@@ -39,6 +42,7 @@ from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
 from bot.slack.client import DEAD_TOKEN, EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
 from bot.store import outbox
 from bot.store.cases import ref_of
@@ -67,8 +71,12 @@ DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
 CLAIM = "outbox/"
 """How the name of a channel's claim begins; the rest is the channel."""
+BESIDES = ("files", "if_missing")
+"""What a payload says of files, beside the arguments of a call."""
 LANES = 200
 """Threads that are written to at the same time."""
+SHOWN_SECONDS = (0.0, 0.3, 0.7, 2.0, 4.0, 8.0)
+"""Waits before each look for a message with files."""
 QUOTE_LIMIT = 200
 """Characters of a post that staff are shown when it was refused."""
 
@@ -105,8 +113,10 @@ class Outbox:
         essential: frozenset[str] = frozenset(),
         claims: Claims | None = None,
         poll_seconds: float | None = None,
+        files: FileCopies | None = None,
     ) -> None:
-        """`essential` are channels whose posts wait for repair instead of being given up; staff read them.
+        """`essential` are channels whose posts wait for repair instead of being given up; staff read them. Without
+        `files` posts leave without the files that they bring.
 
         With several processes on the database, `claims` say which of them sends for a channel, and `poll_seconds` how
         often rows of the others are looked for.
@@ -115,6 +125,7 @@ class Outbox:
         self._essential = essential
         self._claims = claims
         self._poll_seconds = poll_seconds
+        self._files = files
         self._database = database
         self._slack = slack
         self._clock = clock
@@ -385,16 +396,25 @@ class Outbox:
 
     async def _call(self, row: OutboxRow, payload: Mapping[str, Any], ready: Ready) -> str | None:
         """Make the row's call; the ts of a post, None for the rest."""
+        if row.method == "unshare":
+            await ready()
+            if self._files is not None:
+                await self._files.withdraw(row.parent or "", payload.get("files", ()))
+            return None
         parent = await self._parent_ts(row)
         match row.method:
             case "post":
-                metadata = {"event_type": EVENT_TYPE, "event_payload": {"o": row.key}}
                 thread_ts = parent or row.thread_ts
-                return await self._slack.post(
-                    row.channel, thread_ts=thread_ts, metadata=metadata, ready=ready, **payload
-                )
+                if self._files is not None and payload.get("files"):
+                    text = await self._share(self._files, row, thread_ts, ready)
+                    if not text:
+                        return await self._find_shared(row)
+                    payload = {"text": text}
+                metadata = {"event_type": EVENT_TYPE, "event_payload": {"o": row.key}}
+                said = {name: value for name, value in payload.items() if name not in BESIDES}
+                return await self._slack.post(row.channel, thread_ts=thread_ts, metadata=metadata, ready=ready, **said)
             case "update":
-                words = {name: value for name, value in payload.items() if name != "ts"}
+                words = {name: value for name, value in payload.items() if name not in ("ts", *BESIDES)}
                 await self._slack.update(row.channel, _the(parent or payload.get("ts")), ready=ready, **words)
             case "delete":
                 await self._slack.delete(row.channel, _the(parent or payload.get("ts")), ready=ready)
@@ -406,6 +426,23 @@ class Outbox:
             case "unreact":
                 await self._slack.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
         return None
+
+    async def _share(self, files: FileCopies, row: OutboxRow, thread_ts: str | None, ready: Ready) -> str:
+        """Share the row's files; empty when that is done, else what is to be posted without them."""
+        try:
+            return await files.share(row, thread_ts=thread_ts, ready=ready)
+        except SlackRefused as error:
+            # What is wrong with the channel or the token is wrong for the text as well.
+            if error.error in DEAD_TOKEN or error.error.startswith(CHANNEL_FAULTS):
+                raise
+            return await files.give_up(row, error)
+
+    async def _find_shared(self, row: OutboxRow) -> str | None:
+        """The ts of a message with files of which Slack has said that it will be there; None when it is not seen."""
+        try:
+            return await self._find(row)
+        except SlackUnanswered as failure:
+            raise SlackUnanswered(failure.method, failure.reason, retry_after=failure.retry_after) from None
 
     async def _parent_ts(self, row: OutboxRow) -> str | None:
         if row.parent is None:
@@ -422,15 +459,22 @@ class Outbox:
             return None
         thread_ts = await self._parent_ts(row) or row.thread_ts
         oldest = row.created_at - LOOK_BACK_SECONDS
-        try:
-            if thread_ts:
-                messages = await self._slack.replies(row.channel, thread_ts, oldest=oldest)
-            else:
-                messages = await self._slack.history(row.channel, oldest=oldest)
-        except SlackRefused as error:
-            logger.warning("a post cannot be looked for", extra={"key": row.key, "slack": error.error})
-            return None
-        return next((message["ts"] for message in messages if _mark(message) == row.key), None)
+        copies = await self._files.known(row.key) if self._files is not None else frozenset[str]()
+        for seconds in SHOWN_SECONDS if copies else (0.0,):
+            await self._clock.sleep(seconds)
+            try:
+                if thread_ts:
+                    messages = await self._slack.replies(row.channel, thread_ts, oldest=oldest)
+                else:
+                    messages = await self._slack.history(row.channel, oldest=oldest)
+            except SlackRefused as error:
+                logger.warning("a post cannot be looked for", extra={"key": row.key, "slack": error.error})
+                return None
+            for message in messages:
+                if _mark(message) == row.key or not copies.isdisjoint(_files_of(message)):
+                    ts: str = message["ts"]
+                    return ts
+        return None
 
 
 class _NotOurs(FrontdeskError):
@@ -456,6 +500,10 @@ def _mark(message: dict[str, Any]) -> str | None:
         return None
     key = metadata.get("event_payload", {}).get("o")
     return key if isinstance(key, str) else None
+
+
+def _files_of(message: Mapping[str, Any]) -> list[str]:
+    return [str(file.get("id")) for file in message.get("files") or () if isinstance(file, dict)]
 
 
 def _the(ts: str | None) -> str:

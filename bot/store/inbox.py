@@ -19,6 +19,8 @@ SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold what somebody said."""
 Wish = Literal["", "edited", "stop", "deleted"]
 """What is wanted of an open row since it was stored."""
+LOOKED_THROUGH = 200
+"""Of a thread's messages, the latest that are looked through for files."""
 SUSPECT_ATTEMPTS = 2
 """Tries that came to nothing, from which on a row may be what ends the process."""
 FinishedState = Literal["done", "dropped", "dead"]
@@ -37,7 +39,8 @@ class Arrival:
     author: str
     author_team: str
     body: Mapping[str, Any]
-    """What the turn needs to know: `text`, for a press `action` and `value`."""
+    """What the turn needs to know: `text` and `files` (each `id`, `name`, `mimetype`, `size`), for a press `action` and
+    `value`."""
     addressed: bool
     """True: it starts a conversation. False: it counts only in a thread that already is one."""
     stops: bool = False
@@ -80,8 +83,8 @@ class InboxItem:
 
 
 def words_of(body: Mapping[str, Any]) -> str:
-    """What a stored body says to a reader."""
-    files = ", ".join(body.get("files", ()))
+    """What a stored body says to a reader. Earlier releases kept files' names alone."""
+    files = ", ".join(file if isinstance(file, str) else file["name"] for file in body.get("files", ()))
     return f"{body['text']}\n[attached: {files}]".strip() if files else str(body["text"])
 
 
@@ -205,3 +208,12 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
     statement = select(table.c.body).where(table.c.channel == channel, table.c.ts == ts, table.c.author == author)
     body: Mapping[str, Any] | None = (await tx.execute(statement)).scalars().first()
     return body
+
+
+async def with_files(tx: AsyncConnection, thread: ThreadRef, *, author: str, latest: int) -> list[InboxItem]:
+    """The author's latest messages in the thread that brought files, oldest first."""
+    table = schema.inbox
+    where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author == author)
+    rows = await tx.execute(select(table).where(*where).order_by(table.c.ts.desc()).limit(LOOKED_THROUGH))
+    found = [item_of(row) for row in rows if row.body.get("files")]
+    return found[:latest][::-1]

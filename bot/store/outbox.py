@@ -14,7 +14,7 @@ from bot.store.statements import insert_new
 OPEN = ("pending", "sending")
 """The states of a row that is neither sent nor failed."""
 
-Method = Literal["post", "update", "delete", "react", "unreact", "ephemeral"]
+Method = Literal["post", "update", "delete", "react", "unreact", "ephemeral", "unshare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,13 @@ class Outgoing:
     channel: str
     payload: Mapping[str, Any]
     """The call's own arguments: `text`, `blocks`, `username`, `name` …; of an ephemeral the `user` who sees it; `ts` of
-    a message that no row posted."""
+    a message that no row posted. A post may bring `files`, each `{"id", "name"}` of what somebody shared, with
+    `if_missing` to be said when one cannot be; an unshare names some of their ids, or means all."""
     thread_ts: str | None = None
     parent: str | None = None
     """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an
-    ephemeral is shown there to one person, an update changes it, a delete takes it away. When that one was refused for
-    good, so is this one."""
+    ephemeral is shown there to one person, an update changes it, a delete takes it away, an unshare takes its files.
+    When that one was refused for good, so is this one."""
     case_id: int | None = None
     source: tuple[str, str] | None = None
     """The (channel, ts) of the message this one mirrors."""
@@ -61,6 +62,7 @@ class OutboxRow:
     ts: str | None
     created_at: float
     case_id: int | None
+    source: tuple[str, str] | None
     when_sent: tuple[Outgoing, ...]
     when_failed: tuple[Outgoing, ...]
 
@@ -243,6 +245,7 @@ def row_of(row: Row[Any]) -> OutboxRow:
         ts=row.ts,
         created_at=row.created_at,
         case_id=row.case_id,
+        source=(row.source_channel, row.source_ts) if row.source_channel else None,
         when_sent=tuple(_outgoing(one) for one in row.afterwards["sent"]),
         when_failed=tuple(_outgoing(one) for one in row.afterwards["failed"]),
     )

@@ -7,6 +7,7 @@ turn      one answer to one inbox row: its transcript, its ending, its cost. A p
 journal   the finished steps of a turn that is still running, so that a restart repeats none of them
 kase      a case: a person takes over (the table is `case_`, since CASE is a word of SQL)
 outbox    every post that must not be lost, with a deterministic key
+file_copy what became of the files of a message that is relayed: the app's own copy of each, or why there is none
 spending  what each use of a model cost: a turn, a summary, drafts for staff
 pace      how far ahead of its allowed pace somebody is, for what may be done so often a minute
 summary   what an episode's older turns came to; made once for a turn and never again
@@ -248,6 +249,17 @@ outbox = Table(
     Index("ix_outbox_state", "state", "id"),
     Index("ix_outbox_lane", "channel", "lane", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),
+)
+
+file_copy = Table(
+    "file_copy",
+    metadata,
+    # The key of the outbox's row that shares it.
+    Column("post", String(160), primary_key=True),
+    Column("source", String(32), primary_key=True),
+    Column("copy", String(32), nullable=False, server_default=""),
+    Column("refusal", String(32), nullable=False, server_default=""),
+    Column("shared", Boolean, nullable=False, server_default=false()),
 )
 
 spending = Table(

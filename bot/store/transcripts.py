@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import outbox, schema
+from bot.store.inbox import words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20)
         .order_by(inbox.c.ts.desc())
         .limit(latest)
     )
-    lines += [Line(row.ts, row.author, row.body["text"]) for row in asked if row.id not in turns and row.body["text"]]
+    lines += [Line(row.ts, row.author, words) for row in asked if row.id not in turns and (words := words_of(row.body))]
     for ts, shown in await outbox.relayed(tx, thread, latest=latest):
         # A copy that was erased has no words any more, though Slack may have refused to take it back.
         heading, _, text = shown.partition("\n")

@@ -48,6 +48,10 @@ SCOPES: dict[str, frozenset[str]] = {
     "conversations.members": CHANNEL_READ,  # likewise
     "conversations.open": frozenset({"im:write"}),
     "conversations.replies": HISTORY,
+    "files.completeUploadExternal": frozenset({"files:write"}),
+    "files.delete": frozenset({"files:write"}),
+    "files.getUploadURLExternal": frozenset({"files:write"}),
+    "files.info": frozenset({"files:read"}),
     "reactions.add": frozenset({"reactions:write"}),
     "reactions.remove": frozenset({"reactions:write"}),
     "users.info": frozenset(

@@ -18,8 +18,10 @@ from bot.store import sqlite_file
 from bot.store.database import Database, open_database
 from tests.doubles.postgres import Postgres
 
-BEFORE, NEWEST = "0004", "0005"
+BEFORE, NEWEST = "0005", "0006"
 """The schema of the release before, and today's."""
+BEFORE_CHANGES = "0004"
+"""One after which a table that was there is changed."""
 VERSIONS = Path(__file__).parents[2] / "bot" / "store" / "migrations" / "versions"
 MIGRATE = """
 import asyncio, sys
@@ -102,7 +104,7 @@ async def test_what_fails_half_way_leaves_the_schema_before(empty: str, monkeypa
             await database.migrate()
         assert await revision(database) == BEFORE
         async with database.transaction() as tx:
-            assert not await tx.run_sync(lambda connection: inspect(connection).has_table("suggestion"))
+            assert not await tx.run_sync(lambda connection: inspect(connection).has_table("file_copy"))
 
 
 async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_else(
@@ -111,12 +113,12 @@ async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_
     """As a dump does: whoever waits for the whole table makes all others wait too."""
     monkeypatch.setattr("bot.store.database.BUSY_MILLISECONDS", 200)
     async with open_database(await postgres.create()) as database:
-        await database.migrate(to=BEFORE)
+        await database.migrate(to=BEFORE_CHANGES)
         async with database.transaction() as dump:
             await dump.execute(text("select count(*) from case_"))
             with pytest.raises(ConfigurationError, match="LockNotAvailable"):
                 await database.migrate()
-        assert await revision(database) == BEFORE
+        assert await revision(database) == BEFORE_CHANGES
         await database.migrate()
 
 

@@ -1,0 +1,167 @@
+"""The files of a message, beside its words: with which copies they go, and what is said when they do not.
+
+carrying      a copy that brings the message's files
+words_beside  the words of a message, without the names of files that come with it
+left_out      what of a copy's files an edit has taken out of the message
+withdrawn     the rows by which copies of files are taken back
+earlier       what the customer sent before there was a case, for the thread of its card
+FilesNotes    what staff and customers are told of files that were not passed on
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from bot.cases.messages import copy_for_staff, language
+from bot.conversation import ThreadRef
+from bot.sentences import Sentences
+from bot.slack.files import MEGABYTES, Refusal
+from bot.slack.mrkdwn import escape
+from bot.store import cases, inbox, outbox, wishes
+from bot.store.cases import Case, card_key
+from bot.store.database import Transaction
+from bot.store.inbox import words_of
+from bot.store.outbox import OutboxRow, Outgoing
+
+EARLIER = 10
+"""Messages with files that a new case is shown, the latest."""
+NOT_DELIVERED = "warning"
+
+WHY: Mapping[Refusal, str] = {
+    "too_large": f"larger than {MEGABYTES} MB",
+    "empty": "there is nothing in it",
+    "gone": "it was deleted",
+    "outside": "it is kept outside of Slack",
+    "no_read": "the app may not read it (scope files:read)",
+    "no_write": "the app may not share files (scope files:write)",
+    "sign_in": "Slack asked to sign in instead of sending it (scope files:read)",
+    "refused": "Slack refused it",
+    "unanswered": "Slack did not answer",
+}
+"""What the card's thread says of a file."""
+
+
+def carrying(row: Outgoing, body: Mapping[str, Any], *, if_missing: str = "") -> Outgoing:
+    """The copy of a message, with the message's files; `if_missing` stands below it when one of them cannot come."""
+    files = _carried(body)
+    return replace(row, payload={**row.payload, "files": files, "if_missing": if_missing}) if files else row
+
+
+def words_beside(body: Mapping[str, Any]) -> str:
+    """What a copy of the message says."""
+    return str(body["text"]) if _carried(body) else words_of(body)
+
+
+def left_out(mirror: OutboxRow, body: Mapping[str, Any]) -> list[str]:
+    """The files of a copy that are not in the message any more."""
+    kept = {file["id"] for file in _carried(body)}
+    return [file["id"] for file in mirror.payload.get("files", ()) if file["id"] not in kept]
+
+
+def withdrawn(
+    mirrors: Sequence[OutboxRow],
+    name: str,
+    *,
+    body: Mapping[str, Any] | None = None,
+    when_failed: tuple[Outgoing, ...] = (),
+) -> Iterator[Outgoing]:
+    """What takes the copies' files back: those that are not in `body`, or all. `name` tells this from other changes."""
+    for mirror in mirrors:
+        gone = left_out(mirror, body or {})
+        if gone:
+            yield Outgoing(
+                f"{mirror.key}/unshared/{name}",
+                "unshare",
+                mirror.channel,
+                {"files": gone},
+                parent=mirror.key,
+                case_id=mirror.case_id,
+                when_failed=when_failed,
+            )
+
+
+async def earlier(tx: Transaction, case: Case, thread: ThreadRef, agent_channel: str) -> list[Outgoing]:
+    """What brings the files into the card's thread that the customer had sent in one of theirs; each message once."""
+    rows = []
+    for item in await inbox.with_files(tx, thread, author=case.customer, latest=EARLIER):
+        place = (item.thread.channel, item.ts)
+        if _carried(item.body) and not await outbox.mirrors(tx, *place):
+            said = {
+                "text": copy_for_staff(case.customer_name, words_beside(item.body), elsewhere=thread != case.thread)
+            }
+            copy = Outgoing(
+                earlier_key(case, item.id),
+                "post",
+                agent_channel,
+                said,
+                parent=card_key(case.id),
+                case_id=case.id,
+                source=place,
+            )
+            rows.append(carrying(copy, item.body))
+    return rows
+
+
+def earlier_key(case: Case, item: int) -> str:
+    """The key of the copy by which a new case was shown the files of an older message."""
+    return f"case/{case.id}/files/{item}"
+
+
+@dataclass(frozen=True, slots=True)
+class FilesNotes:
+    """Tells staff in the card's thread why a file was not passed on, and the customer whose it was."""
+
+    sentences: Sentences
+    agent_channel: str
+
+    async def not_passed_on(
+        self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
+    ) -> Sequence[Outgoing]:
+        """As `bot.slack.files.Notes`."""
+        case = None if row.case_id is None else await cases.find(tx, row.case_id)
+        if case is None or not refused:
+            return []
+        names = {str(file["id"]): escape(str(file["name"])) for file in row.payload["files"]}
+        lines = [f"Not delivered: {names.get(file, 'a file')}: {WHY[why]}." for file, why in refused.items()]
+        line = Outgoing(
+            f"{row.key}/missing",
+            "post",
+            self.agent_channel,
+            {"text": "\n".join(lines)},
+            parent=card_key(case.id),
+            case_id=case.id,
+        )
+        if row.source is None:
+            return [line]
+        channel, ts = row.source
+        if channel == self.agent_channel:
+            return [line, Outgoing(f"{row.key}/failed", "react", channel, {"ts": ts, "name": NOT_DELIVERED})]
+        item = await wishes.written(tx, case.thread.team, channel, ts)
+        if item is None:
+            return [line]
+        said = Outgoing(
+            f"{row.key}/unsent",
+            "post",
+            channel,
+            {"text": self._sorry(case, names, refused)},
+            thread_ts=item.thread.ts,
+            case_id=case.id,
+        )
+        return [line, said]
+
+    def _sorry(self, case: Case, names: Mapping[str, str], refused: Mapping[str, Refusal]) -> str:
+        large = [names.get(file, "") for file, why in refused.items() if why == "too_large"]
+        rest = [names.get(file, "") for file, why in refused.items() if why != "too_large"]
+        told = []
+        if large:
+            values = {"files": ", ".join(large), "limit": str(MEGABYTES)}
+            told.append(self.sentences.say(language(case), "file_too_large", **values))
+        if rest:
+            told.append(self.sentences.say(language(case), "file_not_passed_on", files=", ".join(rest)))
+        return " ".join(told)
+
+
+def _carried(body: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The files of a stored message that Slack may be asked for. Messages of earlier releases have but their names."""
+    files = [file for file in body.get("files", ()) if isinstance(file, Mapping) and file["id"]]
+    return [{"id": file["id"], "name": file["name"]} for file in files]

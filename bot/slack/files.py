@@ -1,0 +1,279 @@
+"""Files for the other side of a conversation: fetched from Slack, given to it again as the app's own, shared there.
+
+share      one message with the copies of a post's files; or the text that is left to be posted when there are none
+give_up    nothing of it is shared
+known      the copies by which that message is known again
+withdraw   delete them
+
+What was fetched is never written down: after a crash it is fetched again. What is noted are the copies, before they are
+shared, so that the message is looked for by them and not made twice.
+
+Addresses come from outside. The app's token, and what somebody shared, go to Slack's own hosts and nobody else, however
+often an address leads on.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Literal, Protocol
+
+import aiohttp
+from yarl import URL
+
+from bot.alerts import Alerts
+from bot.clock import Clock
+from bot.errors import FrontdeskError
+from bot.failpoints import reach
+from bot.slack.client import DEAD_TOKEN, Ready, SlackClient, SlackFile, SlackRefused, SlackUnanswered
+from bot.store import files, outbox
+from bot.store.database import Database, Transaction
+from bot.store.files import FileCopy
+from bot.store.outbox import OutboxRow, Outgoing
+
+logger = logging.getLogger(__name__)
+
+MEGABYTES = 25
+"""What a file may have that is passed on."""
+REDIRECTS = 5
+TRANSFER_SECONDS = 60.0
+"""How long one file may take to come, and how long to go."""
+PATIENCE_SECONDS = 60.0
+"""How long a message waits for files that Slack does not hand over or take; then its text goes without them."""
+HOSTS = ("slack.com", "slack-edge.com", "slack-files.com")
+"""Slack's own, with everything below them."""
+NAME_LIMIT = 250
+
+Refusal = Literal["too_large", "empty", "gone", "outside", "no_read", "no_write", "sign_in", "refused", "unanswered"]
+"""Why a file is not passed on: too many bytes · none · deleted · kept somewhere else · a scope is missing · a page to
+sign in came in its place, which is how Slack refuses · any other no · no answer for too long."""
+
+_REFUSALS: Mapping[str, Refusal] = {
+    "file_deleted": "gone",
+    "file_not_found": "gone",
+    "file_too_large": "too_large",
+    "not_visible": "no_read",
+}
+
+
+class Notes(Protocol):
+    """Who says what of files that are not passed on; called in the transaction that notes them."""
+
+    async def not_passed_on(
+        self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
+    ) -> Sequence[Outgoing]:
+        """What is said of it; `refused` are the files of the row's payload, by id."""
+        ...
+
+
+class FileCopies:
+    """Copies the files of the outbox's posts; `places` says how many are held in memory at a time."""
+
+    def __init__(
+        self,
+        database: Database,
+        slack: SlackClient,
+        clock: Clock,
+        notes: Notes,
+        *,
+        places: asyncio.Semaphore,
+        megabytes: int = MEGABYTES,
+    ) -> None:
+        self._database = database
+        self._slack = slack
+        self._clock = clock
+        self._notes = notes
+        self._places = places
+        self._limit = megabytes * 1_000_000
+        self._alerts = Alerts(now=clock.monotonic)
+
+    async def share(self, row: OutboxRow, *, thread_ts: str | None, ready: Ready) -> str:
+        """Share copies of the row's files under its text; empty when that is done, else the text without them.
+
+        Raises SlackRefused and SlackUnanswered as a post does.
+        """
+        copies = await self._copies(row)
+        made = [{"id": each.copy} for each in copies if each.copy]
+        text = _text(row, is_whole=len(made) == len(copies))
+        if not made:
+            return text
+        if not any(each.shared for each in copies):
+            await self._slack.share_files(row.channel, made, text=text, thread_ts=thread_ts, ready=ready)
+            reach("files_shared")
+            async with self._database.transaction() as tx:
+                await files.note_shared(tx, row.key)
+        return ""
+
+    async def give_up(self, row: OutboxRow, error: SlackRefused) -> str:
+        """Note that Slack shares none of the row's copies; the text without them."""
+        refusal = self._refusal(row, error)
+        async with self._database.transaction() as tx:
+            copies = await files.of_post(tx, row.key)
+            await files.note_refused(tx, row.key, refusal)
+            refused = {each.source: refusal for each in copies if each.copy}
+            await outbox.add(tx, *await self._notes.not_passed_on(tx, row, refused), now=self._clock.now())
+        return _text(row, is_whole=False)
+
+    async def known(self, post: str) -> frozenset[str]:
+        """The ids of the copies in the message of a post."""
+        async with self._database.transaction() as tx:
+            return frozenset(each.copy for each in await files.of_post(tx, post) if each.copy)
+
+    async def withdraw(self, post: str, sources: Collection[str]) -> None:
+        """Delete the copies of these files, of all when none is named; those that are gone already are no error."""
+        async with self._database.transaction() as tx:
+            noted = await files.of_post(tx, post)
+        gone = [each for each in noted if each.copy and (not sources or each.source in sources)]
+        for each in gone:
+            await self._slack.delete_file(each.copy)
+        async with self._database.transaction() as tx:
+            await files.forget(tx, post, [each.source for each in gone])
+
+    async def _copies(self, row: OutboxRow) -> list[FileCopy]:
+        """What becomes of the row's files: as it is noted, or else now."""
+        async with self._database.transaction() as tx:
+            noted = await files.of_post(tx, row.key)
+        if noted:
+            return noted
+        copies = [
+            await self._copy(row, source) for source in dict.fromkeys(each["id"] for each in row.payload["files"])
+        ]
+        reach("files_sent")
+        async with self._database.transaction() as tx:
+            noted = await files.note(tx, row.key, copies)
+            refused: dict[str, Refusal] = {each.source: each.refusal for each in noted if each.refusal}  # type: ignore[misc]
+            if refused:
+                await outbox.add(tx, *await self._notes.not_passed_on(tx, row, refused), now=self._clock.now())
+        reach("files_noted")
+        return noted
+
+    async def _copy(self, row: OutboxRow, source: str) -> FileCopy:
+        try:
+            async with self._places:
+                return FileCopy(source, await self._carry(source))
+        except _NotPassedOn as no:
+            refusal = no.refusal
+        except SlackRefused as error:
+            if error.error in DEAD_TOKEN:
+                raise
+            refusal = self._refusal(row, error)
+        except SlackUnanswered as failure:
+            if self._clock.now() - row.created_at < PATIENCE_SECONDS:
+                raise
+            refusal = "unanswered"
+            logger.warning("Slack does not carry a file", extra={"key": row.key, "reason": str(failure)})
+        logger.warning("a file is not passed on", extra={"key": row.key, "file": source, "refusal": refusal})
+        return FileCopy(source, refusal=refusal)
+
+    def _refusal(self, row: OutboxRow, error: SlackRefused) -> Refusal:
+        if error.error == "missing_scope":
+            self._alerts.tell(logger, "files are not passed on", about=error.method, slack=str(error), key=row.key)
+            return "no_read" if error.method == "files.info" else "no_write"
+        return _REFUSALS.get(error.error, "refused")
+
+    async def _carry(self, source: str) -> str:
+        """Fetch a file and give it to Slack again; the id of that one."""
+        file = await self._slack.file(source)
+        if file.mode == "tombstone":
+            raise _NotPassedOn("gone")
+        if file.is_external or not file.url:
+            raise _NotPassedOn("outside")
+        if file.size > self._limit:
+            raise _NotPassedOn("too_large")
+        content = await self._fetch(file)
+        if not content:
+            raise _NotPassedOn("empty")
+        name = " ".join(file.name.split())[:NAME_LIMIT] or "file"
+        address, copy = await self._slack.announce_file(name, len(content))
+        await self._give(address, content)
+        return copy
+
+    async def _fetch(self, file: SlackFile) -> bytes:
+        headers = {"Authorization": f"Bearer {self._slack.token}", "Accept-Encoding": "identity"}
+        url = self._checked(file.url)
+        for _ in range(REDIRECTS + 1):
+            async with self._asking("GET", url, headers=headers) as answer:
+                if answer.status not in (301, 302, 303, 307, 308):
+                    return await self._read(answer, file)
+                url = self._checked(answer.headers.get("Location", ""), base=url)
+        raise _NotPassedOn("refused")
+
+    async def _read(self, answer: aiohttp.ClientResponse, file: SlackFile) -> bytes:
+        """The content, of which never more is read than a file may have."""
+        if answer.status != 200 or answer.headers.get("Content-Encoding", "identity").lower() != "identity":
+            raise _NotPassedOn("gone" if answer.status in (404, 410) else "refused")
+        if answer.content_type == "text/html" and file.mimetype != "text/html":
+            raise _NotPassedOn("sign_in")
+        if (answer.content_length or 0) > self._limit:
+            raise _NotPassedOn("too_large")
+        content = bytearray()
+        async for piece in answer.content.iter_any():
+            content += piece
+            if len(content) > self._limit:
+                raise _NotPassedOn("too_large")
+        return bytes(content)
+
+    async def _give(self, address: str, content: bytes) -> None:
+        """Send a file's content where Slack said, which takes no token."""
+        headers = {"Content-Type": "application/octet-stream"}
+        async with self._asking("POST", self._checked(address), headers=headers, data=content) as answer:
+            if answer.status != 200:
+                raise _NotPassedOn("too_large" if answer.status == 413 else "refused")
+
+    @asynccontextmanager
+    async def _asking(
+        self, method: str, url: URL, *, headers: Mapping[str, str], data: bytes | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One exchange, which leads nowhere else by itself."""
+        try:
+            async with (
+                asyncio.timeout(TRANSFER_SECONDS),
+                self._slack.http.request(
+                    method, url, headers=headers, data=data, allow_redirects=False, proxy=self._slack.proxy
+                ) as answer,
+            ):
+                if answer.status == 429 or answer.status >= 500:
+                    raise SlackUnanswered("files", f"http_{answer.status}", sent=False)
+                yield answer
+        except TimeoutError:
+            raise SlackUnanswered("files", "timeout", sent=False) from None
+        except (aiohttp.ClientError, OSError) as error:
+            logger.warning("a file was not carried", extra={"fault": type(error).__name__})
+            raise SlackUnanswered("files", "connection_lost", sent=False) from None
+
+    def _checked(self, address: str, *, base: URL | None = None) -> URL:
+        """The address, when it is Slack's; what is read as one here is what is asked."""
+        try:
+            url = URL(address) if base is None else base.join(URL(address))
+            if is_slacks(url, api=URL(self._slack.base_url)):
+                return url
+        except ValueError:
+            pass
+        raise _NotPassedOn("outside")
+
+
+def is_slacks(url: URL, *, api: URL) -> bool:
+    """Whether an address is Slack's, or of the host of the Web API as it is configured.
+
+    Without encryption only loopback is spoken to, and that only where the Web API is.
+    """
+    host = url.host or ""
+    if url.user is not None or url.password is not None:
+        return False
+    if (url.scheme, host, url.port) == (api.scheme, api.host, api.port):
+        return url.scheme == "https" or (url.scheme == "http" and host in ("127.0.0.1", "localhost", "::1"))
+    of_slack = any(host == known or host.endswith(f".{known}") for known in HOSTS)
+    return url.scheme == "https" and url.port == 443 and of_slack
+
+
+class _NotPassedOn(FrontdeskError):
+    def __init__(self, refusal: Refusal) -> None:
+        self.refusal = refusal
+        super().__init__(refusal)
+
+
+def _text(row: OutboxRow, *, is_whole: bool) -> str:
+    """What the row says; of files that are missing, it says so."""
+    text = str(row.payload["text"])
+    missing = row.payload.get("if_missing", "")
+    return text if is_whole or not missing else f"{text}\n{missing}"
