@@ -1,13 +1,16 @@
 """Answers for tests."""
 
+import asyncio
 from typing import Any, cast
 
 from bot.cases.cases import Cases
+from bot.cases.files import FilesNotes
 from bot.cases.messages import CaseMessages
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import load_sentences
 from bot.slack.client import SlackClient
+from bot.slack.files import FileCopies
 from bot.slack.outbox import Outbox
 from bot.store.database import Database
 from bot.telemetry import Metrics
@@ -25,10 +28,17 @@ class KnownCustomer:
         return CUSTOMER
 
 
+def build_outbox(database: Database, slack: SlackClient, clock: Clock) -> Outbox:
+    """An outbox that carries files."""
+    notes = FilesNotes(load_sentences(), "C0AGENTS")
+    files = FileCopies(database, slack, clock, notes, places=asyncio.Semaphore(1))
+    return Outbox(database, slack, clock, essential=frozenset({"C0AGENTS"}), files=files)
+
+
 def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answers:
     """Answers that have nobody to ask."""
     sentences, metrics, nothing = load_sentences(), Metrics(), cast(Any, None)
-    outbox, messages = Outbox(database, slack, clock), CaseMessages(sentences, "C0AGENTS")
+    outbox, messages = build_outbox(database, slack, clock), CaseMessages(sentences, "C0AGENTS")
     return Answers(
         me=ME,
         database=database,

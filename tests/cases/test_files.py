@@ -1,0 +1,285 @@
+"""Files go both ways between a customer's thread and a card's thread: once, and taken back when their message is."""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.conversation import ThreadRef
+from bot.slack import files as copying
+from bot.slack import outbox as sending
+from bot.store import outbox
+from bot.store.cases import Case, card_key
+from bot.store.database import Database
+from demo.slack import timeline
+from demo.slack.files import keep
+from demo.slack.workspace import Json
+from handlers.messages import read_event
+from tests.doubles.local_slack import LocalSlack
+from tests.store.test_wishes import deletion, edit
+from tests.turns.answering import CUSTOMER, build_outbox
+from tests.turns.arrivals import ME, TEAM
+from tests.turns.test_second_thoughts import Desk
+
+AGENTS, DIRECT = "C0AGENTS", "D0CUSTOMERA"
+STAFF, WHO = "U0AGENTA", "U0CUSTOMERA"
+PLACES = ("files_sent", "files_noted", "post_marked", "files_shared", "post_sent", "post_kept")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class FilesDesk(Desk):
+    """A claimed case over a real Slack in which people share files."""
+
+    case: Case
+    thread: ThreadRef
+    card: str
+
+    async def begins(self, *, owner: str = STAFF) -> None:
+        asked = await self.slack.client.post(DIRECT, text="Where is my lamp?")
+        self.thread = ThreadRef(TEAM, DIRECT, asked)
+        self.case = await self.opened(self.thread, summary="", owner=owner)
+        await self.sends()
+        async with self.database.transaction() as tx:
+            card = await outbox.by_key(tx, card_key(self.case.id))
+        assert card is not None
+        assert card.ts is not None
+        self.card = card.ts
+
+    async def shares(self, user: str, text: str, **contents: bytes) -> str:
+        """Somebody shares files, which are read as they come from Slack and relayed; the message's ts."""
+        channel, root = (AGENTS, self.card) if user == STAFF else (DIRECT, self.thread.ts)
+        files = [keep(self.slack.workspace, name, content, user=user) for name, content in contents.items()]
+        said = {"type": "message", "subtype": "file_share", "user": user, "text": text, "files": files}
+        message = timeline.post(self.slack.workspace, self.slack.workspace.channel(channel), said | {"thread_ts": root})
+        await self.hears(message | {"channel": channel})
+        return str(message["ts"])
+
+    async def hears(self, event: Json) -> None:
+        """The event of a message, and what comes of it while a person is on the case."""
+        body = {"type": "event_callback", "team_id": TEAM, "event_id": f"Ev{event['ts']}", "event": event}
+        arrival = read_event(body, ME, agent_channel=AGENTS)
+        assert arrival is not None
+        (item,) = await self.receives(arrival)
+        if item.kind == "staff":
+            await self.relay.from_staff(item)
+        else:
+            await self.relay.from_customer(self.case, item, CUSTOMER)
+
+    async def sends(self) -> None:
+        running = asyncio.create_task(self.outbox.run())
+        self.outbox.wake()
+        try:
+            assert await self.outbox.flush(10_000)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def dies_at(self, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+        """Send until the place is reached, end there, and leave what is left to a new process."""
+
+        def die(here: str) -> None:
+            if here == place:
+                raise Killed
+
+        with monkeypatch.context() as patched:
+            patched.setattr(copying, "reach", die)
+            patched.setattr(sending, "reach", die)
+            running = asyncio.create_task(self.outbox.run())
+            self.outbox.wake()
+            with suppress(BaseExceptionGroup, Killed):
+                await running
+        self.outbox = build_outbox(self.database, self.slack.client, self.clock)
+
+    def copies(self, channel: str) -> list[dict[str, Any]]:
+        """The app's messages that bring files."""
+        messages = sorted(self.slack.workspace.messages[channel].items())
+        return [message for _, message in messages if message.get("files") and message.get("bot_id")]
+
+    def contents(self, message: Json) -> dict[str, bytes]:
+        """The files of a message, by name."""
+        kept = self.slack.workspace.uploads
+        return {file["name"]: kept[file["id"]] for file in message["files"] if file.get("mode") != "tombstone"}
+
+
+@pytest.fixture
+async def desk(database: Database, slack: LocalSlack) -> FilesDesk:
+    desk = FilesDesk(database, slack)
+    await desk.begins()
+    return desk
+
+
+async def test_a_file_of_staff_reaches_the_customer_with_the_words(desk: FilesDesk) -> None:
+    said = await desk.shares(STAFF, "Your &lt;invoice&gt;", **{"invoice.pdf": b"%PDF", "note.txt": b"Thanks"})
+    await desk.sends()
+    (copy,) = desk.copies(DIRECT)
+    assert copy["thread_ts"] == desk.thread.ts
+    assert copy["text"] == "*Agent A (support)*\nYour &lt;invoice&gt;"
+    assert desk.contents(copy) == {"invoice.pdf": b"%PDF", "note.txt": b"Thanks"}
+    assert desk.slack.marks(AGENTS, said) == ["outbox_tray"]
+
+
+async def test_a_file_of_the_customer_reaches_the_card(desk: FilesDesk) -> None:
+    await desk.shares(WHO, "It is broken", **{"lamp.png": b"\x89PNG"})
+    await desk.sends()
+    (copy,) = desk.copies(AGENTS)
+    assert copy["thread_ts"] == desk.card
+    assert copy["text"] == "*Customer A* (customer)\n>It is broken"
+    assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
+
+
+async def test_a_file_of_another_organisation_whose_event_names_nothing_but_its_id(desk: FilesDesk) -> None:
+    file = keep(desk.slack.workspace, "lamp.png", b"\x89PNG", user=WHO)
+    said = {"type": "message", "subtype": "file_share", "user": WHO, "text": "", "thread_ts": desk.thread.ts}
+    message = timeline.post(desk.slack.workspace, desk.slack.workspace.channel(DIRECT), said | {"files": [file]})
+    unnamed = {"id": file["id"], "mode": "file_access", "file_access": "check_file_info", "created": 0, "user": ""}
+    await desk.hears(message | {"channel": DIRECT, "files": [unnamed]})
+    await desk.sends()
+    (copy,) = desk.copies(AGENTS)
+    assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
+
+
+async def test_a_note_with_a_file_stays_inside(desk: FilesDesk) -> None:
+    await desk.shares(STAFF, "// his last three complaints", **{"history.pdf": b"%PDF"})
+    await desk.sends()
+    assert desk.copies(DIRECT) == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+async def test_a_kill_at_any_place_leaves_one_message_with_one_file(
+    desk: FilesDesk, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    await desk.shares(STAFF, "Your invoice", **{"invoice.pdf": b"%PDF"})
+    await desk.dies_at(monkeypatch, place)
+    await desk.sends()
+    (copy,) = desk.copies(DIRECT)
+    assert desk.contents(copy) == {"invoice.pdf": b"%PDF"}
+    assert sum("Your invoice" in text for text in desk.slack.texts(DIRECT)) == 1
+    async with desk.database.transaction() as tx:
+        (row,) = await outbox.mirrors(tx, AGENTS, max(desk.slack.workspace.messages[AGENTS]))
+    assert (row.state, row.ts) == ("sent", copy["ts"])
+
+
+async def test_a_lost_answer_to_the_sharing_is_looked_for_and_not_repeated(desk: FilesDesk) -> None:
+    await desk.shares(STAFF, "Your invoice", **{"invoice.pdf": b"%PDF"})
+    await desk.slack.breaks(method="files.completeUploadExternal", do="lost", count=1)
+    await desk.sends()
+    assert len(desk.copies(DIRECT)) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "why"),
+    [
+        ("files.info", "scope files:read"),
+        ("files.getUploadURLExternal", "scope files:write"),
+        ("files.completeUploadExternal", "scope files:write"),
+    ],
+)
+async def test_without_a_scope_the_text_goes_and_both_sides_are_told(desk: FilesDesk, method: str, why: str) -> None:
+    await desk.slack.breaks(method=method, do="missing_scope", count=2)
+    said = await desk.shares(STAFF, "Your invoice", **{"invoice.pdf": b"%PDF"})
+    await desk.sends()
+    assert desk.copies(DIRECT) == []
+    (shown,) = [text for text in desk.slack.texts(DIRECT) if "Your invoice" in text]
+    assert shown.endswith("_A file that belongs here could not be delivered. Our team knows about it._")
+    (line,) = [text for text in desk.slack.texts(AGENTS) if text.startswith("Not delivered")]
+    assert "invoice.pdf" in line
+    assert why in line
+    assert sorted(desk.slack.marks(AGENTS, said)) == ["outbox_tray", "warning"]
+
+
+async def test_what_is_refused_of_the_customers_they_are_told_in_their_language(desk: FilesDesk) -> None:
+    await desk.slack.breaks(method="files.getUploadURLExternal", do="file_too_large", count=1)
+    await desk.shares(WHO, "Look", **{"a.mov": b"x" * 99, "b.png": b"\x89PNG"})
+    await desk.sends()
+    (copy,) = desk.copies(AGENTS)
+    assert desk.contents(copy) == {"b.png": b"\x89PNG"}
+    assert any(text == "Not delivered: a.mov: larger than 25 MB." for text in desk.slack.texts(AGENTS))
+    assert any(text.startswith("a.mov: I can pass files of up to 25 MB") for text in desk.slack.texts(DIRECT))
+
+
+async def test_slack_that_is_away_is_waited_for_and_then_the_text_goes_alone(desk: FilesDesk) -> None:
+    await desk.slack.breaks(method="files.info", do="503", count=3)
+    await desk.shares(WHO, "Look", **{"lamp.png": b"\x89PNG"})
+    await desk.sends()
+    assert len(desk.copies(AGENTS)) == 1
+    await desk.slack.breaks(method="files.info", do="503", count=1_000)
+    await desk.shares(WHO, "And here", **{"bulb.png": b"\x89PNG"})
+    await desk.sends()
+    assert len(desk.copies(AGENTS)) == 1
+    assert any("And here" in text for text in desk.slack.texts(AGENTS))
+    assert any("Slack did not answer" in text for text in desk.slack.texts(AGENTS))
+
+
+async def test_a_deleted_message_takes_its_copies_away(desk: FilesDesk) -> None:
+    said = await desk.shares(STAFF, "Your invoice", **{"invoice.pdf": b"%PDF"})
+    seen = await desk.shares(WHO, "It is broken", **{"lamp.png": b"\x89PNG"})
+    await desk.sends()
+    gone = [desk.copies(DIRECT)[0]["files"][0]["id"], desk.copies(AGENTS)[0]["files"][0]["id"]]
+    own = replace(deletion(said, "1999999999.1", channel=AGENTS, author=STAFF, thread_ts=desk.card))
+    for deed in await desk.receives(own, deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts)):
+        await desk.thoughts.deleted(deed)
+    await desk.sends()
+    assert not any("invoice" in text for text in desk.slack.texts(DIRECT))
+    assert any("_deleted by the customer_" in text for text in desk.slack.texts(AGENTS))
+    assert not any(file in desk.slack.workspace.uploads for file in gone)
+    everything = await desk.everything()
+    assert "invoice.pdf" not in everything
+    assert "lamp.png" not in everything
+
+
+async def test_a_message_that_is_deleted_before_it_left_brings_nothing(desk: FilesDesk) -> None:
+    seen = await desk.shares(WHO, "It is broken", **{"lamp.png": b"\x89PNG"})
+    (deed,) = await desk.receives(deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts))
+    await desk.thoughts.deleted(deed)
+    await desk.sends()
+    assert desk.copies(AGENTS) == []
+
+
+async def test_an_edit_changes_the_words_and_takes_away_what_it_left_out(desk: FilesDesk) -> None:
+    said = await desk.shares(STAFF, "Your invoices", **{"a.pdf": b"%PDF-a", "b.pdf": b"%PDF-b"})
+    await desk.sends()
+    message = desk.slack.workspace.message(AGENTS, said)
+    kept = [{"id": file["id"], "name": file["name"]} for file in message["files"] if file["name"] == "a.pdf"]
+    change = edit(said, "1999999999.0", "Your invoice", channel=AGENTS, author=STAFF, thread_ts=desk.card)
+    (item,) = await desk.receives(replace(change, body={**change.body, "files": kept}))
+    await desk.thoughts.edited(item)
+    await desk.sends()
+    (copy,) = desk.copies(DIRECT)
+    assert copy["text"] == "*Agent A (support)*\nYour invoice _(edited)_"
+    assert desk.contents(copy) == {"a.pdf": b"%PDF-a"}
+
+
+async def test_what_was_sent_before_the_case_comes_under_its_card_once(database: Database, slack: LocalSlack) -> None:
+    desk = FilesDesk(database, slack)
+    file = keep(slack.workspace, "lamp.png", b"\x89PNG", user=WHO)
+    said = {"type": "message", "subtype": "file_share", "user": WHO, "text": "", "files": [file]}
+    message = timeline.post(slack.workspace, slack.workspace.channel(DIRECT), said)
+    body = {"type": "event_callback", "team_id": TEAM, "event_id": "Ev1", "event": message | {"channel": DIRECT}}
+    arrival = read_event(body, ME, agent_channel=AGENTS)
+    assert arrival is not None
+    (item,) = await desk.receives(arrival)
+    case = await desk.opened(ThreadRef(TEAM, DIRECT, message["ts"]), summary="")
+    # As when the process dies after the case was opened, and the message that opened it is taken up again.
+    await desk.relay.from_customer(case, item, CUSTOMER)
+    await desk.sends()
+    (copy,) = desk.copies(AGENTS)
+    assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
+    assert any("[attached: lamp.png]" in text for text in slack.texts(AGENTS))
+
+
+async def test_a_held_message_goes_out_with_its_files(database: Database, slack: LocalSlack) -> None:
+    desk = FilesDesk(database, slack)
+    await desk.begins(owner="")
+    said = await desk.shares(STAFF, "Here you are", **{"label.pdf": b"%PDF"})
+    await desk.sends()
+    assert desk.copies(DIRECT) == []
+    await desk.cases.claim(desk.case.ref, STAFF)
+    assert await desk.relay.send(desk.case.ref, STAFF, said)
+    await desk.sends()
+    (copy,) = desk.copies(DIRECT)
+    assert desk.contents(copy) == {"label.pdf": b"%PDF"}
