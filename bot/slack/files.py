@@ -93,7 +93,9 @@ class FileCopies:
         Raises SlackRefused and SlackUnanswered as a post does.
         """
         copies = await self._copies(row)
-        made = [{"id": each.copy} for each in copies if each.copy]
+        by_source = {each.source: each for each in copies}
+        in_order = (by_source.get(source) for source in _sources(row))
+        made = [{"id": each.copy} for each in in_order if each and each.copy]
         text = _text(row, is_whole=len(made) == len(copies))
         if not made:
             return text
@@ -135,9 +137,7 @@ class FileCopies:
             noted = await files.of_post(tx, row.key)
         if noted:
             return noted
-        copies = [
-            await self._copy(row, source) for source in dict.fromkeys(each["id"] for each in row.payload["files"])
-        ]
+        copies = [await self._copy(row, source) for source in _sources(row)]
         reach("files_sent")
         async with self._database.transaction() as tx:
             noted = await files.note(tx, row.key, copies)
@@ -270,6 +270,11 @@ class _NotPassedOn(FrontdeskError):
     def __init__(self, refusal: Refusal) -> None:
         self.refusal = refusal
         super().__init__(refusal)
+
+
+def _sources(row: OutboxRow) -> list[str]:
+    """The ids of the files that the row shall bring."""
+    return list(dict.fromkeys(each["id"] for each in row.payload["files"]))
 
 
 def _text(row: OutboxRow, *, is_whole: bool) -> str:
