@@ -95,6 +95,17 @@ class Person:
         sent = await self._world.act("send", body)
         return Post(channel, sent["ts"], thread_ts or sent["ts"])
 
+    async def shares(self, name: str, content: str, *, text: str = "", to: Post | str | None = None) -> Post:
+        """Share a file where `says` would write."""
+        channel, thread_ts = (to.channel, to.thread_ts) if isinstance(to, Post) else (to or self.direct, None)
+        body = {"user": self.user, "channel": channel, "name": name, "content": content, "text": text}
+        sent = await self._world.act("upload", body | {"thread_ts": thread_ts})
+        return Post(channel, sent["ts"], thread_ts or sent["ts"])
+
+    async def deletes(self, post: Post) -> None:
+        """Delete a message of one's own."""
+        await self._world.act("delete", {"user": self.user, "channel": post.channel, "ts": post.ts})
+
     async def reads(
         self,
         thread: Post,

@@ -1,0 +1,120 @@
+"""Files between a customer and the person who looks after them."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.stories.test_cases import claimed_card, in_thread_of, open_case
+from tests.stories.world import Json, Post, Seen, World
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+async def no_case_stays_open(world: World) -> AsyncIterator[None]:
+    yield
+    await world.hands_all_back()
+
+
+def files_of(seen: Seen) -> list[str]:
+    """The names of the files that a message still has."""
+    return [file["name"] for file in seen.raw.get("files") or () if file.get("mode") != "tombstone"]
+
+
+async def content(world: World, seen: Seen) -> bytes:
+    """What is in the message's first file."""
+    (file, *_) = seen.raw["files"]
+    headers = {"Authorization": f"Bearer {world.ready['slack']['bot_token']}"}
+    async with world.http.get(file["url_private_download"], headers=headers) as response:
+        return await response.read()
+
+
+def shared_by_app(state: Json, *, thread_ts: str = "") -> list[Json]:
+    """The files that the app shared with staff, in this thread if one is named."""
+    return [
+        file
+        for message in state["messages"]["C0AGENTS"]
+        if message.get("bot_id") and thread_ts in ("", message.get("thread_ts"))
+        for file in message.get("files") or ()
+    ]
+
+
+async def gone(world: World, post: Post) -> None:
+    """Return when nothing of the app's in the thread has a file any more."""
+    await world.until(
+        lambda state: (
+            not any(
+                message.get("bot_id") and any(file.get("mode") != "tombstone" for file in message.get("files") or ())
+                for message in state["messages"][post.channel]
+                if message.get("thread_ts") == post.thread_ts
+            )
+            or None
+        ),
+        what="no file",
+        channel=post.channel,
+    )
+
+
+async def test_a_customer_of_another_organisation_and_the_team_send_each_other_files(world: World) -> None:
+    asked, card, ref = await open_case(world, world.stranger)
+    photo = await world.stranger.shares("lamp.png", "not quite a picture", text="It came broken", to=asked)
+    shown = await world.staff.reads(in_thread_of(card), having=lambda seen: files_of(seen) == ["lamp.png"])
+    assert "Partner D" in shown.text
+    assert "It came broken" in shown.text
+    assert await content(world, shown) == b"not quite a picture"
+
+    await world.staff.presses(card, "case.claim")
+    await claimed_card(world, ref)
+    label = await world.staff.shares("label.pdf", "a label", text="Please send it back", to=in_thread_of(card))
+    sent = await world.stranger.reads(asked, having=lambda seen: files_of(seen) == ["label.pdf"])
+    assert "Agent A" in sent.text
+    assert "Please send it back" in sent.text
+    assert await content(world, sent) == b"a label"
+
+    await world.staff.deletes(label)
+    await gone(world, asked)
+    await world.stranger.deletes(photo)
+    await gone(world, in_thread_of(card))
+
+
+async def test_a_picture_for_the_assistant_is_there_when_a_person_is_called(world: World) -> None:
+    asked = await world.customer.shares("lamp.png", "not quite a picture")
+    told = await world.customer.reads(asked, having=lambda seen: "can't read attached files" in seen.text)
+    await world.customer.says("Then let me talk to a person", to=asked)
+    await world.customer.reads(asked, after=told.ts, having=lambda seen: "FD-" in seen.text)
+    card = await world.card_of(asked)
+    await world.staff.reads(in_thread_of(card), having=lambda seen: "[attached: lamp.png]" in seen.text)
+    await world.staff.reads(in_thread_of(card), having=lambda seen: files_of(seen) == ["lamp.png"])
+
+
+async def test_a_file_that_may_not_be_read_is_told_to_both_sides_and_the_words_go(world: World) -> None:
+    asked, card, _ = await open_case(world, world.customer)
+    await world.breaks(method="files.info", do="missing_scope", count=1)
+    await world.customer.shares("lamp.png", "not quite a picture", text="It came broken", to=asked)
+    line = await world.staff.reads(in_thread_of(card), having=lambda seen: "Not delivered" in seen.text)
+    assert "lamp.png" in line.text
+    assert "files:read" in line.text
+    await world.staff.reads(in_thread_of(card), having=lambda seen: "It came broken" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "lamp.png: I couldn't pass this on" in seen.text)
+
+
+async def test_a_kill_while_files_are_on_their_way_doubles_none(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    await claimed_card(world, ref)
+    names = [f"photo{number}.png" for number in range(3)]
+    for name in names:
+        await world.breaks(method="files.completeUploadExternal", do="slow", seconds=0.5, count=1)
+        await world.customer.shares(name, name, text=f"Look at {name}", to=asked)
+        await world.until(
+            lambda state: any(name == file["name"] for file in shared_by_app(state)) or None,  # noqa: B023
+            what=name,
+            channel="C0AGENTS",
+        )
+        await world.bot("kill")
+        await world.bot("restart")
+    await world.staff.shares("label.pdf", "a label", to=in_thread_of(card))
+    await world.customer.reads(asked, having=lambda seen: files_of(seen) == ["label.pdf"])
+    shared = [file["name"] for file in shared_by_app(await world.state("C0AGENTS"), thread_ts=card.ts)]
+    assert sorted(shared) == names
