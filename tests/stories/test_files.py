@@ -1,12 +1,13 @@
 """Files between a customer and the person who looks after them."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
 from tests.stories.test_cases import claimed_card, in_thread_of, open_case
-from tests.stories.world import Json, Post, Seen, World
+from tests.stories.world import PATIENCE, Post, Seen, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -28,16 +29,6 @@ async def content(world: World, seen: Seen) -> bytes:
     headers = {"Authorization": f"Bearer {world.ready['slack']['bot_token']}"}
     async with world.http.get(file["url_private_download"], headers=headers) as response:
         return await response.read()
-
-
-def shared_by_app(state: Json, *, thread_ts: str = "") -> list[Json]:
-    """The files that the app shared with staff, in this thread if one is named."""
-    return [
-        file
-        for message in state["messages"]["C0AGENTS"]
-        if message.get("bot_id") and thread_ts in ("", message.get("thread_ts"))
-        for file in message.get("files") or ()
-    ]
 
 
 async def gone(world: World, post: Post) -> None:
@@ -100,21 +91,23 @@ async def test_a_file_that_may_not_be_read_is_told_to_both_sides_and_the_words_g
 
 
 async def test_a_kill_while_files_are_on_their_way_doubles_none(world: World) -> None:
-    asked, card, ref = await open_case(world, world.customer)
-    await world.staff.presses(card, "case.claim")
-    await claimed_card(world, ref)
-    names = [f"photo{number}.png" for number in range(3)]
-    for name in names:
-        await world.breaks(method="files.completeUploadExternal", do="slow", seconds=0.5, count=1)
+    asked, card, _ = await open_case(world, world.customer)
+
+    async def kill(name: str, *, at: str) -> None:
+        """Kill the product when Slack has done this call for the file and not answered yet."""
+        calls = [each["name"] for each in await world.log("call")].count(at)
+        await world.breaks(method=at, do="late", seconds=20, count=1)
         await world.customer.shares(name, name, text=f"Look at {name}", to=asked)
-        await world.until(
-            lambda state: any(name == file["name"] for file in shared_by_app(state)) or None,  # noqa: B023
-            what=name,
-            channel="C0AGENTS",
-        )
+        async with asyncio.timeout(PATIENCE):
+            while [each["name"] for each in await world.log("call")].count(at) == calls:
+                await world.next_change()
         await world.bot("kill")
         await world.bot("restart")
-    await world.staff.shares("label.pdf", "a label", to=in_thread_of(card))
-    await world.customer.reads(asked, having=lambda seen: files_of(seen) == ["label.pdf"])
-    shared = [file["name"] for file in shared_by_app(await world.state("C0AGENTS"), thread_ts=card.ts)]
-    assert sorted(shared) == names
+
+    await kill("announced.png", at="files.getUploadURLExternal")
+    await kill("shared.png", at="files.completeUploadExternal")
+    await world.customer.shares("last.png", "last.png", to=asked)
+    await world.staff.reads(in_thread_of(card), having=lambda seen: files_of(seen) == ["last.png"])
+    shown = [seen for seen in await world.replies(in_thread_of(card)) if files_of(seen)]
+    assert [files_of(seen) for seen in shown] == [["announced.png"], ["shared.png"], ["last.png"]]
+    assert [await content(world, seen) for seen in shown] == [b"announced.png", b"shared.png", b"last.png"]
