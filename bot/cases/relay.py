@@ -75,9 +75,9 @@ class Relay:
             source=(item.thread.channel, item.said_at),
         )
         async with self.database.transaction() as tx:
-            # An attempt that a crash has ended may have opened the case, and shown it the files.
-            are_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
-        rows = [copy if are_there else carrying(copy, item.body)]
+            # An attempt that a crash has ended may have opened the case, and shown it the message with its files.
+            is_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
+        rows = [] if is_there else [carrying(copy, item.body)]
         if case.waits:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))

@@ -211,9 +211,10 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
 
 
 async def with_files(tx: AsyncConnection, thread: ThreadRef, *, author: str, latest: int) -> list[InboxItem]:
-    """The author's latest messages in the thread that brought files, oldest first."""
+    """The author's latest messages in the thread that brought files, oldest first; those that nobody has begun to work
+    on are left to whoever will."""
     table = schema.inbox
-    where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author == author)
+    where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author == author, table.c.fence > 0)
     rows = await tx.execute(select(table).where(*where).order_by(table.c.ts.desc()).limit(LOOKED_THROUGH))
     found = [item_of(row) for row in rows if row.body.get("files")]
     return found[:latest][::-1]

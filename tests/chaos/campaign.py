@@ -31,7 +31,7 @@ from demo.ports import free_port
 from demo.slack.changes import Change
 from tests.chaos.invariants import Findings, is_answered, look
 from tests.chaos.outside import Outside, open_outside
-from tests.chaos.script import ORDERS, Kind, Line
+from tests.chaos.script import ORDERS, Kind, Line, file_of
 from tests.chaos.victims import ROOT, Victim, Victims, open_victims
 from tests.doubles.postgres import Postgres, open_postgres
 
@@ -133,9 +133,12 @@ class Campaign:
         line = Line(f"m{len(self.lines) + 1:05}", kind, user, channel)
         self.lines.append(line)
         self._waiting[line.mark] = line
-        line.ts = await self.outside.workspace.act.send(
-            user, channel, line.text, thread_ts=thread.thread_ts if thread else None
-        )
+        act, thread_ts = self.outside.workspace.act, thread.thread_ts if thread else None
+        if kind == "follow":
+            name, content = file_of(line.mark)
+            line.ts = await act.upload(user, channel, name, content, text=line.text, thread_ts=thread_ts)
+        else:
+            line.ts = await act.send(user, channel, line.text, thread_ts=thread_ts)
         line.thread_ts = thread.thread_ts if thread else line.ts
         return line
 

@@ -18,7 +18,7 @@ from bot.store import schema
 from bot.store.database import Database
 from demo.slack.workspace import Json, Workspace
 from tests.chaos.outside import Outside
-from tests.chaos.script import CANARY, Line, answer_to
+from tests.chaos.script import CANARY, Line, answer_to, file_of
 
 AGENTS = "C0AGENTS"
 NEVER_LOGGED = (
@@ -111,7 +111,12 @@ def _look_at_slack(outside: Outside, lines: Sequence[Line], findings: Findings) 
         elif line.kind == "escalate":
             _count(line, len(_cards(workspace, line.mark)), findings, what="card")
         elif line.kind == "follow":
-            _count(line, len(_relays(workspace, line.mark)), findings)
+            relays = _relays(workspace, line.mark)
+            _count(line, len(relays), findings)
+            name, content = file_of(line.mark)
+            brought = [(file["name"], file["size"]) for each in relays for file in each.get("files") or ()]
+            if brought != [(name, len(content))]:
+                findings.wrong(f"{line.mark} brought {brought} to staff")
     _look_at_cards(workspace, lines, findings)
 
 

@@ -185,7 +185,8 @@ class Deliveries:
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
         """Implements Transport: what a person says must arrive; what else happens is told once."""
         delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
-        is_said = event["type"] in ("message", "app_mention") and not event.get("subtype") and not event.get("bot_id")
+        is_spoken = event["type"] in ("message", "app_mention") and event.get("subtype") in (None, "file_share")
+        is_said = is_spoken and not event.get("bot_id")
         if not is_said:
             self._start(self._post(delivery))
             return

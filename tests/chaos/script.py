@@ -3,6 +3,7 @@
 Line         one customer message and what must come of it
 decide       the model's next reply in a conversation, by what has been said and looked up so far
 answer_to    the text that the customer must read, once
+file_of      the file that staff must find with the message, once
 
 A model that is asked the same again replies the same, but its calls bear new ids: who derives a key from a fresh reply
 instead of the journaled one is found out.
@@ -18,7 +19,7 @@ from typing import Any, Literal
 Json = Mapping[str, Any]
 Kind = Literal["work", "aside", "escalate", "follow"]
 """Two look-ups, a write and an answer · the same asked in a channel, so that the answer goes to the direct messages ·
-the agent calls a person · a message to that person."""
+the agent calls a person · a message to that person, with a file."""
 
 ORDERS = {"U0CUSTOMERA": "ORD-12345", "U0CUSTOMERB": "ORD-54321"}
 """Customer -> an order of theirs in the shop."""
@@ -68,6 +69,11 @@ class Line:
 def answer_to(mark: str) -> str:
     """Nine plain sentences that claim no deed."""
     return " ".join(f"Sentence {number} on {mark} says where the parcel is." for number in range(1, SENTENCES + 1))
+
+
+def file_of(mark: str) -> tuple[str, str]:
+    """The file that a message to a person brings: its name and what is in it."""
+    return f"{mark}.txt", f"What {mark} shows."
 
 
 def pieces_of(text: str) -> list[str]:

@@ -22,6 +22,8 @@ UNNOTED = (
     "answer_shown",
     "case_opened",
     "post_sent",
+    "files_noted",
+    "files_shared",
 )
 
 
