@@ -11,6 +11,7 @@ Held elsewhere: single stream calls that fail (F14, F16: tests/stories/test_fail
 of a model in every broken form (F6-F8: tests/agent/test_streams), edits and deletions (F20: tests/stories), the
 knowledge base (F24-F27: tests/stories/test_damage, tests/knowledge), damaged and older databases (F32, F46:
 tests/store/test_migrations), kill -9 (F33: tests/chaos), budgets while clocks jump (F36: tests/desk/test_budgets,
-tests/store/test_limits), a second process (F42: tests/stories/test_failures), settings (F44: tests/test_settings).
+tests/store/test_limits), a second process (F42: tests/stories/test_failures), settings (F44: tests/test_settings),
+files (F48: tests/slack/test_files, tests/cases/test_files).
 docs/operations.md says what customers, staff and operators see of each.
 """
