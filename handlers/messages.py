@@ -144,16 +144,17 @@ def _read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> 
 
 
 def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
-    """What somebody changed about their words; Slack's own changes bear no `edited`, or none of now."""
+    """What somebody changed about their words; Slack's own changes bear no `edited`, or none of now. Nor do those of
+    somebody who deletes one of the files."""
     event = body["event"]
     now, before = event.get("message") or {}, event.get("previous_message") or {}
     if now.get("subtype") == "tombstone":
         # A root that has replies is not taken away, but changed into this.
         return _read_delete(body, {"ts": now.get("ts"), **before}, me, agent_channel=agent_channel)
-    edited = now.get("edited") or {}
+    at = event.get("event_ts") if _deleted_files(now) - _deleted_files(before) else (now.get("edited") or {}).get("ts")
     channel, ts = event.get("channel", ""), now.get("ts")
     is_staff = channel == agent_channel
-    if not (_is_persons(now, me) and ts and edited.get("ts")) or (is_staff and not now.get("thread_ts")):
+    if not (_is_persons(now, me) and ts and at) or (is_staff and not now.get("thread_ts")):
         return None
     said = _said(now, me)
     speaks_anew = not is_staff and _mentions(now, me) and not _mentions(before, me)
@@ -163,7 +164,7 @@ def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
         event_id=body["event_id"],
         kind="edit",
         thread=ThreadRef(me.team, channel, now.get("thread_ts") or ts),
-        ts=edited["ts"],
+        ts=at,
         author=now["user"],
         author_team=_team(now, me),
         body={**said, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
@@ -239,7 +240,7 @@ def _file(file: dict[str, Any]) -> dict[str, Any]:
     size = file.get("size")
     return {
         "id": _word(file.get("id"), limit=32),
-        "name": _word(file.get("name"), limit=120) or "file",
+        "name": mask(_word(file.get("name"), limit=120)) or "file",
         "mimetype": _word(file.get("mimetype"), limit=120),
         "size": size if isinstance(size, int) and 0 <= size < 1 << 50 else 0,
     }
@@ -262,3 +263,9 @@ def _files(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The files that came with a message and are still there, ten at most."""
     files = (file for file in message.get("files") or () if isinstance(file, dict))
     return [file for file in files if file.get("mode") != "tombstone"][:10]
+
+
+def _deleted_files(message: dict[str, Any]) -> set[str]:
+    """The files of which a message has but the place where they were."""
+    files = (file for file in message.get("files") or () if isinstance(file, dict))
+    return {str(file.get("id")) for file in files if file.get("mode") == "tombstone"}

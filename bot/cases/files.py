@@ -4,6 +4,7 @@ carrying      a copy that brings the message's files
 words_beside  the words of a message, without the names of files that come with it
 left_out      what of a copy's files an edit has taken out of the message
 withdrawn     the rows by which copies of files are taken back
+notes_on      what was said of a copy's files
 earlier       what the customer sent before there was a case, for the thread of its card
 FilesNotes    what staff and customers are told of files that were not passed on
 """
@@ -107,6 +108,11 @@ def earlier_key(case: Case, item: int) -> str:
     return f"case/{case.id}/files/{item}"
 
 
+def notes_on(mirror: OutboxRow) -> list[str]:
+    """The keys of what was said, if anything was, of a copy's files that were not passed on."""
+    return [_line_key(mirror.key), _sorry_key(mirror.key)]
+
+
 @dataclass(frozen=True, slots=True)
 class FilesNotes:
     """Tells staff in the card's thread why a file was not passed on, and the customer whose it was."""
@@ -124,7 +130,7 @@ class FilesNotes:
         names = {str(file["id"]): escape(str(file["name"])) for file in row.payload["files"]}
         lines = [f"Not delivered: {names.get(file, 'a file')}: {WHY[why]}." for file, why in refused.items()]
         line = Outgoing(
-            f"{row.key}/missing",
+            _line_key(row.key),
             "post",
             self.agent_channel,
             {"text": "\n".join(lines)},
@@ -140,7 +146,7 @@ class FilesNotes:
         if item is None:
             return [line]
         said = Outgoing(
-            f"{row.key}/unsent",
+            _sorry_key(row.key),
             "post",
             channel,
             {"text": self._sorry(case, names, refused)},
@@ -159,6 +165,14 @@ class FilesNotes:
         if rest:
             told.append(self.sentences.say(language(case), "file_not_passed_on", files=", ".join(rest)))
         return " ".join(told)
+
+
+def _line_key(post: str) -> str:
+    return f"{post}/missing"
+
+
+def _sorry_key(post: str) -> str:
+    return f"{post}/unsent"
 
 
 def _carried(body: Mapping[str, Any]) -> list[dict[str, str]]:

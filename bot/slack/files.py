@@ -52,7 +52,6 @@ _REFUSALS: Mapping[str, Refusal] = {
     "file_deleted": "gone",
     "file_not_found": "gone",
     "file_too_large": "too_large",
-    "not_visible": "no_read",
 }
 
 

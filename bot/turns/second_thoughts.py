@@ -13,6 +13,7 @@ from typing import Any
 
 from bot.agent.journal import WRITE
 from bot.cases.drafts import VOICES
+from bot.cases.files import notes_on
 from bot.cases.relay import OWN_WORDS, Relay
 from bot.clock import Clock
 from bot.conversation import ThreadRef
@@ -77,7 +78,7 @@ class SecondThoughts:
             if await wishes.latest_edit(tx, edit) is not None:
                 # The later one stands for both.
                 return None
-            before = row.words
+            before, said = row.words, str(row.body["text"])
             noted = {**edit.body, "before": before}
             await wishes.replace_body(tx, edit.id, noted)
             await wishes.replace_body(tx, row.id, {**row.body, **_words(edit)})
@@ -93,7 +94,7 @@ class SecondThoughts:
             answers = (
                 not is_for_people
                 and float(edit.ts) - float(row.ts) <= ANSWER_AGAIN_SECONDS
-                and changes_meaning(before, edit.words)
+                and changes_meaning(said, str(edit.body["text"]))
                 and not await wishes.stopped_since(tx, edit)
             )
             if answers:
@@ -138,10 +139,11 @@ class SecondThoughts:
             stays = others_went_on and channel == row.thread.channel
             method, payload = ("update", {"ts": ts, **sentence, "blocks": []}) if stays else ("delete", {"ts": ts})
             rows.append(Outgoing(f"withdrawn/{channel}/{ts}", method, channel, payload))  # type: ignore[arg-type]
-        for prefix in (f"{kind}/{turn}/" for turn in ids for kind in ("turn", "relay")):
+        mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
+        prefixes = [f"{kind}/{turn}/" for turn in ids for kind in ("turn", "relay")]
+        for prefix in (*prefixes, *(note for mirror in mirrors for note in notes_on(mirror))):
             posts = await outbox.posts_under(tx, prefix)
             rows += [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
-        mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
         if row.kind == "staff":
             rows += self.relay.deleted_by_staff(row.ts, mirrors)
         else:
@@ -181,6 +183,7 @@ class SecondThoughts:
         await erasure.clean_cases(tx, concerned, clean=clean)
         spared = await erasure.others_copies(tx, concerned, besides=(row.thread.channel, row.said_at))
         copies = {mirror.key for mirror in mirrors} | {f"relay/{edit.id}/before" for edit in edits}
+        copies |= {note for mirror in mirrors for note in notes_on(mirror)}
         reworded = {f"{mirror.key}/edited/{edit.ts}" for mirror in mirrors for edit in edits}
         for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean):
             if key not in copies | spared and shown.channel == self.relay.agent_channel:

@@ -232,6 +232,48 @@ async def test_a_deleted_message_takes_its_copies_away(desk: FilesDesk) -> None:
     assert "lamp.png" not in everything
 
 
+async def test_copies_that_slack_does_not_delete_are_told_to_staff(desk: FilesDesk) -> None:
+    said = await desk.shares(STAFF, "", **{"invoice.pdf": b"%PDF"})
+    await desk.sends()
+    await desk.slack.breaks(method="files.delete", do="cant_delete_file", count=1)
+    (deed,) = await desk.receives(deletion(said, "1999999999.1", channel=AGENTS, author=STAFF, thread_ts=desk.card))
+    await desk.thoughts.deleted(deed)
+    await desk.sends()
+    assert sum("The customer still reads it" in text for text in desk.slack.texts(AGENTS)) == 1
+
+
+@pytest.mark.parametrize("who", [STAFF, WHO])
+async def test_what_was_said_of_a_file_goes_with_its_message(desk: FilesDesk, who: str) -> None:
+    await desk.slack.breaks(method="files.info", do="missing_scope", count=1)
+    said = await desk.shares(who, "", **{"x.mov": b"x"})
+    await desk.sends()
+    assert any("x.mov" in text for text in desk.slack.texts(AGENTS))
+    channel, root = (AGENTS, desk.card) if who == STAFF else (DIRECT, desk.thread.ts)
+    (deed,) = await desk.receives(deletion(said, "1999999999.1", channel=channel, author=who, thread_ts=root))
+    await desk.thoughts.deleted(deed)
+    await desk.sends()
+    assert not any("x.mov" in text for text in (*desk.slack.texts(AGENTS), *desk.slack.texts(DIRECT)))
+    assert "x.mov" not in await desk.everything()
+
+
+async def test_a_file_that_is_deleted_by_itself_takes_its_copy_away(desk: FilesDesk) -> None:
+    seen = await desk.shares(WHO, "It is broken", **{"lamp.png": b"\x89PNG", "box.png": b"\x89PNG"})
+    await desk.sends()
+    before = desk.slack.workspace.message(DIRECT, seen)
+    lamp, box = before["files"]
+    now = before | {"files": [{"id": lamp["id"], "mode": "tombstone"}, box]}
+    event: Json = {"type": "message", "subtype": "message_changed", "channel": DIRECT, "ts": "1999999999.3"}
+    event |= {"event_ts": "1999999999.3", "message": now, "previous_message": before}
+    body = {"type": "event_callback", "team_id": TEAM, "event_id": "EvGone", "event": event}
+    arrival = read_event(body, ME, agent_channel=AGENTS)
+    assert arrival is not None
+    (item,) = await desk.receives(arrival)
+    assert await desk.thoughts.edited(item) is None
+    await desk.sends()
+    (copy,) = desk.copies(AGENTS)
+    assert desk.contents(copy) == {"box.png": b"\x89PNG"}
+
+
 async def test_a_message_that_is_deleted_before_it_left_brings_nothing(desk: FilesDesk) -> None:
     seen = await desk.shares(WHO, "It is broken", **{"lamp.png": b"\x89PNG"})
     (deed,) = await desk.receives(deletion(seen, "1999999999.2", channel=DIRECT, thread_ts=desk.thread.ts))

@@ -81,3 +81,19 @@ def test_a_lone_surrogate_does_not_reach_the_store() -> None:
     arrival = read_event(payload(text="broken \ud83d text"), ME, agent_channel="C0AGENTS")
     assert arrival is not None
     arrival.body["text"].encode("utf-8")
+
+
+def test_of_files_is_kept_what_they_are_and_nothing_of_what_they_hold() -> None:
+    files = [
+        {"id": "F1", "name": "lamp\n.png", "mimetype": "image/png", "size": 7, "preview": "words", "url_private": "x"},
+        {"id": "F2", "mode": "file_access", "file_access": "check_file_info", "created": 0},
+        {"id": "F3", "mode": "tombstone"},
+        {"id": 4, "name": ["?"], "size": -1},
+        None,
+    ]
+    arrival = read_event(payload(subtype="file_share", text="", files=files), ME, agent_channel="C0AGENTS")
+    assert arrival is not None
+    lamp, unnamed, odd = arrival.body["files"]
+    assert {**lamp, "name": ""} == {"id": "F1", "name": "", "mimetype": "image/png", "size": 7}
+    assert unnamed == {"id": "F2", "name": "file", "mimetype": "", "size": 0}
+    assert odd == {"id": "", "name": "file", "mimetype": "", "size": 0}
