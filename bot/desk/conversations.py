@@ -41,13 +41,14 @@ RETURN_SECONDS = 7 * 86_400.0
 
 NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted"})
 """Ends of messages that were no questions."""
+PASSED_ON = frozenset({"relayed"})
+"""Ends of messages that went to the people on a case."""
 BY_ASSISTANT = frozenset({"answered", "no_answer", "too_fast", "stopped"})
 """Ends that leave the customer with the assistant; any other calls people, or finds them there."""
 
 Ending = Literal["confirmed", "assumed", "pending", "with_people", "unresolved"]
 """Resolved by the assistant · the same, by silence · not known yet · people had the last word, or have it · none of
 these: no answer, a question back, a stop."""
-ENDINGS: tuple[Ending, ...] = ("confirmed", "assumed", "pending", "with_people", "unresolved")
 
 
 @dataclass(slots=True, eq=False)
@@ -117,7 +118,7 @@ def _parted(events: Iterable[Written | Opened]) -> list[Conversation]:
             if talks and affirms(event.text):
                 talks[-1].thanked.append(event.at)
             continue
-        goes_on = isinstance(event, Written) and event.ended == "relayed"
+        goes_on = isinstance(event, Written) and event.ended in PASSED_ON
         if not talks or not (goes_on or event.at - talks[-1].latest < SILENCE_SECONDS):
             talks.append(Conversation(event.thread, event.customer, event.at, is_whole=not goes_on))
         if isinstance(event, Written):

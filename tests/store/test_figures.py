@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
@@ -152,3 +154,20 @@ async def test_money_and_the_relay(database: Database) -> None:
     found = await figures.read(database, since=0.0)
     assert found.uses == [Use(THREAD.key, WHO, 100.0, 1_100, 0.25, estimated=True)]
     assert found.relayed == [Relayed(100.0, 100.5), Relayed(100.0, None, failed=True)]
+
+
+async def test_what_is_read_in_pieces_is_whole(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(figures, "PIECE", 2)
+    day = figures.DAY_SECONDS
+    async with database.transaction() as tx:
+        for number in range(9):
+            # Those that come last were received first, as what Slack delivers again is.
+            item = await inbox.insert(tx, arrival(f"{number}.1", text=str(number)), now=100.0 - number)
+            assert item is not None
+            if number in (2, 3, 4):
+                await inbox.finish(tx, item, "dropped", reason="not_a_person", now=101.0)
+            use = Spending(f"turn/{item}/small", "answer", THREAD, WHO, ("small",), Usage(cost=1.0))
+            await spending.add(tx, use, now=100.0 + number * day / 2)
+    found = await figures.read(database, since=93.0)
+    assert [each.text for each in found.written] == ["7", "6", "5", "1", "0"]
+    assert [use.at for use in found.uses] == [100.0 + number * day / 2 for number in range(9)]
