@@ -37,6 +37,7 @@ from bot.desk.alignment import Alignment
 from bot.desk.budgets import Budgets, paced
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import Drafting, build_writer, load_voices
+from bot.desk.figures_words import tell_figures
 from bot.desk.home import Home
 from bot.desk.identity import Identities
 from bot.desk.library import Bases, Library
@@ -288,6 +289,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         _start(watches, calm.run())
         if settings.is_shared and role != "ingress":
             _start(watches, interruptions.watch(database, clock))
+        figures = partial(tell_figures, database, clock)
         staff = Staff(slack, clock, agent_channel=agent_channel)
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
@@ -302,8 +304,8 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             cases=cases,
             dialogs=Dialogs(slack, cases),
             identities=identities,
-            home=Home(me, slack, database, clock, sentences, identities, staff, library, _figures),
-            overview=Overview(me, database, clock, _figures),
+            home=Home(me, slack, database, clock, sentences, identities, staff, library, figures),
+            overview=Overview(me, database, clock, figures),
             library=library,
             refreshes=Refreshes(library, slack),
             start=lambda work: _start(background, work),
@@ -332,10 +334,6 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             background,
             watches,
         )
-
-
-async def _figures(days: int) -> str:
-    return "–"
 
 
 def _open_engine(

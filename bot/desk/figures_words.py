@@ -1,21 +1,40 @@
 """The figures in words: what staff read in Slack, and what whoever runs the desk reads in a terminal or on a page.
 
 headlines    the figures with their names, in groups
+tell_figures what `/frontdesk metrics` and the Home tab tell: the next two
 mrkdwn       a short text for Slack
+charts       how it went, day by day, in a line of bars each
 table        all of them for a terminal
 reason       a reason for calling a person
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bot.cases.messages import WHY
-from bot.desk.figures import DAY_SECONDS, Escalation, Figures, Money, People, RelayFigures, Resolution, Spread, day_of
+from bot.clock import Clock
+from bot.desk.figures import (
+    DAY_SECONDS,
+    Escalation,
+    Figures,
+    Money,
+    People,
+    RelayFigures,
+    Report,
+    Resolution,
+    Spread,
+    day_of,
+    report_of,
+)
 from bot.desk.traces import dollars, harmless
 from bot.slack.mrkdwn import escape
+from bot.store.database import Database
 
 NONE = "–"
 """In place of a figure of nothing."""
+BARS = "▁▂▃▄▅▆▇█"
+"""The lowest is nothing."""
 REASONS_SHOWN = 3
 """In Slack."""
 
@@ -49,9 +68,32 @@ def headlines(figures: Figures) -> list[Group]:
     ]
 
 
+async def tell_figures(database: Database, clock: Clock, days: int) -> str:
+    """The figures of so many days, today included, for a message in Slack."""
+    report = await report_of(database, days=days, now=clock.now())
+    return "\n".join((mrkdwn(report.whole), charts(report)))
+
+
 def mrkdwn(figures: Figures) -> str:
     """The figures that matter most, for a message in Slack."""
     return "\n".join(_in_short(figures))
+
+
+def charts(report: Report) -> str:
+    """Conversations, resolutions and cases of each part of the period, as bars for Slack."""
+    rows = {
+        "Conversations": [part.resolution.conversations for part in report.parts],
+        "Resolved by the assistant": [part.resolution.resolved for part in report.parts],
+        "Cases": [part.people.cases for part in report.parts],
+    }
+    each = "a day" if report.days == 1 else f"each {report.days} days"
+    lines = [f"`{_bars(counts)}` {name}, {max(counts):,} at most" for name, counts in rows.items() if any(counts)]
+    return "\n".join([*lines, f"_{each}, the latest on the right_"]) if lines else ""
+
+
+def _bars(counts: Sequence[int]) -> str:
+    most = max(counts)
+    return "".join(BARS[math.ceil(count / most * (len(BARS) - 1))] for count in counts)
 
 
 def _in_short(figures: Figures) -> Iterator[str]:

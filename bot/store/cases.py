@@ -189,7 +189,8 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
             owner_name=changed.owner_name,
             claimed_at=changed.claimed_at,
             ended_at=changed.ended_at,
-            **{name: getattr(changed, name) for name in LATER},
+            # `note_reply` alone writes this: it raises no version, and what was read before must not undo it.
+            **{name: getattr(changed, name) for name in LATER if name != "replied_at"},
         )
         .returning(table)
     )

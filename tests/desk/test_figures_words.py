@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.desk.figures import figures_of
-from bot.desk.figures_words import amount, duration, mrkdwn, percent, seconds, table
+from bot.desk.figures_words import BARS, amount, charts, duration, mrkdwn, percent, seconds, table
 from bot.store.figures import Opened, Record
 from tests.desk.month import MONTH, NOW, SINCE, at
 
@@ -25,6 +25,21 @@ def test_slack_gets_the_figures_that_matter_most() -> None:
         "$0.10600 on models: $0.00528 a conversation, $0.01167 a case, $0.02650 a resolution",
         "Relay: p95 0.5 s, 1 of 22 messages failed",
     ]
+
+
+def test_each_day_is_a_bar_and_the_longest_is_the_most() -> None:
+    report = figures_of(MONTH, since=SINCE, now=NOW)
+    first = charts(report).splitlines()[0]
+    counts = [part.resolution.conversations for part in report.parts]
+    bars = first.split("`")[1]
+    assert len(bars) == len(counts) == 30
+    assert [bar == BARS[0] for bar in bars] == [count == 0 for count in counts]
+    assert [bar == BARS[-1] for bar in bars] == [count == max(counts) for count in counts]
+    assert first.endswith(f"Conversations, {max(counts)} at most")
+
+
+def test_of_nothing_there_are_no_bars() -> None:
+    assert charts(figures_of(Record(), since=SINCE, now=NOW)) == ""
 
 
 def test_a_reason_that_is_not_known_pings_nobody_in_slack_and_obeys_no_terminal() -> None:
