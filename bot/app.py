@@ -71,6 +71,7 @@ from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.asking import Agents
+from bot.turns.calling_over import CallingOver
 from bot.turns.calm import Calm
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.inbox import Inbox
@@ -263,7 +264,18 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             budgets=budgets,
             cases=cases,
             relay=relay,
-            presses=Presses(database, slack, clock, sentences, identities, cases, relay, drafts, drafting),
+            presses=Presses(
+                database,
+                slack,
+                clock,
+                sentences,
+                identities,
+                cases,
+                relay,
+                drafts,
+                drafting,
+                CallingOver(me, database, slack, clock, sentences, identities, cases),
+            ),
             summaries=Summaries(
                 database=database,
                 clock=clock,

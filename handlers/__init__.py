@@ -4,6 +4,7 @@ messages   what people write
 actions    what customers press
 staff      what staff press
 dialogs    what staff fill in
+shortcuts  what a message's menu offers
 commands   /kb
 frontdesk  /frontdesk
 feedback   "Helpful" or not, and the score after a person
@@ -13,7 +14,7 @@ http       signed events over HTTP, health, metrics
 
 from slack_bolt.async_app import AsyncApp
 
-from handlers import actions, commands, dialogs, feedback, frontdesk, home, messages, staff
+from handlers import actions, commands, dialogs, feedback, frontdesk, home, messages, shortcuts, staff
 from handlers.desk import Desk
 
 
@@ -25,6 +26,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     staff.register(app, desk)
     dialogs.register(app, desk)
     feedback.register(app, desk)
+    shortcuts.register(app, desk)
     commands.register(app, desk)
     frontdesk.register(app, desk)
     messages.register_rest(app)

@@ -21,24 +21,19 @@ from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.response import BoltResponse
 
-from bot.agent.guardrails import clean, mask
 from bot.alerts import Alerts
 from bot.conversation import ThreadRef
 from bot.desk.second_thoughts import says_stop
 from bot.errors import StoreUnavailable
 from bot.slack.client import Identity
-from bot.slack.mrkdwn import from_slack
 from bot.store.inbox import Arrival
+from bot.turns.said import RAW_LIMIT, said
 from handlers.desk import Desk
 
 logger = logging.getLogger(__name__)
 
 SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
 """Subtypes that are somebody speaking."""
-RAW_LIMIT = 16_000
-"""Characters of one message that are looked at, before Slack hears "ok"."""
-TEXT_LIMIT = 12_000
-"""Characters of one message that are kept."""
 
 
 class StoreFirst(AsyncMiddleware):
@@ -128,7 +123,7 @@ def _read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> 
     is_staff = channel == agent_channel
     if is_staff and not event.get("thread_ts"):
         return None
-    said = _said(event, me)
+    words = said(event, me)
     mentioned = event["type"] == "app_mention" or _mentions(event, me)
     return Arrival(
         event_id=body["event_id"],
@@ -137,9 +132,9 @@ def _read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> 
         ts=ts,
         author=event["user"],
         author_team=_team(event, me),
-        body=said,
+        body=words,
         addressed=is_staff or mentioned or channel.startswith("D"),
-        stops=not is_staff and not said["files"] and says_stop(said["text"]),
+        stops=not is_staff and not words["files"] and says_stop(words["text"]),
     )
 
 
@@ -156,9 +151,9 @@ def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
     is_staff = channel == agent_channel
     if not (_is_persons(now, me) and ts and at) or (is_staff and not now.get("thread_ts")):
         return None
-    said = _said(now, me)
+    words = said(now, me)
     speaks_anew = not is_staff and _mentions(now, me) and not _mentions(before, me)
-    if before and _said(before, me) == said and not speaks_anew:
+    if before and said(before, me) == words and not speaks_anew:
         return None
     return Arrival(
         event_id=body["event_id"],
@@ -167,7 +162,7 @@ def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
         ts=at,
         author=now["user"],
         author_team=_team(now, me),
-        body={**said, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
+        body={**words, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
         addressed=is_staff or _mentions(now, me) or channel.startswith("D"),
     )
 
@@ -228,28 +223,6 @@ def _is_persons(message: dict[str, Any], me: Identity) -> bool:
     )
 
 
-def _said(message: dict[str, Any], me: Identity) -> dict[str, Any]:
-    """What is kept of a message's words."""
-    raw = (message.get("text") or "")[:RAW_LIMIT]
-    text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
-    return {"text": mask(text), "masked": mask(text) != text, "files": [_file(file) for file in _files(message)]}
-
-
-def _file(file: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a file: what it is, and by which id Slack has its content."""
-    size = file.get("size")
-    return {
-        "id": _word(file.get("id"), limit=32),
-        "name": mask(_word(file.get("name"), limit=120)) or "file",
-        "mimetype": _word(file.get("mimetype"), limit=120),
-        "size": size if isinstance(size, int) and 0 <= size < 1 << 50 else 0,
-    }
-
-
-def _word(value: Any, *, limit: int) -> str:
-    return clean(value, limit=limit) if isinstance(value, str) else ""
-
-
 def _mentions(message: dict[str, Any], me: Identity) -> bool:
     return f"<@{me.user}" in (message.get("text") or "")[:RAW_LIMIT]
 
@@ -257,12 +230,6 @@ def _mentions(message: dict[str, Any], me: Identity) -> bool:
 def _team(message: dict[str, Any], me: Identity) -> str:
     """The author's own workspace."""
     return message.get("user_team") or message.get("team") or me.team
-
-
-def _files(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The files that came with a message and are still there, ten at most."""
-    files = (file for file in message.get("files") or () if isinstance(file, dict))
-    return [file for file in files if file.get("mode") != "tombstone"][:10]
 
 
 def _deleted_files(message: dict[str, Any]) -> set[str]:

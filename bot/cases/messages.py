@@ -40,6 +40,7 @@ WHY = {
     "shop_down": "the shop's systems did not answer",
     "pages_down": "the help pages could not be searched",
     "budget": "a limit on spending was reached",
+    "called_by_staff": "a colleague called for it",
     "other": "the assistant called for help",
 }
 """Reason -> what the card says."""

@@ -97,6 +97,13 @@ async def customer_of(tx: AsyncConnection, turn: int) -> str | None:
     return (await tx.execute(select(schema.turn.c.customer).where(schema.turn.c.id == turn))).scalars().first()
 
 
+async def latest_customer(tx: AsyncConnection, thread: ThreadRef) -> str | None:
+    """Whose question was answered last in the thread; None when none was."""
+    table = schema.turn
+    statement = select(table.c.customer).where(table.c.thread == thread.key).order_by(table.c.ts.desc()).limit(1)
+    return (await tx.execute(statement)).scalar_one_or_none()
+
+
 async def forget(tx: AsyncConnection, turn: int) -> None:
     """Drop the journal of a turn that will not go on."""
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))

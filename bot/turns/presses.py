@@ -21,6 +21,7 @@ from bot.store import turns
 from bot.store.cases import Case, find_open
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
+from bot.turns.calling_over import CALL_OVER, CallingOver
 from bot.turns.journal import open_journal
 
 logger = logging.getLogger(__name__)
@@ -54,10 +55,13 @@ class Presses:
     relay: Relay
     drafts: CaseDrafts
     drafting: Drafting
+    calling_over: CallingOver
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
         try:
+            if item.body["action"] == CALL_OVER:
+                return await self.calling_over.carry_out(item)
             if item.body["action"] in BY_STAFF:
                 return await self._staff(item, item.body["action"], item.body["value"])
             return await self._customer(item, item.body["action"], item.body["value"])

@@ -593,6 +593,7 @@ def presses_in(room: Room) -> Presses:
         room.relay,
         room.drafting.drafts,
         room.drafting,
+        cast(Any, None),
     )
 
 

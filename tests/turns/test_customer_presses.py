@@ -50,6 +50,7 @@ class Desk:
             nothing,
             nothing,
             nothing,
+            nothing,
         )
         self.thread = ThreadRef(TEAM, "C0SUPPORT", "")
         self.pressed = 0

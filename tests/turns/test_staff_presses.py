@@ -45,7 +45,7 @@ class Channel:
         self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
         self.relay = Relay(database, self.outbox, slack.client, clock, sentences, "C0AGENTS")
         self.presses = Presses(
-            database, slack.client, clock, sentences, nothing, self.cases, self.relay, nothing, nothing
+            database, slack.client, clock, sentences, nothing, self.cases, self.relay, nothing, nothing, nothing
         )
 
     async def opens(self) -> Case:

@@ -1,0 +1,38 @@
+"""What is kept of what somebody wrote in Slack: its words without markup and secrets, and which files came with it."""
+
+from typing import Any
+
+from bot.agent.guardrails import clean, mask
+from bot.slack.client import Identity
+from bot.slack.mrkdwn import from_slack
+
+RAW_LIMIT = 16_000
+"""Characters of one message that are looked at, before Slack hears "ok"."""
+TEXT_LIMIT = 12_000
+"""Characters of one message that are kept."""
+FILES_LIMIT = 10
+"""Files of one message."""
+
+
+def said(message: dict[str, Any], me: Identity) -> dict[str, Any]:
+    """The body of an inbox row: `text`, `masked`, and the `files` that are still there."""
+    raw = (message.get("text") or "")[:RAW_LIMIT]
+    text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
+    files = (file for file in message.get("files") or () if isinstance(file, dict))
+    there = [file for file in files if file.get("mode") != "tombstone"][:FILES_LIMIT]
+    return {"text": mask(text), "masked": mask(text) != text, "files": [_file(file) for file in there]}
+
+
+def _file(file: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a file: what it is, and by which id Slack has its content."""
+    size = file.get("size")
+    return {
+        "id": _word(file.get("id"), limit=32),
+        "name": mask(_word(file.get("name"), limit=120)) or "file",
+        "mimetype": _word(file.get("mimetype"), limit=120),
+        "size": size if isinstance(size, int) and 0 <= size < 1 << 50 else 0,
+    }
+
+
+def _word(value: Any, *, limit: int) -> str:
+    return clean(value, limit=limit) if isinstance(value, str) else ""

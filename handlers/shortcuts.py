@@ -1,0 +1,45 @@
+"""Entries of a message's own menu: calling a person over it. Like a press, it goes through the inbox."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.conversation import ThreadRef
+from bot.store.inbox import Arrival
+from bot.turns.calling_over import CALL_OVER
+from handlers.desk import Desk
+
+Ack = Callable[[], Awaitable[None]]
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The shortcuts."""
+
+    @app.shortcut(CALL_OVER)
+    async def call_over(ack: Ack, body: dict[str, Any]) -> None:
+        user = body["user"]["id"]
+        await desk.inbox.accept(read_call(body, team=desk.me.team, by_staff=await desk.staff.includes(user)))
+        await ack()
+
+
+def read_call(body: dict[str, Any], *, team: str, by_staff: bool) -> Arrival:
+    """The arrival in a message_action payload; of the message it holds only where it stands."""
+    message, user = body["message"], body["user"]
+    return Arrival(
+        event_id=f"press/{body['trigger_id']}",
+        kind="press",
+        thread=ThreadRef(team, body["channel"]["id"], message.get("thread_ts") or body["message_ts"]),
+        ts=body["action_ts"],
+        author=user["id"],
+        author_team=user.get("team_id") or team,
+        body={
+            "action": CALL_OVER,
+            "value": "",
+            "by_staff": by_staff,
+            "message_ts": body["message_ts"],
+            "response_url": body["response_url"],
+            "text": "",
+        },
+        addressed=True,
+    )
