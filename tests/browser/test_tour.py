@@ -1,33 +1,11 @@
 """The guided tour as a newcomer sees it, in the running world; and the faults menu breaking the line under it."""
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from tests.browser.test_journey import AGENTS, CHROMIUM, CUSTOMER, PATIENCE, SHOTS, shoot, visit, write
-from tests.stories.world import World, open_world
+from tests.browser.journeys import AGENTS, CUSTOMER, PATIENCE, shoot, write
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.skipif(CHROMIUM is None, reason="NOT TESTED in a browser: there is no Chromium on this machine"),
-]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    async with open_world(tmp_path_factory.mktemp("world"), pace=0.4) as opened:
-        yield opened
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def page(world: World) -> AsyncIterator[Page]:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    expect.set_options(timeout=PATIENCE)
-    async with visit(world.ready["page"]) as opened:
-        yield opened
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
 async def test_the_tour_is_open_at_first_and_closed_afterwards(page: Page) -> None:

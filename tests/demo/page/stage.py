@@ -55,7 +55,7 @@ class Stage:
                 await tab.screenshot(path=Path(folder) / f"{name}.png")
         finally:
             await context.close()
-        assert self.faults == []
+        assert not self.faults, self.faults
 
 
 @asynccontextmanager

@@ -515,4 +515,4 @@ for (const list of lists) {
   });
   new ResizeObserver(() => follow(list)).observe(list);
 }
-connect();
+document.addEventListener("DOMContentLoaded", connect); // after the other scripts, which patches need too
