@@ -28,3 +28,9 @@ def test_the_load_bench_ends_with_its_figures_and_every_question_is_answered() -
     names = {"first_stream_p50_ms", "first_stream_p99_ms", "loop_lag_p999_ms", "rss_mb", "cpu_ms_per_turn"}
     assert names <= figures.keys()
     assert figures["answered"] == figures["asked"] == figures["streamed"] == 4
+
+
+def test_the_page_bench_ends_with_its_figures() -> None:
+    figures = run("bench.page", "--runs", "1")
+    assert figures.keys() == {"usable_s", "answered_s", "floor_s", "ratio"}
+    assert figures["floor_s"] < figures["usable_s"] < figures["answered_s"]
