@@ -81,6 +81,22 @@ class Administration:
         channels.leave(self._workspace, place, kicked, actor=user)
         return {}
 
+    def share_channel(self, user: str, channel: str, team: str) -> Json:
+        """Connect a channel with another workspace; its people then can be invited."""
+        place = self._named(user, channel)
+        if team not in self._workspace.teams:
+            raise SlackError("team_not_found")
+        self._did("share_channel", user, channel=place.id, team=team)
+        channels.share(self._workspace, place, team)
+        return {}
+
+    def unshare_channel(self, user: str, channel: str, team: str) -> Json:
+        """End the connection; the people of the other workspace are gone."""
+        place = self._named(user, channel)
+        self._did("unshare_channel", user, channel=place.id, team=team)
+        channels.unshare(self._workspace, place, team)
+        return {}
+
     def delete_file(self, user: str, file: str) -> Json:
         """Delete a file of one's own; the messages with it stay."""
         found = self._workspace.files.get(file, {"mode": "tombstone"})

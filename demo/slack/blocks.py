@@ -45,6 +45,17 @@ def message_faults(blocks: Any) -> list[Fault]:
     return faults
 
 
+def attachment_faults(attachments: Any) -> list[Fault]:
+    """The faults of the blocks in a message's attachments."""
+    if not isinstance(attachments, list) or not all(isinstance(each, dict) for each in attachments):
+        return [Fault("must be an array", "/attachments")]
+    return [
+        Fault(fault.problem, f"/attachments/{index}{fault.pointer}")
+        for index, attachment in enumerate(attachments)
+        for fault in message_faults(attachment.get("blocks", []))
+    ]
+
+
 def is_too_long(blocks: list[Json]) -> bool:
     """Whether valid blocks hold more text than one message may."""
     return sum(_text_lengths(blocks)) > MESSAGE_CHARACTERS

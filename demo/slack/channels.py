@@ -71,6 +71,30 @@ def set_purpose(workspace: Workspace, channel: Channel, purpose: str, *, user: s
     timeline.post(workspace, channel, said | {"text": f"set the channel description: {purpose}"})
 
 
+def share(workspace: Workspace, channel: Channel, team: str) -> None:
+    """Connect a channel with another workspace."""
+    channel.is_ext_shared = True
+    workspace.changed("channel", channel=channel.id)
+    event = {"type": "channel_shared", "connected_team_id": team, "channel": channel.id, "event_ts": workspace.new_ts()}
+    timeline.emit(workspace, event, channel)
+
+
+def unshare(workspace: Workspace, channel: Channel, team: str) -> None:
+    """End the connection with another workspace, whose people go without a word."""
+    host = workspace.team_of(channel.id).id
+    channel.members = [member for member in channel.members if workspace.user(member).team != team]
+    channel.is_ext_shared = any(workspace.user(member).team != host for member in channel.members)
+    workspace.changed("channel", channel=channel.id)
+    event = {
+        "type": "channel_unshared",
+        "previously_connected_team_id": team,
+        "channel": channel.id,
+        "is_ext_shared": channel.is_ext_shared,
+        "event_ts": workspace.new_ts(),
+    }
+    timeline.emit(workspace, event, channel)
+
+
 def delete(workspace: Workspace, channel: Channel) -> None:
     """Take a channel away with everything in it."""
     event = {"type": f"{channel.kind}_deleted", "channel": channel.id, "event_ts": workspace.new_ts()}

@@ -1,8 +1,10 @@
 """Modals and Home tabs: shown, replaced, stacked and closed. Views arrive as the app wrote them."""
 
+import json
 import secrets
 from typing import Any
 
+from demo.slack.block_tables import VIEW_BYTES
 from demo.slack.blocks import completed, elements, view_faults
 from demo.slack.workspace import Bot, Json, SlackError, Workspace
 
@@ -14,6 +16,7 @@ def show(workspace: Workspace, user: str, view: Any, *, on_top: bool, bot: Bot |
     """Open a modal of the app (of the home installation unless another is named), or push one onto the open ones.
     Raises `push_limit_reached` and the faults of the view."""
     given = checked(view, "modal")
+    _check_unique(workspace, given)
     stack = workspace.modals.get(user, []) if on_top else []
     if on_top and not stack:
         raise SlackError("not_found")
@@ -34,6 +37,7 @@ def show(workspace: Workspace, user: str, view: Any, *, on_top: bool, bot: Bot |
 def replace(workspace: Workspace, old: Json, view: Any) -> Json:
     """Put another content into an open modal or a Home tab; it keeps its id and place."""
     given = checked(view, old["type"])
+    _check_unique(workspace, given, but=old["id"])
     kept = {name: old[name] for name in ("id", "root_view_id", "previous_view_id")}
     shown = _kept(workspace, given, workspace.bot_by_id(old["bot_id"])) | kept
     for user, stack in workspace.modals.items():
@@ -52,6 +56,7 @@ def publish(workspace: Workspace, user: str, view: Any, *, bot: Bot | None = Non
     """Make `view` the Home tab of a person."""
     if user in workspace.homes:
         return replace(workspace, workspace.homes[user], view)
+    _check_unique(workspace, checked(view, "home"))
     view_id = workspace.new_id("V", length=10)
     links = {"id": view_id, "root_view_id": view_id, "previous_view_id": None}
     workspace.homes[user] = _kept(workspace, checked(view, "home"), bot or workspace.app) | links
@@ -73,15 +78,16 @@ def close(workspace: Workspace, user: str, view_id: str, *, everything: bool = F
 
 def find(workspace: Workspace, *, view_id: str = "", external_id: str = "") -> Json:
     """An open modal or a Home tab. Raises `not_found`."""
-    everything = [view for stack in workspace.modals.values() for view in stack] + list(workspace.homes.values())
-    for view in everything:
+    for view in _shown(workspace):
         if (view_id and view["id"] == view_id) or (external_id and view["external_id"] == external_id):
             return view
     raise SlackError("not_found")
 
 
 def checked(view: Any, kind: str) -> Json:
-    """The view if Slack would show it. Raises `invalid_arguments` with every fault."""
+    """The view if Slack would show it. Raises `view_too_large`, or `invalid_arguments` with every fault."""
+    if len(json.dumps(view)) > VIEW_BYTES:
+        raise SlackError("view_too_large")
     faults = view_faults(view)
     if not faults and view["type"] != kind:
         problem = f"must be a view of type {kind} [json-pointer:/view/type]"
@@ -132,6 +138,18 @@ def holding(element: Json, value: Any = None) -> Json | None:
         case _ if kind.endswith("_input"):
             return held | {"value": value if value is not None else element.get("initial_value")}
     return None
+
+
+def _shown(workspace: Workspace) -> list[Json]:
+    """Every open modal and every Home tab."""
+    return [view for stack in workspace.modals.values() for view in stack] + list(workspace.homes.values())
+
+
+def _check_unique(workspace: Workspace, given: Json, *, but: str = "") -> None:
+    """Raises `duplicate_external_id` when another view has it."""
+    external_id = given.get("external_id")
+    if external_id and any(view["external_id"] == external_id for view in _shown(workspace) if view["id"] != but):
+        raise SlackError("duplicate_external_id")
 
 
 def _kept(workspace: Workspace, view: Json, bot: Bot) -> Json:

@@ -4,13 +4,15 @@ import re
 from typing import Any
 
 from demo.slack import rich_text
-from demo.slack.blocks import completed, is_too_long, message_faults
+from demo.slack.block_checks import Fault
+from demo.slack.blocks import attachment_faults, completed, is_too_long, message_faults
 from demo.slack.methods.call import Call
 from demo.slack.shapes import text_block
 from demo.slack.workspace import Json, SlackError
 
 TEXT_KEPT = 40_000
 MARKDOWN_CHARACTERS = 12_000
+ATTACHMENTS = 100
 METADATA_BYTES = 16_000
 
 
@@ -19,7 +21,7 @@ def content(call: Call) -> Json:
     text = _escaped(call.text("text"))[:TEXT_KEPT]
     markdown = call.text("markdown_text")
     blocks = given_blocks(call)
-    attachments = call.json("attachments") or []
+    attachments = _attachments(call)
     if markdown and (text or blocks):
         raise SlackError("markdown_text_conflict")
     if len(markdown) > MARKDOWN_CHARACTERS:
@@ -40,12 +42,27 @@ def given_blocks(call: Call) -> list[Json]:
         return []
     if not isinstance(blocks, list):
         raise SlackError("invalid_blocks_format")
-    if faults := [str(fault) for fault in message_faults(blocks)]:
-        messages = [f"[ERROR] {fault}" for fault in faults]
-        raise SlackError("invalid_blocks", errors=faults, response_metadata={"messages": messages})
+    if faults := message_faults(blocks):
+        raise _refusal("invalid_blocks", faults)
     if is_too_long(blocks):
         raise SlackError("msg_blocks_too_long")
     return _completed(call, blocks)
+
+
+def _attachments(call: Call) -> list[Json]:
+    """Attachments, numbered from 1, with their blocks completed."""
+    given = call.json("attachments", error="invalid_attachments") or []
+    if faults := attachment_faults(given):
+        raise _refusal("invalid_attachments", faults)
+    if len(given) > ATTACHMENTS:
+        raise SlackError("too_many_attachments")
+    kept = [{"id": number, "fallback": "[no preview available]"} | each for number, each in enumerate(given, start=1)]
+    return [each | ({"blocks": _completed(call, each["blocks"])} if "blocks" in each else {}) for each in kept]
+
+
+def _refusal(error: str, faults: list[Fault]) -> SlackError:
+    told = [str(fault) for fault in faults]
+    return SlackError(error, errors=told, response_metadata={"messages": [f"[ERROR] {each}" for each in told]})
 
 
 def _completed(call: Call, blocks: list[Json]) -> list[Json]:

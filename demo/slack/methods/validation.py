@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from demo.slack.block_checks import Fault
-from demo.slack.blocks import message_faults, view_faults
+from demo.slack.blocks import attachment_faults, message_faults, view_faults
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.workspace import Json, SlackError
 
@@ -32,14 +32,7 @@ METHODS = {"blocks.validate": Method(validate, tier=5, caller="anyone")}
 
 def _faults_of_message(message: Json) -> list[Fault]:
     faults = [Fault(f"invalid additional property: {name}", "") for name in message if name not in _MESSAGE_FIELDS]
-    faults += message_faults(message.get("blocks", []))
-    attachments = message.get("attachments", [])
-    if not isinstance(attachments, list) or not all(isinstance(each, dict) for each in attachments):
-        return [*faults, Fault("must be an array", "/attachments")]
-    for index, attachment in enumerate(attachments):
-        inside = message_faults(attachment.get("blocks", []))
-        faults += [Fault(fault.problem, f"/attachments/{index}{fault.pointer}") for fault in inside]
-    return faults
+    return [*faults, *message_faults(message.get("blocks", [])), *attachment_faults(message.get("attachments", []))]
 
 
 _KINDS: dict[str, tuple[Callable[[Any], list[Fault]], str]] = {

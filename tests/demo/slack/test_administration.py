@@ -93,6 +93,24 @@ async def test_a_deactivated_person_is_told_of_and_can_do_nothing_more(
     await acts(workspace, "send", **here, text="I am back")
 
 
+async def test_a_channel_is_connected_with_another_workspace_and_parted_again(
+    workspace: Workspace, client: AsyncWebClient, app: SocketApp
+) -> None:
+    assert (await acts(workspace, "share_channel", **GENERAL, team="T0NONE"))["error"] == "team_not_found"
+    await acts(workspace, "share_channel", **GENERAL, team="T0PARTNER")
+    shared = await app.event("channel_shared")
+    assert (shared["channel"], shared["connected_team_id"]) == ("C0GENERAL", "T0PARTNER")
+    await acts(workspace, "invite", **GENERAL, invited="U0STRANGER")
+    await acts(workspace, "send", user="U0STRANGER", channel="C0GENERAL", text="hello")
+    assert (await app.event("message"))["user_team"] == "T0PARTNER"
+    await acts(workspace, "unshare_channel", **GENERAL, team="T0PARTNER")
+    parted = await app.event("channel_unshared")
+    assert (parted["previously_connected_team_id"], parted["is_ext_shared"]) == ("T0PARTNER", False)
+    assert not (await client.conversations_info(channel="C0GENERAL"))["channel"]["is_ext_shared"]
+    gone = await acts(workspace, "send", user="U0STRANGER", channel="C0GENERAL", text="still there?")
+    assert gone["error"] == "not_in_channel"
+
+
 async def test_a_removed_app_hears_of_it_and_its_token_is_worth_nothing(
     workspace: Workspace, client: AsyncWebClient, app: SocketApp
 ) -> None:

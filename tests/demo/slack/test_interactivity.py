@@ -232,3 +232,16 @@ async def test_a_response_url_that_was_never_given_is_unknown(
 ) -> None:
     async with http.post(f"{workspace.url}/actions/UNKNOWN", json={"text": "x"}) as response:
         assert (response.status, await response.text()) == (404, "no_such_url")
+
+
+async def test_a_view_has_an_external_id_of_its_own_and_a_size(workspace: Workspace, client: AsyncWebClient) -> None:
+    home = {"type": "home", "external_id": "home", "blocks": []}
+    await client.views_publish(user_id="U0CUSTOMERA", view=home)
+    await client.views_publish(user_id="U0CUSTOMERA", view=home)
+    assert await error_of(client.views_publish(user_id="U0CUSTOMERB", view=home)) == "duplicate_external_id"
+    modal = MODAL | {"external_id": "home"}
+    opening = client.views_open(trigger_id=workspace.triggers.issue("U0CUSTOMERB"), view=modal)
+    assert await error_of(opening) == "duplicate_external_id"
+    text = {"type": "section", "text": {"type": "mrkdwn", "text": "x" * 3_000}}
+    large = {"type": "home", "blocks": [text] * 90}
+    assert await error_of(client.views_publish(user_id="U0CUSTOMERB", view=large)) == "view_too_large"

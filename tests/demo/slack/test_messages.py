@@ -169,3 +169,24 @@ async def test_a_permalink_leads_to_the_reply_in_its_thread(workspace: Workspace
     reply = (await client.chat_postMessage(channel="C0SUPPORT", text="reply", thread_ts=root))["ts"]
     link = (await client.chat_getPermalink(channel="C0SUPPORT", message_ts=reply))["permalink"]
     assert link.endswith(f"/archives/C0SUPPORT/p{reply.replace('.', '')}?thread_ts={root}&cid=C0SUPPORT")
+
+
+async def test_attachments_are_numbered_and_their_blocks_completed(client: AsyncWebClient) -> None:
+    given: list[dict[str, object]] = [{"text": "x"}, {"blocks": [{"type": "divider"}]}]
+    told = (await client.chat_postMessage(channel="C0SUPPORT", text="x", attachments=given))["message"]["attachments"]
+    assert [each["id"] for each in told] == [1, 2]
+    assert told[1]["blocks"][0]["block_id"]
+
+
+@pytest.mark.parametrize(
+    ("attachments", "error"),
+    [
+        ("{", "invalid_attachments"),
+        ({"text": "x"}, "invalid_attachments"),
+        ([{"blocks": [{"type": "mystery"}]}], "invalid_attachments"),
+        ([{"text": "x"}] * 101, "too_many_attachments"),
+    ],
+)
+async def test_attachments_that_are_none_are_refused(client: AsyncWebClient, attachments: object, error: str) -> None:
+    asked = {"channel": "C0SUPPORT", "text": "x", "attachments": attachments}
+    assert await error_of(client.api_call("chat.postMessage", json=asked)) == error
