@@ -25,6 +25,8 @@ Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"
 """How a case ended, as whoever ended it says: `elsewhere` it was answered, the assistant could have answered it."""
 Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
 """What it was about."""
+REOPEN_SECONDS = 7 * 86_400.0
+"""For so long after a case was resolved the customer's words open it again; later they are of another."""
 
 
 class MovedOn(FrontdeskError):
@@ -69,7 +71,8 @@ def cancel(case: Case, *, now: float) -> Case:
 
 def reopen(case: Case, *, now: float) -> Case:
     """The customer says it is not solved; anybody may claim it again, and who had it is called first."""
-    _must_be(case, "resolved")
+    if not may_be_reopened(case, now=now):
+        raise MovedOn(case)
     return replace(
         case,
         state="waiting",
@@ -78,9 +81,16 @@ def reopen(case: Case, *, now: float) -> Case:
         claimed_at=None,
         ended_at=None,
         waiting_since=now,
+        outcome="",
+        cause="",
         reopened=case.reopened + 1,
         last_owner=case.owner,
     )
+
+
+def may_be_reopened(case: Case, *, now: float) -> bool:
+    """Whether the customer's words are still about this case."""
+    return case.state == "resolved" and now - (case.ended_at or 0.0) <= REOPEN_SECONDS
 
 
 def mark_spam(case: Case, *, now: float) -> Case:

@@ -46,6 +46,9 @@ SUMMARY_LIMIT = 600
 LINK_SECONDS = 2.0
 """How long opening a case waits for the link to the customer's thread; a card without it is better than none."""
 
+ENDED = ("resolved", "closed")
+"""What a person has ended; a case after it in the same thread is said to follow it."""
+
 FOR_THE_OWNER = frozenset({"case.claim", "relay.claim_send", "case.draft", "draft.send"})
 """Presses by which somebody speaks for a case; while another person is on it, they are told who."""
 
@@ -131,6 +134,7 @@ class Cases:
             rows = self.messages.joined(theirs[-1], thread, code, latest, reason=reason)
             await outbox.add(tx, *rows, *files, now=now)
             return theirs[-1], False
+        before = await cases.latest_of(tx, thread)
         new = Case(
             id=0,
             thread=thread,
@@ -151,6 +155,7 @@ class Cases:
             claimed_at=None,
             ended_at=None,
             waiting_since=now,
+            follows=before.id if before and before.state in ENDED and before.customer == customer.user else None,
         )
         case = await cases.add(tx, new)
         if case is None:
@@ -223,14 +228,15 @@ class Cases:
             note="The customer asked for a person, then chose to go on with you.",
         )
 
-    async def reopen(self, ref: str, user: str) -> Case:
-        """The customer says that it is not solved; the case waits again."""
+    async def reopen(self, ref: str, user: str, *, wrote: bool = False) -> Case:
+        """The customer says that it is not solved, or `wrote` again; the case waits again. Raises MovedOn for
+        anybody else, and when it is too late."""
         return await self._step(
             ref,
             user,
             "reopened",
             lambda case: steps.reopen(_own(case, user), now=self.clock.now()),
-            lambda _, case: self.messages.reopened(case),
+            lambda _, case: self.messages.reopened(case, wrote=wrote),
         )
 
     async def mark_spam(self, ref: str, user: str) -> Case:

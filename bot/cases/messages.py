@@ -16,7 +16,7 @@ from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, staff_cards
 from bot.slack.blocks import Card
 from bot.slack.mrkdwn import escape, to_mrkdwn
-from bot.store.cases import Case, card_key
+from bot.store.cases import Case, card_key, ref_of
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import Line
 
@@ -41,6 +41,7 @@ WHY = {
     "pages_down": "the help pages could not be searched",
     "budget": "a limit on spending was reached",
     "called_by_staff": "a colleague called for it",
+    "not_solved": "says that an earlier case is not solved",
     "other": "the assistant called for help",
 }
 """Reason -> what the card says."""
@@ -134,13 +135,14 @@ class CaseMessages:
         """Something of the case is otherwise that only its card shows."""
         return [self._card_update(case)]
 
-    def reopened(self, case: Case) -> list[Outgoing]:
-        """The customer says it is not solved; a new line in the card's thread rings, which an update does not."""
+    def reopened(self, case: Case, *, wrote: bool = False) -> list[Outgoing]:
+        """The customer says it is not solved, or `wrote` again. A new line in the card's thread calls who had it,
+        which an update of the card does not."""
         told = cards.reopened(self.sentences, language(case), case=case.ref)
         return [
             self._to_customer(case, "reopened", told),
             self._card_update(case),
-            self._in_card_thread(case, f"ring/{case.version}", _ring(case)),
+            self._in_card_thread(case, f"ring/{case.version}", _ring(case, wrote=wrote)),
         ]
 
     def own_words(self, case: Case) -> list[str]:
@@ -150,7 +152,7 @@ class CaseMessages:
         shown += [staff_cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
         shown.append(staff_cards.take_over_prompt(case=case.ref, ts=""))
         shown.append(staff_cards.taken_from(case=case.ref, staff="", before=""))
-        shown.append(_ring(case))
+        shown += [_ring(case, wrote=False), _ring(case, wrote=True)]
         shown.append(staff_cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
         headings = [copy_for_staff(case.customer_name, "", elsewhere=True), case.owner_name or ""]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
@@ -188,12 +190,20 @@ class CaseMessages:
     def _card(self, case: Case, *, by: str | None = None) -> Card:
         """The card as the case stands now; `by` ended it."""
         state: State = case.state  # type: ignore[assignment]  # the column holds nothing else
-        common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": case.link}
+        common = {
+            "case": case.ref,
+            "title": case.title,
+            "customer": case.customer,
+            "facts": _facts(case),
+            "permalink": case.link,
+        }
         note = STANDING.get(case.standing, "")  # type: ignore[call-overload]  # as above
         detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
         match state:
             case "waiting":
-                return staff_cards.case_card(**common, **detail, since=case.opened_at, summary=case.summary)
+                return staff_cards.case_card(
+                    **common, **detail, since=case.waiting_since or case.opened_at, summary=case.summary
+                )
             case "human":
                 return staff_cards.claimed_card(
                     **common,
@@ -212,8 +222,16 @@ class CaseMessages:
                 return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)
 
 
-def _ring(case: Case) -> Card:
-    return Card(f"{case.ref} is open again: {escape(case.customer_name)} says it is not solved.", ())
+def _ring(case: Case, *, wrote: bool) -> Card:
+    called = f"<@{case.last_owner}> " if case.last_owner else ""
+    what = "wrote again" if wrote else "says it is not solved"
+    return Card(f"{called}{case.ref} is open again: {escape(case.customer_name)} {what}.", ())
+
+
+def _facts(case: Case) -> str:
+    """What else of the case staff should know."""
+    facts = [f"follows {ref_of(case.follows)}" if case.follows else "", "opened again" if case.reopened else ""]
+    return " · ".join(fact for fact in facts if fact)
 
 
 def language(case: Case) -> Language:

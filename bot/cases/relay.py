@@ -1,6 +1,7 @@
 """The relay between the customer's thread and the card's thread, while a person is on the case.
 
 from_customer   the customer's words go into the card's thread; no model is asked
+thanked         the customer's thanks after the end
 from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside, and who
                 does not know it yet is told
 send            a held message goes out after "Claim and send", with its files
@@ -28,7 +29,7 @@ from bot.slack import staff_cards
 from bot.slack.client import SlackClient
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
-from bot.store import cases, inbox, outbox
+from bot.store import cases, inbox, outbox, records
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -39,6 +40,7 @@ NOTE = "//"
 """What a note for the team begins with."""
 DELIVERED = "outbox_tray"
 SEEN = "eyes"
+THANKED = "heart"
 EDITED = "_(edited)_"
 DELETED = "_deleted by the customer_"
 EDITED_TO = "An earlier message was edited by the customer. It now says:"
@@ -82,6 +84,19 @@ class Relay:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
         await self._queue(*rows)
+
+    async def thanked(self, case: Case, item: InboxItem) -> None:
+        """The customer's last word on a case that is over: it needs no answer, and says that the case was solved."""
+        heart = {"ts": item.said_at, "name": THANKED}
+        mark = Outgoing(f"thanks/{item.id}", "react", item.thread.channel, heart, case_id=case.id)
+        async with self.database.transaction() as tx:
+            # The row's key says whether an attempt before a crash has written it down already.
+            if await outbox.by_key(tx, mark.key) is None:
+                await outbox.add(tx, mark, now=self.clock.now())
+                await records.note(
+                    tx, actor=item.author, action="case.affirmed", subject=case.ref, now=self.clock.now()
+                )
+        self.outbox.wake()
 
     async def from_staff(self, item: InboxItem) -> str:
         """Relay, hold or leave inside what somebody wrote under a card; how it ended, in one stable word."""

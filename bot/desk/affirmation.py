@@ -2,6 +2,7 @@
 
 affirms        thanks, or that it helped, and nothing else
 asks_nothing   that, or another courtesy: a greeting, a good-bye
+is_last_word   that, a good-bye or an "ok": nobody need answer it
 """
 
 import re
@@ -20,7 +21,7 @@ that worked, it worked, works for me, that helps, that helped, this helps, this 
 that's helpful, that was helpful, that's what i needed, that is what i needed, exactly what i needed,
 just what i needed, that answers my question, that answered my question, that answers it, that's it, that did it,
 that did the trick, solved, problem solved, sorted, all sorted, resolved, got it, perfect, great, awesome, excellent,
-wonderful, brilliant, fantastic, that's great, that's perfect,
+wonderful, lovely, brilliant, fantastic, that's great, that's perfect,
 
 terima kasih, terimakasih, makasih, makasi, trims, sudah bisa, udah bisa, sudah berhasil, udah berhasil, berhasil,
 membantu, itu membantu, sangat membantu, membantu sekali, sudah jelas, udah jelas, beres, sudah beres, udah beres,
@@ -40,6 +41,7 @@ merci, merci beaucoup, merci bien, mille mercis, un grand merci, merci à vous, 
 ça fonctionne, cela fonctionne, ça a marché, ça aide, ça m'aide, cela m'aide, résolu, c'est résolu, problème résolu,
 c'est réglé, parfait, c'est parfait, génial, très utile, impeccable, c'est bon,
 
+:clap:, :blush:, :smile:, :smiley:, :grin:, :slightly_smiling_face:, :heart_eyes:, :star-struck:, :wave:, :100:,
 :+1:, :thumbsup:, :pray:, :white_check_mark:, :ok_hand:, :heart:, :raised_hands:, :tada:, 👍, 🙏, ✅, 👌, ❤, 🙌, 🎉
 """
 """What says by itself that somebody is served: English, Indonesian, German, Spanish, French, small pictures."""
@@ -73,6 +75,11 @@ def asks_nothing(text: str) -> bool:
     return is_small_talk(text) or any(phrase not in _AND_PHRASES for phrase in _phrases(text))
 
 
+def is_last_word(text: str) -> bool:
+    """Whether the message thanks, agrees or takes leave after a matter is settled. A greeting may be a beginning."""
+    return "?" not in text and any(phrase not in _AND_PHRASES or phrase in _OK for phrase in _phrases(text))
+
+
 def _phrases(text: str) -> list[tuple[str, ...]]:
     """The courtesies of which the message is made, the longest first at each place; none when there is more to it."""
     words = _words(text) if len(text) <= TEXT_LIMIT else []
@@ -104,5 +111,6 @@ def _all(phrases: str) -> frozenset[tuple[str, ...]]:
 
 
 _SERVED_PHRASES, _AND_PHRASES = _all(_SERVED), _all(_AND)
+_OK = _all("ok, okay")
 _ALL_PHRASES = _SERVED_PHRASES | _all(_BESIDES) | _AND_PHRASES
 _LONGEST = max(map(len, _ALL_PHRASES))

@@ -76,7 +76,7 @@ def escalated(sentences: Sentences, language: Language, *, case: str) -> Card:
         f"{words} ({label} {escape(case)})",
         (
             section(f":wave: {words}\n*{label} {escape(case)}*"),
-            actions(button("esc.cancel", sentences.say(language, "keep_assistant"), case)),
+            actions(_keep_assistant(sentences, language, case)),
         ),
     )
 
@@ -104,8 +104,10 @@ def not_answered(sentences: Sentences, language: Language, *, case: str) -> Card
 
 
 def reopened(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """The customer said that it is not solved."""
-    return _announcement(":arrows_counterclockwise:", sentences.say(language, "reopened", case=escape(case)))
+    """The customer said that it is not solved, or wrote again: a person has been called."""
+    words = sentences.say(language, "reopened", case=escape(case))
+    blocks = _announcement(":arrows_counterclockwise:", words).blocks
+    return Card(words, (*blocks, actions(_keep_assistant(sentences, language, case))))
 
 
 def resolved(sentences: Sentences, language: Language, *, case: str, staff: str, solved: bool = True) -> Card:
@@ -124,6 +126,10 @@ def resolved(sentences: Sentences, language: Language, *, case: str, staff: str,
     ]
     not_solved = button("case.reopen", sentences.say(language, "not_solved"), case, style="danger")
     return Card(words, (section(words), actions(*scores, not_solved)))
+
+
+def _keep_assistant(sentences: Sentences, language: Language, case: str) -> Block:
+    return button("esc.cancel", sentences.say(language, "keep_assistant"), case)
 
 
 def _source_line(sentences: Sentences, language: Language, sources: Sequence[Source]) -> str:

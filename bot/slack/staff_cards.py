@@ -144,6 +144,7 @@ def closed_card(
     cause: str = "",
     customer_note: str = "",
     summary: str = "",
+    facts: str = "",
     permalink: str = "",
 ) -> Card:
     """The card of a case that needs nobody any more. `outcome` says how it ended, as "Solved" or
@@ -156,7 +157,7 @@ def closed_card(
             section(f":white_check_mark: *{one_line(outcome, 100)}*{whose} {moment(at, '{date_short} {time}')}"),
             fields(("Customer", _customer(customer, customer_note)), ("Cause", escape(cause))),
             *_summary(summary),
-            *_small_print("", permalink),
+            *_small_print(facts, permalink),
         ),
     )
 

@@ -159,6 +159,14 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     return as_case(row) if row else None
 
 
+async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
+    """The thread's latest case, whatever became of it."""
+    table = schema.kase
+    statement = select(table).where(table.c.thread == thread.key).order_by(table.c.id.desc()).limit(1)
+    row = (await tx.execute(statement)).one_or_none()
+    return as_case(row) if row else None
+
+
 async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Case]:
     """A person's waiting or human cases, the oldest first."""
     table = schema.kase

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
-from bot.cases.cases import Cases, UnknownCase
+from bot.cases.cases import ENDED, Cases, UnknownCase
 from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS
 from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
@@ -141,7 +141,7 @@ class Presses:
                 case "esc.cancel":
                     await self.cases.cancel(value, customer.user)
                 case "case.reopen":
-                    await self.cases.reopen(value, customer.user)
+                    await self._not_solved(value, customer)
                 case _ if not await self._is_theirs(value, customer.user):
                     return await self._refuse(item, customer)
                 case _:
@@ -153,6 +153,16 @@ class Presses:
                 await self.cases.tell_customer(error.case, item.thread, customer)
                 return "moved_on"
         return "pressed"
+
+    async def _not_solved(self, ref: str, customer: Customer) -> None:
+        """Open the case again, or another that follows it when that is too late."""
+        try:
+            await self.cases.reopen(ref, customer.user)
+        except MovedOn as error:
+            ended = error.case
+            if ended.ref != ref or ended.customer != customer.user or ended.state not in ENDED:
+                raise
+            await self.cases.open(ended.thread, customer, reason="not_solved", priority="medium")
 
     async def _call_person(self, item: InboxItem, customer: Customer) -> str:
         """Open a case, or tell who is called already."""

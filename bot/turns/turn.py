@@ -2,8 +2,8 @@
 
 take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
                    deletes the message meanwhile, begin again with what it is by then
-  _customer_wrote  an answer is begun: go on · a person is on it: relay · a stop of nothing: say so · the words ask for
-                   a person: a case · else an answer
+  _customer_wrote  an answer is begun: go on · a person is on it: relay · a person was: thanks, or the case again · a
+                   stop of nothing: say so · the words ask for a person: a case · else an answer
   _begin_anew      the conversation is long: say so, and go on with a summary
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
@@ -17,11 +17,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
+from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
 from bot.desk.second_thoughts import says_stop
@@ -32,6 +34,7 @@ from bot.slack.client import DEAD_TOKEN, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import attempts, inbox, outbox, pauses, threads, turns
 from bot.store import cases as case_rows
+from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem
 from bot.store.outbox import Outgoing
@@ -245,6 +248,7 @@ class Turns:
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             case = await case_rows.find_open(tx, item.thread)
+            ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
         if item.body.get("masked"):
@@ -256,6 +260,8 @@ class Turns:
             await self.answers.close_leftover(item)
             await self.relay.from_customer(case, item, customer)
             return "done", "relayed"
+        if ended is not None and await self._is_about(ended, item, customer):
+            return "done", await self._comes_back(ended, item, customer)
         reason = _reason_for_person(text, episode.turns)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
@@ -273,6 +279,22 @@ class Turns:
         if len(episode.turns) >= self.summaries.turns:
             agent, episode = "", await self._begin_anew(item, episode, language)
         return "done", await self._answer(item, customer, language, agent, episode, interruption)
+
+    async def _is_about(self, ended: Case, item: InboxItem, customer: Customer) -> bool:
+        """Whether the message goes on with the case that ended, rather than with an answer that was begun."""
+        now = self.clock.now()
+        is_theirs = ended.customer == customer.user and may_be_reopened(ended, now=now)
+        return is_theirs and not await self.answers.has_begun(item, before=now)
+
+    async def _comes_back(self, ended: Case, item: InboxItem, customer: Customer) -> str:
+        """The customer writes after a person has solved it: thanks, or the case waits again with what they wrote."""
+        if not item.body.get("files") and is_last_word(item.words):
+            await self.relay.thanked(ended, item)
+            return "thanked"
+        case = await self.cases.reopen(ended.ref, customer.user, wrote=True)
+        reach("case_reopened")
+        await self.relay.from_customer(case, item, customer)
+        return "relayed"
 
     async def _nothing_runs(self, item: InboxItem, language: Language) -> str:
         """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""

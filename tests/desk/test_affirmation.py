@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.desk.affirmation import affirms, asks_nothing
+from bot.desk.affirmation import affirms, asks_nothing, is_last_word
 
 
 @pytest.mark.parametrize(
@@ -58,3 +58,36 @@ def test_what_may_answer_a_question_that_was_asked_back_is_no_courtesy(text: str
 def test_whoever_says_more_is_not_done(text: str) -> None:
     assert not affirms(text)
     assert not asks_nothing(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "thanks",
+            "Thank you so much!",
+            "thx :pray:",
+            "ok great",
+            "OK",
+            "Perfect, thank you. Bye!",
+            ":wave::skin-tone-3:",
+        ),
+        *("terima kasih banyak kak", "Oke makasih", "alles klar, danke", "Gracias por su ayuda", "D'accord, merci !"),
+        *("👍🏽", "❤️", "🎉🎉", ":heart_eyes:", ":wave::skin-tone-3:"),
+    ],
+)
+def test_a_last_word_needs_no_answer(text: str) -> None:
+    assert is_last_word(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "?", "no", "yes", "hello", "Thanks, but it is still broken", "Thanks?", "ok?", "thanks for nothing"),
+        *("Great, now it is broken again", "Again!", "not ok", "Thanks. Where is my order", "👎", ":rage:"),
+        *("👍 but where is it", ":parrot:", "danke, aber es fehlt noch etwas", "gracias pero no funciona"),
+        *("merci mais non", "terima kasih tapi belum sampai", "nicht gut", "pas bien"),
+    ],
+)
+def test_whatever_might_be_more_is_no_last_word(text: str) -> None:
+    assert not is_last_word(text)

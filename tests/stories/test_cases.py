@@ -90,6 +90,14 @@ async def test_a_case_is_claimed_answered_and_resolved(world: World) -> None:
     assert {f"csat.{score}" for score in range(1, 6)} <= solved.buttons.keys()
     await world.customer.presses(solved, "csat.5")
 
+    await world.customer.says("It works now, thanks!", to=asked)
+    await world.customer.says("Oh no, it broke again", to=asked)
+    again = await world.customer.reads(asked, after=solved.ts)
+    assert f"{ref} is open again" in again.text
+    await world.staff.reads(in_thread_of(card), having=lambda seen: "Oh no, it broke again" in seen.text)
+    await world.customer.presses(again, "esc.cancel")
+    await world.customer.reads(asked, after=again.ts)
+
     question = await world.customer.says("How many days do I have to return an item?", to=asked)
     answer = await world.customer.reads(asked, after=question.ts)
     assert "30 days" in answer.text

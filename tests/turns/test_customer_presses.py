@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from bot.cases.case import REOPEN_SECONDS
 from bot.conversation import Customer, ThreadRef
 from bot.store import inbox, turns
 from bot.store.cases import Case
@@ -19,7 +20,7 @@ from tests.turns.arrivals import TEAM, arrival
 
 AGENT = "U0AGENTA"
 BACK = "Case FD-1001 is closed, and the assistant is back with you."
-SOLVED = "Case FD-1001 has been marked as solved, and the assistant is back with you."
+SOLVED = "Case FD-1001 has been marked as solved. If it is not, just write, and our team looks at it again."
 CLAIMED = "Case FD-1001 is open already: Agent A is on it"
 
 
@@ -126,6 +127,20 @@ async def test_who_says_twice_that_it_is_not_solved_reads_that_the_case_is_open(
     await desk.cases.resolve(case.ref, AGENT)
     assert await desk.reads("case.reopen", case.ref) == ""
     assert "FD-1001 is open already" in await desk.reads("case.reopen", case.ref)
+
+
+async def test_who_says_after_a_week_that_it_is_not_solved_has_a_new_case_that_follows_the_old(desk: Desk) -> None:
+    case = await desk.opens()
+    await desk.cases.claim(case.ref, AGENT)
+    await desk.cases.resolve(case.ref, AGENT)
+    desk.clock.advance(REOPEN_SECONDS + 1.0)
+    assert "for the person who asked" in await desk.reads("case.reopen", case.ref, user="U0CUSTOMERB")
+    for fence in (1, 2):
+        item = replace(await desk.press("case.reopen", case.ref), fence=fence)
+        await desk.presses.carry_out(item)
+    follower = await desk.cases.find("FD-1002")
+    assert (follower.state, follower.follows, follower.reason) == ("waiting", case.id, "not_solved")
+    assert (await desk.cases.find(case.ref)).state == "resolved"
 
 
 @pytest.mark.parametrize("action", ["esc.cancel", "case.reopen"])
