@@ -1,7 +1,7 @@
 """Cases: opening, claiming, ending. Each step is one transaction that changes the case and queues what is said of it.
 
 open         a person is needed
-claim        somebody takes it; of two presses one wins
+claim        somebody takes it; of two presses one wins. An answer that is on its way ends
 take_over    somebody else goes on
 resolve      settled
 hand_back    the assistant goes on, in a fresh episode
@@ -30,7 +30,7 @@ from bot.sentences import Language
 from bot.slack import staff_cards
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.store import cases, outbox, records, threads, transcripts
+from bot.store import cases, outbox, records, threads, transcripts, wishes
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
@@ -320,6 +320,8 @@ class Cases:
             after = await cases.change(tx, before, change(before))
             if after is None:
                 raise MovedOn(await the_case(tx, ref))
+            if after.state == "human" and before.waits:
+                await wishes.claim(tx, after.thread)
             if note is not None:
                 await threads.begin_episode(tx, after.thread, note=_stretch(before, note, until=self.clock.now()))
             await outbox.add(tx, *say(before, after), now=self.clock.now())

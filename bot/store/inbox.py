@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, case, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -17,8 +17,8 @@ Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
 they wrote (bot/store/wishes.py)."""
 SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold what somebody said."""
-Wish = Literal["", "edited", "stop", "deleted"]
-"""What is wanted of an open row since it was stored."""
+Wish = Literal["", "edited", "claimed", "stop", "deleted"]
+"""What is wanted of an open row since it was stored; `claimed`: a person answers in its thread from now on."""
 LOOKED_THROUGH = 200
 """Of a thread's messages, the latest that are looked through for files."""
 SUSPECT_ATTEMPTS = 2
@@ -159,12 +159,16 @@ _SUSPECTS = select(schema.inbox.c.id).where(schema.inbox.c.state == "new", schem
 
 
 async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
-    """Count one more attempt and return the row; None when it is finished."""
+    """Count one more attempt and return the row; None when it is finished.
+
+    That somebody has claimed its thread is wished of the attempt before: this one sees the case.
+    """
     table = schema.inbox
+    wish = case((table.c.wish == "claimed", ""), else_=table.c.wish)
     statement = (
         update(table)
         .where(table.c.id == item_id, table.c.state == "new")
-        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1)
+        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1, wish=wish)
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()

@@ -8,6 +8,7 @@ store_all      arrivals of any kind, and whom to tell at once
 written        the row of a message, whoever wrote it
 latest_edit    the newest edit of a message that no row has taken up yet
 replace_body   give a row the words of an edit
+claim          a person answers in a thread: the answers that are begun in it end
 wished         which of the rows have a wish
 """
 
@@ -19,6 +20,7 @@ from typing import Any, get_args
 from sqlalchemy import ColumnElement, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.conversation import ThreadRef
 from bot.store import attempts, inbox, schema
 from bot.store.cases import find_open
 from bot.store.inbox import SPOKEN, Arrival, InboxItem, Wish
@@ -132,6 +134,15 @@ async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
         table.c.id > item.id,
     )
     return any(not body.get(IDLE) for body in (await tx.execute(select(table.c.body).where(*where))).scalars())
+
+
+async def claim(tx: AsyncConnection, thread: ThreadRef) -> None:
+    """Wish of the rows that are worked on in the thread that no answer be given; the next attempt leaves them to the
+    person."""
+    table = schema.inbox
+    begun = (table.c.state == "new", table.c.kind.in_(("message", "edit")), table.c.fence > 0)
+    lighter = table.c.wish.in_(("", "edited"))
+    await tx.execute(update(table).where(table.c.thread == thread.key, *begun, lighter).values(wish="claimed"))
 
 
 async def wished(tx: AsyncConnection, items: Collection[int]) -> dict[int, Wish]:

@@ -253,8 +253,8 @@ class Turns:
             episode = await self.summaries.read(tx, item.thread, state)
         if item.body.get("masked"):
             await self._say(item, "masked", language)
-        if case is not None and await self.answers.has_begun(item, before=case.opened_at):
-            # A case that was opened in the course of this very answer does not take its place.
+        if case is not None and case.waits and await self.answers.has_begun(item, before=case.opened_at):
+            # A case that was opened in the course of this very answer does not take its place, until somebody claims.
             return "done", await self._answer(item, customer, language, state.agent, episode, interruption)
         if case is not None:
             await self.answers.close_leftover(item)

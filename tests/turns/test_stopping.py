@@ -247,6 +247,51 @@ async def test_an_edit_after_a_person_was_called_reaches_that_person_though_the_
     assert any("It is order 2" in text for text in await desk.said())
 
 
+async def test_an_answer_that_is_on_its_way_ends_when_a_person_claims_and_the_person_reads_the_question(
+    database: Database, slack: LocalSlack
+) -> None:
+    speaks = calls(call("refund", {"order": "1"}, id="c1"), text="All about boots: one moment. ")
+    desk = Desk(database, slack, speaks, says("All about boots is on that page."))
+    ts, row = await desk.asked()
+    thread = ThreadRef(TEAM, "C0SUPPORT", ts)
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        case = await desk.cases.open(thread, CUSTOMER, reason="upset", priority="medium")
+        await desk.cases.claim(case.ref, "U0AGENTA")
+        async with database.transaction() as tx:
+            wished = await wishes.wished(tx, [row])
+        desk.interruptions.tell(row, wished[row])
+        desk.may_end.set()
+        await running
+    assert (desk.refunded, len(desk.model.requests)) == (["1"], 1)
+    read = [each["text"] for each in slack.workspace.messages["C0SUPPORT"].values() if each["ts"] != ts]
+    assert not any("on that page" in text for text in read)
+    assert any(text.endswith(f">{BOOTS}") for text in await desk.said())
+    async with database.transaction() as tx:
+        closed = (await tx.execute(select(schema.inbox.c.reason).where(schema.inbox.c.id == row))).scalar_one()
+    assert closed == "relayed"
+
+
+async def test_an_answer_that_a_dead_process_began_is_not_gone_on_with_once_a_person_has_claimed(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack, says("never asked for"))
+    _, row = await desk.asked()
+    async with database.transaction() as tx:
+        item = await inbox.start(tx, row)
+    assert item is not None
+    journal = await open_journal(database, desk.clock, turn=row, attempt=item.fence)
+    await journal.record("stream", {"opened": []})
+    desk.clock.advance(1.0)
+    case = await desk.cases.open(item.thread, CUSTOMER, reason="upset", priority="medium")
+    await desk.cases.claim(case.ref, "U0AGENTA")
+    async with asyncio.timeout(PATIENCE):
+        await desk.turns.take(row)
+    assert desk.model.requests == []
+    assert any(text.endswith(f">{BOOTS}") for text in await desk.said())
+
+
 async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: LocalSlack) -> None:
     places = NoPlaces()
     desk = Desk(database, slack, says("never asked for"), places=places)
