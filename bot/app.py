@@ -181,15 +181,25 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             database,
             slack,
             clock,
-            essential=frozenset({agent_channel}),
+            essential=(agent_channel, *settings.desk_channels),
             claims=membership if settings.is_shared else None,
             poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
             files=files,
         )
         cases = Cases(
-            database, outbox, slack, clock, CaseMessages(sentences, agent_channel), metrics, settings.open_cases
+            database,
+            outbox,
+            slack,
+            clock,
+            CaseMessages(sentences, agent_channel),
+            metrics,
+            settings.open_cases,
+            settings.desk_channels,
         )
-        relay = Relay(database, outbox, slack, clock, sentences, agent_channel)
+        staff = Staff(
+            slack, clock, agent_channel=agent_channel, others=settings.desk_channels, group=settings.staff_group
+        )
+        relay = Relay(database, outbox, slack, clock, sentences, agent_channel, staff)
         team = build_team(
             shop_name=settings.shop_name,
             knowledge=knowledge,
@@ -302,11 +312,9 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         if settings.is_shared and role != "ingress":
             _start(watches, interruptions.watch(database, clock))
         figures = partial(tell_figures, database, clock)
-        staff = Staff(slack, clock, agent_channel=agent_channel)
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
             me=me,
-            agent_channel=agent_channel,
             slack=slack,
             database=database,
             clock=clock,

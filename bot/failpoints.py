@@ -32,6 +32,8 @@ PLACES: Mapping[str, str] = {
     "row_closed": "the inbox's row is closed",
     "case_added": "a case is there inside a transaction; what is to be said of it is not",
     "case_opened": "a case and what is to be said of it are on disk; nothing has been said",
+    "case_changed": "a case's step is made inside a transaction; what is to be said of it is not",
+    "case_stepped": "a case's step and what is to be said of it are on disk; nothing has been said",
     "post_marked": "a post is marked as on its way; it has not left",
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",

@@ -252,7 +252,7 @@ def build_governor(settings: Settings, database: Database, clock: Clock) -> Gove
 
 
 async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
-    """Who the app is, and the agent channel, which it must be a member of."""
+    """Who the app is, and the agent channel, which it must be a member of as of those of the other desks."""
     try:
         me = await slack.auth()
     except SlackRefused as error:
@@ -263,17 +263,38 @@ async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, 
     if settings.slack_app_token is not None:
         await _ask_for_socket(slack, settings)
     name = settings.agent_channel or ""
+    faults = await _channel_faults(slack, "AGENT_CHANNEL", name)
+    for channel in settings.desk_channels:
+        faults += await _channel_faults(slack, "DESK_CHANNELS", channel)
+    if settings.staff_group is not None:
+        faults += await _group_faults(slack, settings.staff_group)
+    if faults:
+        raise ConfigurationError(faults)
+    return me, name
+
+
+async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[str]:
+    """Why no cases can be shown in a channel."""
     try:
         channel = await slack.channel(name)
     except SlackRefused as error:
-        raise ConfigurationError([f"AGENT_CHANNEL: Slack does not show {name} to the app ({error.error})"]) from None
+        return [f"{variable}: Slack does not show {name} to the app ({error.error})"]
     except SlackUnanswered as error:
-        raise ConfigurationError([f"AGENT_CHANNEL: Slack does not answer ({error.reason})"]) from None
+        return [f"{variable}: Slack does not answer ({error.reason})"]
     if channel.is_archived:
-        raise ConfigurationError([f"AGENT_CHANNEL: #{channel.name} is archived"])
-    if not channel.is_member:
-        raise ConfigurationError([f"AGENT_CHANNEL: the app is not in #{channel.name}: invite it there"])
-    return me, channel.id
+        return [f"{variable}: #{channel.name} is archived"]
+    return [] if channel.is_member else [f"{variable}: the app is not in #{channel.name}: invite it there"]
+
+
+async def _group_faults(slack: SlackClient, group: str) -> list[str]:
+    """Why it cannot be known who is in a user group, or that nobody is."""
+    try:
+        members = await slack.group_members(group)
+    except SlackRefused as error:
+        return [f"STAFF_GROUP: Slack does not tell who is in {group} ({error.error})"]
+    except SlackUnanswered as error:
+        return [f"STAFF_GROUP: Slack does not answer ({error.reason})"]
+    return [] if members else [f"STAFF_GROUP: nobody is in {group}, so nobody could answer a case"]
 
 
 async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:

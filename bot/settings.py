@@ -25,6 +25,10 @@ from bot.desk.recurrence import read_rule
 from bot.errors import ConfigurationError
 from bot.store.addresses import POSTGRES, SQLITE
 
+CHANNEL = r"^[CG][A-Z0-9]{5,}$"
+DESK_NAME_LIMIT = 60
+"""Characters of a desk's name, which has to fit into a menu."""
+
 
 def _http_address(value: str) -> str:
     parts = urlsplit(value)
@@ -37,6 +41,20 @@ def _hosts(value: object) -> object:
     if not isinstance(value, str):
         return value
     return frozenset(host.strip().lower() for host in value.split(",") if host.strip())
+
+
+def _desks(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    desks: dict[str, str] = {}
+    for entry in filter(None, (entry.strip() for entry in value.split(","))):
+        name, _, channel = (part.strip() for part in entry.partition("="))
+        if not name or len(name) > DESK_NAME_LIMIT or not re.fullmatch(CHANNEL, channel):
+            raise ValueError("must be names with the ids of their channels, as Billing=C0123ABCD,Returns=C0456EFGH")
+        if name in desks.values() or channel in desks:
+            raise ValueError("must name each desk and each channel once")
+        desks[channel] = name
+    return desks
 
 
 def _temperature(value: object) -> object:
@@ -82,8 +100,12 @@ class Settings(BaseModel):
     """The signing secret. Set it, and not the app token, to receive events over HTTP on `PORT`."""
     slack_api_url: Address | None = None
     """Another address for Slack's Web API, for a proxy or a local workspace. Unset: Slack itself."""
-    agent_channel: Annotated[str, Field(pattern=r"^[CG][A-Z0-9]{5,}$")] | None = None
+    agent_channel: Annotated[str, Field(pattern=CHANNEL)] | None = None
     """The id (`C…` or `G…`) of the channel where cases appear and staff work. Required to serve."""
+    desk_channels: Annotated[Mapping[str, str], BeforeValidator(_desks)] = {}
+    """Further team channels for cases, as `Billing=C0123ABCD,Returns=C0456EFGH`. Unset: `AGENT_CHANNEL` alone."""
+    staff_group: Annotated[str, Field(pattern=r"^S[A-Z0-9]{5,}$")] | None = None
+    """The id (`S…`) of the user group whose members are staff. Unset: whoever is in the channel where a case is."""
     openai_api_key: SecretStr | None = None
     """The key of the language model's server. Required to serve; servers without keys take any word."""
     openai_base_url: Address | None = None
@@ -171,6 +193,12 @@ class Settings(BaseModel):
     def _check_database(self) -> Self:
         if self.database_url is not None and not self.database_url.startswith((SQLITE, *POSTGRES)):
             raise ValueError(f"DATABASE_URL must start with {SQLITE} or postgresql://")
+        return self
+
+    @model_validator(mode="after")
+    def _check_desks(self) -> Self:
+        if self.agent_channel in self.desk_channels:
+            raise ValueError("DESK_CHANNELS names further channels, and AGENT_CHANNEL is one of them")
         return self
 
     @property

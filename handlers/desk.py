@@ -26,7 +26,6 @@ class Desk:
 
     me: Identity
     """Who the app is in Slack."""
-    agent_channel: str
     slack: SlackClient
     database: Database
     clock: Clock
@@ -45,7 +44,7 @@ class Desk:
 
     async def is_staff_in(self, channel: str, user: str) -> bool:
         """Whether a press of theirs there is one of staff."""
-        return channel == self.agent_channel and await self.staff.includes(user)
+        return await self.staff.includes(user, channel=channel)
 
     async def refuse(self, channel: str, user: str, *, thread_ts: str | None) -> None:
         """Tell somebody who is not staff, unseen by others and where they pressed, that this is not theirs."""

@@ -1,7 +1,7 @@
 """What people write. A message is stored before Slack hears "ok"; when it cannot be, Slack hears an error.
 
 Stored are direct messages to the app, messages that mention it, replies in threads that are conversations, and
-replies in the agent channel's threads; card numbers and the like are hidden first. Stored as well is what people do to
+replies in the team channels' threads; card numbers and the like are hidden first. Stored as well is what people do to
 those afterwards: they edit or delete them, or press Stop. Everything else starts nothing: edits that change no word,
 joins, unknown subtypes, bots, the app's own posts.
 
@@ -14,7 +14,7 @@ read_event     what of it an event is
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
@@ -67,7 +67,7 @@ class StoreFirst(AsyncMiddleware):
 
     def _read(self, body: dict[str, Any]) -> Arrival | None:
         try:
-            return read_event(body, self._desk.me, agent_channel=self._desk.agent_channel)
+            return read_event(body, self._desk.me, team_channels=self._desk.staff.channels)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             # Unacknowledged it would come again, and be understood no better.
             event, fault = str(body.get("event_id")), type(error).__name__
@@ -95,7 +95,7 @@ def register_rest(app: AsyncApp) -> None:
         return
 
 
-def read_event(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+def read_event(body: dict[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
     """The arrival in an Events API payload, or None when it is nothing to us."""
     event = body.get("event") or {}
     teams = {body.get("team_id"), *(each.get("team_id") for each in body.get("authorizations") or ())}
@@ -105,22 +105,22 @@ def read_event(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
         case "agent_session_stopped", _:
             return _read_stop(body, me)
         case "message", "message_changed":
-            return _read_edit(body, me, agent_channel=agent_channel)
+            return _read_edit(body, me, team_channels=team_channels)
         case "message", "message_deleted":
             gone = event.get("previous_message") or {}
-            return _read_delete(body, gone | {"ts": event.get("deleted_ts")}, me, agent_channel=agent_channel)
+            return _read_delete(body, gone | {"ts": event.get("deleted_ts")}, me, team_channels=team_channels)
         case "message" | "app_mention", _:
-            return _read_message(body, me, agent_channel=agent_channel)
+            return _read_message(body, me, team_channels=team_channels)
     return None
 
 
-def _read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+def _read_message(body: dict[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
     """What somebody says in a payload that is of our workspace, or None when nobody speaks to us."""
     event = body["event"]
     if not _is_persons(event, me):
         return None
     channel, ts = event["channel"], event["ts"]
-    is_staff = channel == agent_channel
+    is_staff = channel in team_channels
     if is_staff and not event.get("thread_ts"):
         return None
     words = said(event, me)
@@ -138,17 +138,17 @@ def _read_message(body: dict[str, Any], me: Identity, *, agent_channel: str) -> 
     )
 
 
-def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+def _read_edit(body: dict[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
     """What somebody changed about their words; Slack's own changes bear no `edited`, or none of now. Nor do those of
     somebody who deletes one of the files."""
     event = body["event"]
     now, before = event.get("message") or {}, event.get("previous_message") or {}
     if now.get("subtype") == "tombstone":
         # A root that has replies is not taken away, but changed into this.
-        return _read_delete(body, {"ts": now.get("ts"), **before}, me, agent_channel=agent_channel)
+        return _read_delete(body, {"ts": now.get("ts"), **before}, me, team_channels=team_channels)
     at = event.get("event_ts") if _deleted_files(now) - _deleted_files(before) else (now.get("edited") or {}).get("ts")
     channel, ts = event.get("channel", ""), now.get("ts")
-    is_staff = channel == agent_channel
+    is_staff = channel in team_channels
     if not (_is_persons(now, me) and ts and at) or (is_staff and not now.get("thread_ts")):
         return None
     words = said(now, me)
@@ -167,14 +167,16 @@ def _read_edit(body: dict[str, Any], me: Identity, *, agent_channel: str) -> Arr
     )
 
 
-def _read_delete(body: dict[str, Any], gone: dict[str, Any], me: Identity, *, agent_channel: str) -> Arrival | None:
+def _read_delete(
+    body: dict[str, Any], gone: dict[str, Any], me: Identity, *, team_channels: Collection[str]
+) -> Arrival | None:
     """That somebody's message is gone; nothing of what it said is kept.
 
     Slack may leave out whose it was and in which thread: then the author is empty, and the stored message decides.
     """
     event = body["event"]
     channel, ts = event.get("channel", ""), gone.get("ts")
-    is_staff = channel == agent_channel
+    is_staff = channel in team_channels
     at = event.get("event_ts") or event.get("ts")
     is_unnamed = not (gone.get("user") or gone.get("bot_id")) and gone.get("subtype") in SPOKEN
     if not ((is_unnamed or _is_persons(gone, me)) and ts and at):

@@ -1,4 +1,4 @@
-"""What staff press. Each press is checked on the server: members of the agent channel count, and in doubt nobody.
+"""What staff press. Each press is checked on the server: who is staff in its channel counts, and in doubt nobody.
 
 A press goes through the inbox, in the order of what is written under the card: reply, then Resolve, and the
 reply is delivered first. A press that takes long has a lane of its own.
@@ -21,7 +21,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The buttons of the cards in the agent channel."""
+    """The buttons of the cards in the team channels."""
 
     async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         press = read_press(body, action, team=desk.me.team)

@@ -7,7 +7,8 @@
      ▼                ▼                        ▼
     bot              bot                    waiting
 
-An open case can be marked as spam, and is closed: nothing opens it again.
+An open case can be marked as spam, and is closed: nothing opens it again. It can be transferred to another desk, where
+it waits; and it can be merged into another open one, with whose end it is the assistant's again.
 
 A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
 """
@@ -16,9 +17,9 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.errors import FrontdeskError
-from bot.store.cases import Case
+from bot.store.cases import MERGED, Case, Helper
 
-State = Literal["waiting", "human", "resolved", "closed", "bot"]
+State = Literal["waiting", "human", "resolved", "closed", "merged", "bot"]
 Priority = Literal["low", "medium", "high"]
 
 Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
@@ -48,7 +49,40 @@ def take_over(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
     _must_be(case, "human")
     if case.owner == owner:
         raise MovedOn(case)
-    return replace(case, owner=owner, owner_name=owner_name, claimed_at=now)
+    helpers = tuple(helper for helper in case.helpers if helper.person != owner)
+    return replace(case, owner=owner, owner_name=owner_name, claimed_at=now, helpers=helpers)
+
+
+def join(case: Case, person: str, name: str, *, now: float) -> Case:
+    """Another person helps whoever is on it."""
+    _must_be(case, "human")
+    if case.speaker(person) is not None:
+        raise MovedOn(case)
+    return replace(case, helpers=(*case.helpers, Helper(person, name, now)))
+
+
+def transfer(case: Case, desk: str, *, now: float) -> Case:
+    """It waits at another desk; `desk` is that one's channel, empty for the agent channel."""
+    if not case.is_open or case.desk == desk:
+        raise MovedOn(case)
+    return replace(
+        case, state="waiting", desk=desk, owner=None, owner_name=None, claimed_at=None, waiting_since=now, step=0
+    )
+
+
+def merge(case: Case, into: Case, *, now: float) -> Case:
+    """People go on with it in another case."""
+    if not case.is_open:
+        raise MovedOn(case)
+    if not into.is_open:
+        raise MovedOn(into)
+    return replace(case, state=MERGED, merged_into=into.id, ended_at=now)
+
+
+def part(case: Case, *, now: float) -> Case:
+    """The case that people had it in has ended."""
+    _must_be(case, "merged")
+    return replace(case, state="bot", ended_at=now)
 
 
 def resolve(case: Case, *, now: float, outcome: Outcome = "solved", cause: Cause | None = None) -> Case:
@@ -110,6 +144,14 @@ def owned(case: Case, user: str) -> Case:
     if not case.is_with(user):
         raise MovedOn(case)
     return case
+
+
+def speaking(case: Case, user: str) -> str:
+    """The name under which the user speaks for the case, as the person who is on it or as one who helps."""
+    name = case.speaker(user)
+    if name is None:
+        raise MovedOn(case)
+    return name
 
 
 def _must_be(case: Case, *states: State) -> None:

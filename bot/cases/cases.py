@@ -3,6 +3,9 @@
 open         a person is needed
 claim        somebody takes it; of two presses one wins. An answer that is on its way ends
 take_over    somebody else goes on
+join         somebody else helps
+transfer     another desk has it
+merge        people go on with it in another case of the same customer
 resolve      settled
 hand_back    the assistant goes on, in a fresh episode
 cancel       the customer does not want a person any more
@@ -13,8 +16,8 @@ prioritize   it is more urgent, or less
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from bot.agent.guardrails import mask
@@ -31,7 +34,7 @@ from bot.slack import staff_cards
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases, outbox, records, threads, transcripts, wishes
-from bot.store.cases import Case
+from bot.store.cases import Case, card_key
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
@@ -43,13 +46,15 @@ logger = logging.getLogger(__name__)
 OPEN_CASES = 5
 TITLE_LIMIT = 90
 SUMMARY_LIMIT = 600
+MAIN_DESK = "Main desk"
+"""What the agent channel is called among the desks."""
 LINK_SECONDS = 2.0
 """How long opening a case waits for the link to the customer's thread; a card without it is better than none."""
 
 ENDED = ("resolved", "closed")
 """What a person has ended; a case after it in the same thread is said to follow it."""
 
-FOR_THE_OWNER = frozenset({"case.claim", "relay.claim_send", "case.draft", "draft.send"})
+FOR_THE_OWNER = frozenset({"case.claim", "relay.claim_send", "relay.send", "case.draft", "draft.send"})
 """Presses by which somebody speaks for a case; while another person is on it, they are told who."""
 
 
@@ -69,6 +74,8 @@ class Cases:
     metrics: Metrics
     most: int = OPEN_CASES
     """Cases that one customer may have open: nobody shall keep the whole desk busy by writing in ever more threads."""
+    desks: Mapping[str, str] = field(default_factory=dict)
+    """The other desks that cases may be transferred to, channel -> name."""
 
     async def open(
         self,
@@ -130,7 +137,7 @@ class Cases:
         if len(theirs) >= self.most and not one_a_customer:
             written = [line for line in lines if line.speaker == customer.user]
             latest = written[-1] if written else Line(thread.ts, customer.user, "")
-            files = await earlier(tx, theirs[-1], thread, self.messages.agent_channel)
+            files = await earlier(tx, theirs[-1], thread, self.messages.desk(theirs[-1]))
             rows = self.messages.joined(theirs[-1], thread, code, latest, reason=reason)
             await outbox.add(tx, *rows, *files, now=now)
             return theirs[-1], False
@@ -161,7 +168,7 @@ class Cases:
         if case is None:
             raise RuntimeError("the thread's case was opened inside this transaction")
         reach("case_added")
-        files = await earlier(tx, case, thread, self.messages.agent_channel)
+        files = await earlier(tx, case, thread, self.messages.desk(case))
         await outbox.add(tx, *self.messages.opened(case, lines), *files, now=now)
         await self._note(tx, customer.user, "opened", case, reason=reason)
         return case, True
@@ -187,6 +194,71 @@ class Cases:
             lambda case: steps.take_over(case, user, name, now=self.clock.now()),
             lambda before, case: self.messages.taken_over(case, before=before),
         )
+
+    async def join(self, ref: str, user: str) -> Case:
+        """Another person helps whoever is on it."""
+        name = await self._name(user)
+        return await self._step(
+            ref,
+            user,
+            "joined",
+            lambda case: steps.join(case, user, name, now=self.clock.now()),
+            lambda _, case: self.messages.helped(case, by=user),
+        )
+
+    def other_desks(self, case: Case) -> dict[str, str]:
+        """Where the case may be transferred to, channel -> name."""
+        desks = {self.messages.agent_channel: MAIN_DESK, **self.desks}
+        return {channel: name for channel, name in desks.items() if channel != self.messages.desk(case)}
+
+    async def transfer(self, ref: str, user: str, channel: str) -> Case:
+        """Another desk has it from here on, and it waits there; the customer is told once."""
+        if channel != self.messages.agent_channel and channel not in self.desks:
+            raise UnknownCase(channel[:20])
+        desk = "" if channel == self.messages.agent_channel else channel
+        async with self.database.transaction() as tx:
+            before, case = await self._change(
+                tx, ref, user, "transferred", lambda case: steps.transfer(case, desk, now=self.clock.now()), desk=desk
+            )
+            lines = await transcripts.of_thread(tx, case.thread)
+            is_known = await outbox.by_key(tx, card_key(case)) is not None
+            rows = self.messages.transferred(case, lines, before=before, by=user, is_known=is_known)
+            await outbox.add(tx, *rows, now=self.clock.now())
+        return self._stepped(case)
+
+    async def mergeable(self, case: Case) -> list[Case]:
+        """The open cases that it may be merged into: others of the same customer, that show nobody what is private."""
+        async with self.database.transaction() as tx:
+            found = await cases.find_open_of(tx, case.thread.team, case.customer)
+        return [each for each in found if _fits(case, each)]
+
+    async def merge(self, ref: str, user: str, *, into: str) -> Case:
+        """People go on with it in another case of the same customer, who is told once.
+
+        Raises:
+            MovedOn: one of them is not open any more.
+            UnknownCase: there is no such case, or it is not one of `mergeable`.
+        """
+        async with self.database.transaction() as tx:
+            both = [await the_case(tx, each) for each in (ref, into)]
+            for name in sorted(_lock_of(each.thread) for each in both):
+                await lock(tx, name)
+            target = await the_case(tx, into)
+            if not _fits(both[0], target):
+                raise UnknownCase(into[:20])
+            _, case = await self._change(
+                tx,
+                ref,
+                user,
+                "merged",
+                lambda case: steps.merge(case, target, now=self.clock.now()),
+                into=target.ref,
+            )
+            for each in await cases.merged_into(tx, case.id):
+                await self._put(tx, each, replace(each, merged_into=target.id))
+            lines = await transcripts.of_thread(tx, case.thread)
+            await outbox.add(tx, *self.messages.merged(case, lines, into=target, by=user), now=self.clock.now())
+        return self._stepped(case)
 
     async def resolve(
         self, ref: str, user: str, *, outcome: Outcome = "solved", cause: Cause | None = None, suggest: bool = False
@@ -279,13 +351,15 @@ class Cases:
             now = await cases.find_open(tx, case.thread) or case
         return how_it_stands(self.messages.sentences, language, now)
 
-    async def tell_moved_on(self, case: Case, user: str, action: str, *, thread_ts: str | None) -> None:
+    async def tell_moved_on(self, case: Case, user: str, action: str, *, channel: str, thread_ts: str | None) -> None:
         """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
-        if action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
+        if case.is_open and self.messages.desk(case) != channel:
+            card = self.messages.elsewhere(case, await self._address_of_card(case))
+        elif action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
             card = staff_cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
-            card = staff_cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user)
-        channel = self.messages.agent_channel
+            helps = any(helper.person == user for helper in case.helpers)
+            card = staff_cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user, is_helper=helps)
         await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 
     async def tell_customer(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
@@ -312,22 +386,54 @@ class Cases:
             UnknownCase: there is no such case.
         """
         async with self.database.transaction() as tx:
-            await lock(tx, _lock_of((await the_case(tx, ref)).thread))
-            before = await the_case(tx, ref)
-            other = await cases.find_open(tx, before.thread)
-            if other is not None and other.id != before.id:
-                raise MovedOn(other)
-            after = await cases.change(tx, before, change(before))
-            if after is None:
-                raise MovedOn(await the_case(tx, ref))
+            before, after = await self._change(tx, ref, actor, action, change, **detail)
             if after.state == "human" and before.waits:
                 await wishes.claim(tx, after.thread)
-            if note is not None:
-                await threads.begin_episode(tx, after.thread, note=_stretch(before, note, until=self.clock.now()))
             await outbox.add(tx, *say(before, after), now=self.clock.now())
-            await self._note(tx, actor, action, after, **detail)
+            if note is not None:
+                await self._back_to_assistant(tx, before, note)
+        return self._stepped(after)
+
+    async def _change(
+        self, tx: Transaction, ref: str, actor: str, action: str, change: Callable[[Case], Case], **detail: str
+    ) -> tuple[Case, Case]:
+        """Make the step, with its note for the audit trail; the case before and after it. Raises as `_step`."""
+        await lock(tx, _lock_of((await the_case(tx, ref)).thread))
+        before = await the_case(tx, ref)
+        other = await cases.find_open(tx, before.thread)
+        if other is not None and other.id != before.id:
+            raise MovedOn(before if before.state == cases.MERGED else other)
+        after = await self._put(tx, before, change(before))
+        await self._note(tx, actor, action, after, **detail)
+        reach("case_changed")
+        return before, after
+
+    async def _put(self, tx: Transaction, before: Case, after: Case) -> Case:
+        changed = await cases.change(tx, before, after)
+        if changed is None:
+            raise MovedOn(await the_case(tx, before.ref))
+        return changed
+
+    async def _back_to_assistant(self, tx: Transaction, before: Case, note: str) -> None:
+        """Begin a fresh episode in the case's thread, and in those of the cases that people had in it."""
+        now = self.clock.now()
+        await threads.begin_episode(tx, before.thread, note=_stretch(before, note, until=now))
+        for each in await cases.merged_into(tx, before.id):
+            parted = await self._put(tx, each, steps.part(each, now=now))
+            known = replace(each, owner_name=before.owner_name)
+            await threads.begin_episode(tx, each.thread, note=_stretch(known, note, until=now))
+            await outbox.add(tx, *self.messages.parted(parted), now=now)
+
+    def _stepped(self, case: Case) -> Case:
+        """The case, once its step is on disk."""
+        reach("case_stepped")
         self.outbox.wake()
-        return after
+        return case
+
+    async def _address_of_card(self, case: Case) -> str:
+        async with self.database.transaction() as tx:
+            card = await outbox.by_key(tx, card_key(case))
+        return await self.slack.address(self.messages.desk(case), card.ts if card else None)
 
     async def _note(self, tx: Transaction, actor: str, action: str, case: Case, **detail: str) -> None:
         await records.note(
@@ -365,7 +471,18 @@ async def the_case(tx: Transaction, ref: str) -> Case:
 async def _joinable(tx: Transaction, thread: ThreadRef, customer: Customer) -> list[Case]:
     """The customer's open cases, without those where others would read what is answered to a direct message."""
     found = await cases.find_open_of(tx, thread.team, customer.user)
-    return [case for case in found if case.thread.is_direct or not thread.is_direct]
+    return [case for case in found if _hides(case, thread)]
+
+
+def _fits(case: Case, into: Case) -> bool:
+    """Whether people may go on with a case in another one: of the same customer, and no less private."""
+    theirs = (into.thread.team, into.customer) == (case.thread.team, case.customer)
+    return theirs and into.id != case.id and _hides(into, case.thread)
+
+
+def _hides(case: Case, thread: ThreadRef) -> bool:
+    """Whether what is said in the case is read by nobody who does not read the thread."""
+    return case.thread.is_direct or not thread.is_direct
 
 
 def _own(case: Case, user: str) -> Case:

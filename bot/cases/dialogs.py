@@ -1,7 +1,7 @@
 """Dialogs: a press opens one while the case is where the button thinks, and what is submitted is a press again."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.cases.case import State
@@ -13,6 +13,8 @@ from bot.slack.client import SlackClient, SlackRefused
 from bot.store.cases import Case
 
 TOO_LATE = "That took too long for Slack to open the dialog. Please press it again."
+NO_DESK = "There is no other desk to transfer it to: DESK_CHANNELS names none."
+NOTHING_TO_MERGE = "The customer has no other open case that this one could be merged into."
 NO_SUCH_CASE = "Frontdesk knows no such case (any more): nothing was done."
 
 
@@ -47,13 +49,17 @@ class Dialogs:
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
         """Open the button's dialog, or tell who pressed why not. `trigger_id` serves for three seconds."""
         states, build = OPENED_BY[action]
-        in_thread = about.thread.ts if about.ts != about.thread.ts else None
+        channel, in_thread = about.thread.channel, about.thread.ts if about.ts != about.thread.ts else None
         try:
             case = await self.cases.find(about.case)
-            if case.state in states:
-                await self.slack.open_view(trigger_id, build(case, str(about)))
+            if case.state not in states or self.cases.messages.desk(case) != channel:
+                await self.cases.tell_moved_on(case, user, action, channel=channel, thread_ts=in_thread)
+                return
+            dialog = await build(self.cases, case, str(about))
+            if isinstance(dialog, str):
+                await self.slack.whisper(channel, user, text=dialog, thread_ts=in_thread)
             else:
-                await self.cases.tell_moved_on(case, user, action, thread_ts=in_thread)
+                await self.slack.open_view(trigger_id, dialog)
         except UnknownCase:
             await self.slack.whisper(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
         except SlackRefused as refusal:
@@ -62,28 +68,42 @@ class Dialogs:
             await self.slack.whisper(about.thread.channel, user, text=TOO_LATE, thread_ts=in_thread)
 
 
-def _hand_back(case: Case, about: str) -> Block:
+async def _hand_back(_: Cases, case: Case, about: str) -> Block:
     return dialogs.hand_back(case=case.ref, about=about)
 
 
-def _resolve(case: Case, about: str) -> Block:
+async def _resolve(_: Cases, case: Case, about: str) -> Block:
     return dialogs.resolve(case=case.ref, about=about)
 
 
-def _priority(case: Case, about: str) -> Block:
+async def _priority(_: Cases, case: Case, about: str) -> Block:
     return dialogs.priority(case=case.ref, present=case.priority, about=about)
 
 
-def _spam(case: Case, about: str) -> Block:
+async def _spam(_: Cases, case: Case, about: str) -> Block:
     return dialogs.spam(case=case.ref, about=about)
 
 
-OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Case, str], Block]]] = {
+async def _transfer(cases: Cases, case: Case, about: str) -> Block | str:
+    desks = cases.other_desks(case)
+    return dialogs.transfer(case=case.ref, desks=desks, about=about) if desks else NO_DESK
+
+
+async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
+    others = {each.ref: f"{each.ref} · {each.title}" for each in await cases.mergeable(case)}
+    return dialogs.merge(case=case.ref, others=others, about=about) if others else NOTHING_TO_MERGE
+
+
+OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Awaitable[Block | str]]]] = {
     "case.handback": (("waiting", "human"), _hand_back),
     "case.resolve": (("human",), _resolve),
     "case.more.priority": (("waiting", "human"), _priority),
     "case.more.spam": (("waiting", "human"), _spam),
+    "case.more.transfer": (("waiting", "human"), _transfer),
+    "case.more.merge": (("waiting", "human"), _merge),
 }
-"""Button -> the states in which it opens its dialog, and the dialog."""
-SUBMISSIONS = frozenset({"submit.resolve", "submit.handback", "submit.priority", "submit.spam"})
+"""Button -> the states in which it opens its dialog, and the dialog; or the words that say why there is none."""
+SUBMISSIONS = frozenset(
+    {"submit.resolve", "submit.handback", "submit.priority", "submit.spam", "submit.transfer", "submit.merge"}
+)
 """What comes of them, in the names of their callbacks."""

@@ -44,11 +44,15 @@ class CaseDrafts:
         async with self.database.transaction() as tx:
             return owned(await the_case(tx, ref), user)
 
+    def desk(self, case: Case) -> str:
+        """The channel of the case's card."""
+        return case.stands_in(self.agent_channel)
+
     def shown(self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = ()) -> Outgoing:
         """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3."""
         card = _card(case, asked, texts, doubtful=doubtful)
         return Outgoing(
-            drafts_key(asked), "post", self.agent_channel, payload(card), parent=card_key(case.id), case_id=case.id
+            drafts_key(asked), "post", self.desk(case), payload(card), parent=card_key(case), case_id=case.id
         )
 
     async def send(self, ref: str, user: str, *, asked: int, number: int, ts: str) -> bool:
@@ -89,7 +93,7 @@ class CaseDrafts:
         return Outgoing(
             f"{drafts_key(asked)}/{'refused' if choice.failed else 'chosen'}",
             "update",
-            self.agent_channel,
+            self.desk(case),
             payload(card),
             parent=drafts_key(asked),
             case_id=case.id,

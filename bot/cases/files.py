@@ -81,7 +81,7 @@ def withdrawn(
             )
 
 
-async def earlier(tx: Transaction, case: Case, thread: ThreadRef, agent_channel: str) -> list[Outgoing]:
+async def earlier(tx: Transaction, case: Case, thread: ThreadRef, desk: str) -> list[Outgoing]:
     """What brings the files into the card's thread that the customer had sent in one of theirs; each message once."""
     rows = []
     for item in await inbox.with_files(tx, thread, author=case.customer, latest=EARLIER):
@@ -93,9 +93,9 @@ async def earlier(tx: Transaction, case: Case, thread: ThreadRef, agent_channel:
             copy = Outgoing(
                 earlier_key(case, item.id),
                 "post",
-                agent_channel,
+                desk,
                 said,
-                parent=card_key(case.id),
+                parent=card_key(case),
                 case_id=case.id,
                 source=place,
             )
@@ -129,18 +129,19 @@ class FilesNotes:
             return []
         names = {str(file["id"]): escape(str(file["name"])) for file in row.payload["files"]}
         lines = [f"Not delivered: {names.get(file, 'a file')}: {WHY[why]}." for file, why in refused.items()]
+        desk = case.stands_in(self.agent_channel)
         line = Outgoing(
             _line_key(row.key),
             "post",
-            self.agent_channel,
+            desk,
             {"text": "\n".join(lines)},
-            parent=card_key(case.id),
+            parent=card_key(case),
             case_id=case.id,
         )
         if row.source is None:
             return [line]
         channel, ts = row.source
-        if channel == self.agent_channel:
+        if channel == desk:
             return [line, Outgoing(f"{row.key}/failed", "react", channel, {"ts": ts, "name": NOT_DELIVERED})]
         item = await wishes.written(tx, case.thread.team, channel, ts)
         if item is None:

@@ -14,7 +14,7 @@ from bot.cases.case import State
 from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, staff_cards
-from bot.slack.blocks import Card
+from bot.slack.blocks import LINK, Card
 from bot.slack.mrkdwn import escape, to_mrkdwn
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.outbox import Outgoing
@@ -65,15 +65,11 @@ class CaseMessages:
         told = cards.escalated(self.sentences, language(case), case=case.ref)
         if why := self._why(case.reason, language(case)):
             told = _after(why, told)
-        spoken = _transcript(case, lines)
         rows = [
             self._to_customer(case, "opened", told),
-            Outgoing(card_key(case.id), "post", self.agent_channel, payload(card), case_id=case.id),
-            self._in_card_thread(case, "opener", staff_cards.thread_opener(case=case.ref, messages=len(spoken))),
+            Outgoing(card_key(case), "post", self.desk(case), payload(card), case_id=case.id),
         ]
-        if spoken:
-            rows.append(self._in_card_thread(case, "transcript", Card("\n".join(spoken), ())))
-        return rows
+        return [*rows, *self._opening(case, lines)]
 
     def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line, *, reason: str) -> list[Outgoing]:
         """A further thread belongs to an open case; `code` is its language, `latest` the customer's last line in it.
@@ -90,9 +86,9 @@ class CaseMessages:
             Outgoing(
                 key,
                 "post",
-                self.agent_channel,
+                self.desk(case),
                 {"text": told},
-                parent=card_key(case.id),
+                parent=card_key(case),
                 case_id=case.id,
                 source=(thread.channel, latest.ts),
             ),
@@ -145,16 +141,101 @@ class CaseMessages:
             self._in_card_thread(case, f"ring/{case.version}", _ring(case, wrote=wrote)),
         ]
 
+    def helped(self, case: Case, *, by: str) -> list[Outgoing]:
+        """Somebody helps whoever is on it; these two read so."""
+        told = staff_cards.helps(case=case.ref, staff=by, owner=case.owner or "")
+        return [self._card_update(case), self._in_card_thread(case, f"helper/{case.version}", told)]
+
+    def transferred(
+        self, case: Case, lines: Sequence[Line], *, before: Case, by: str, is_known: bool
+    ) -> list[Outgoing]:
+        """Another desk has it: the customer is told, its card stands there, and the one of `before` leads to it.
+
+        A desk that had it earlier (`is_known`) has its card again, and is called by a line, since an update rings
+        nobody.
+        """
+        told = cards.transferred(self.sentences, language(case), case=case.ref)
+        desk, version = self.desk(case), f"{case.version}"
+        gone = self._card_becomes(before, version, self._gone_card(case, to=desk, by=by))
+        leads = self._card_becomes(
+            before, f"{version}/link", self._gone_card(case, to=desk, by=by, link=LINK), link_to=card_key(case)
+        )
+        came = staff_cards.came_from(case=case.ref, channel=self.desk(before), staff=by, link=LINK)
+        came_row = self._in_card_thread(case, f"came/{case.version}", came, link_to=card_key(before))
+        if is_known:
+            ring = staff_cards.is_back(case=case.ref, link=LINK)
+            called = Outgoing(
+                f"case/{case.id}/ring/{version}",
+                "post",
+                desk,
+                {**payload(ring), "link_to": card_key(case)},
+                case_id=case.id,
+            )
+            there = [self._card_update(case), came_row, called, leads]
+        else:
+            shown = payload(self._card(case))
+            card = Outgoing(card_key(case), "post", desk, shown, case_id=case.id, when_sent=(leads,))
+            there = [card, *self._opening(case, lines, desk=f"/{case.desk}"), came_row]
+        return [self._to_customer(case, "transferred", told), gone, *there]
+
+    def _gone_card(self, case: Case, *, to: str, by: str, link: str = "") -> Card:
+        """The case's card at the desk that has it no more."""
+        common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": case.link}
+        return staff_cards.transferred_card(**common, to=to, by=by, at=case.waiting_since or 0.0, link=link)
+
+    def merged(self, case: Case, lines: Sequence[Line], *, into: Case, by: str) -> list[Outgoing]:
+        """People go on with the case in another one: its customer, its card and the other one's thread are told."""
+        where = f"<{escape(into.link)}|{into.ref}>" if into.link else into.ref
+        told = cards.merged(self.sentences, language(case), case=case.ref, into=where)
+        spoken = _transcript(case, lines)
+        heading = staff_cards.took_in(case=case.ref, staff=by)
+        # It quotes the merged case's thread, and is that one's row, though it stands under the other's card.
+        quoting = Outgoing(
+            f"case/{case.id}/merged-into/{into.id}",
+            "post",
+            self.desk(into),
+            {"text": "\n".join([heading, *spoken])},
+            parent=card_key(into),
+            case_id=case.id,
+        )
+        return [
+            self._to_customer(case, "merged", told),
+            self._card_becomes(case, f"{case.version}", self._card(case, by=by), link_to=card_key(into)),
+            quoting,
+        ]
+
+    def parted(self, case: Case) -> list[Outgoing]:
+        """The case that people had it in has ended: the assistant is back in this one's thread too."""
+        return [self._to_customer(case, "back", cards.handed_back(self.sentences, language(case), case=case.ref))]
+
+    def elsewhere(self, case: Case, link: str = LINK) -> Card:
+        """For somebody at a desk that has the case no more; `link` is the address of its card."""
+        return staff_cards.elsewhere(case=case.ref, channel=self.desk(case), link=link)
+
+    def desk(self, case: Case) -> str:
+        """The channel of the case's card."""
+        return case.stands_in(self.agent_channel)
+
     def own_words(self, case: Case) -> list[str]:
         """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
         bare = replace(case, title="…", summary="…")
         shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
         shown += [staff_cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
         shown.append(staff_cards.take_over_prompt(case=case.ref, ts=""))
+        shown.append(staff_cards.helper_prompt(case=case.ref, ts=""))
         shown.append(staff_cards.taken_from(case=case.ref, staff="", before=""))
         shown += [_ring(case, wrote=False), _ring(case, wrote=True)]
+        shown.append(staff_cards.helps(case=case.ref, staff="", owner=""))
+        shown.append(staff_cards.came_from(case=case.ref, channel="", staff="", link=LINK))
+        shown.append(staff_cards.is_back(case=case.ref, link=LINK))
+        shown.append(staff_cards.owner_left(case=case.ref, staff="", staff_name=""))
+        shown.append(self._gone_card(bare, to="", by="", link=LINK))
         shown.append(staff_cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
-        headings = [copy_for_staff(case.customer_name, "", elsewhere=True), case.owner_name or ""]
+        headings = [
+            staff_cards.took_in(case=case.ref, staff=""),
+            copy_for_staff(case.customer_name, "", elsewhere=True),
+            case.owner_name or "",
+        ]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
 
     def _why(self, reason: str, language: Language) -> str:
@@ -166,26 +247,40 @@ class CaseMessages:
         key = f"case/{case.id}/{event}/{case.version}"
         return Outgoing(key, "post", case.thread.channel, payload(card), thread_ts=case.thread.ts, case_id=case.id)
 
-    def _in_card_thread(self, case: Case, name: str, card: Card) -> Outgoing:
+    def _in_card_thread(self, case: Case, name: str, card: Card, *, link_to: str = "") -> Outgoing:
+        link = {"link_to": link_to} if link_to else {}
         return Outgoing(
             f"case/{case.id}/{name}",
             "post",
-            self.agent_channel,
-            payload(card),
-            parent=card_key(case.id),
+            self.desk(case),
+            {**payload(card), **link},
+            parent=card_key(case),
             case_id=case.id,
         )
 
     def _card_update(self, case: Case, *, by: str | None = None) -> Outgoing:
-        key = f"{card_key(case.id)}/{case.version}"
+        return self._card_becomes(case, f"{case.version}", self._card(case, by=by))
+
+    def _card_becomes(self, case: Case, name: str, card: Card, *, link_to: str = "") -> Outgoing:
+        """The update by which the card at the case's desk becomes another; `link_to` is the row that it links to."""
+        link = {"link_to": link_to} if link_to else {}
         return Outgoing(
-            key,
+            f"{card_key(case)}/{name}",
             "update",
-            self.agent_channel,
-            payload(self._card(case, by=by)),
-            parent=card_key(case.id),
+            self.desk(case),
+            {**payload(card), **link},
+            parent=card_key(case),
             case_id=case.id,
         )
+
+    def _opening(self, case: Case, lines: Sequence[Line], *, desk: str = "") -> list[Outgoing]:
+        """What stands first in a card's thread: how to use it, and what was said before; `desk` tells it apart."""
+        spoken = _transcript(case, lines)
+        opener = staff_cards.thread_opener(case=case.ref, messages=len(spoken))
+        rows = [self._in_card_thread(case, f"opener{desk}", opener)]
+        if spoken:
+            rows.append(self._in_card_thread(case, f"transcript{desk}", Card("\n".join(spoken), ())))
+        return rows
 
     def _card(self, case: Case, *, by: str | None = None) -> Card:
         """The card as the case stands now; `by` ended it."""
@@ -212,11 +307,15 @@ class CaseMessages:
                     staff=case.owner or "",
                     staff_name=case.owner_name or "",
                     at=case.claimed_at or 0.0,
+                    helpers=[helper.person for helper in case.helpers],
                 )
             case "resolved" | "closed":
                 outcome = staff_cards.OUTCOMES.get(case.outcome, "Solved")
                 cause = staff_cards.CAUSES.get(case.cause, "")
                 return staff_cards.closed_card(**common, outcome=outcome, cause=cause, by=by, at=case.ended_at or 0.0)
+            case "merged":
+                into = ref_of(case.merged_into or 0)
+                return staff_cards.merged_card(**common, into=into, by=by, at=case.ended_at or 0.0, link=LINK)
             case "bot":
                 outcome = "Back with the assistant"
                 return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)

@@ -2,10 +2,10 @@
 
 from_customer   the customer's words go into the card's thread; no model is asked
 thanked         the customer's thanks after the end
-from_staff      the owner's words go to the customer; everybody else's, and what begins with //, stay inside, and who
-                does not know it yet is told
-send            a held message goes out after "Claim and send", with its files
-to_customer     the row by which anything that the owner says reaches the customer
+from_staff      the owner's words go to the customer; a helper is asked about theirs; everybody else's, and what begins
+                with //, stay inside, and who does not know it yet is told
+send            a held message goes out after "Claim and send" or "Send to the customer", with its files
+to_customer     the row by which anything that staff say reaches the customer
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
                 what becomes of the copies when the message itself is changed; the rows of the copies are the map
 
@@ -13,28 +13,33 @@ What was delivered bears an outbox tray, until it is taken back; what Slack refu
 says so.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from bot.cases.case import owned
+from bot.cases.case import speaking
 from bot.cases.cases import the_case
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, withdrawn, words_beside
 from bot.cases.messages import copy_for_staff, language, payload, quoted
+from bot.cases.staff import Staff
 from bot.clock import Clock
-from bot.conversation import Customer
+from bot.conversation import Customer, ThreadRef
 from bot.sentences import Sentences
 from bot.slack import staff_cards
-from bot.slack.client import SlackClient
+from bot.slack.blocks import LINK
+from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.store import cases, inbox, outbox, records
-from bot.store.cases import Case, card_key
+from bot.store.cases import MERGED, Case, card_key
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.store.wishes import is_erased
+
+logger = logging.getLogger(__name__)
 
 NOTE = "//"
 """What a note for the team begins with."""
@@ -63,6 +68,7 @@ class Relay:
     clock: Clock
     sentences: Sentences
     agent_channel: str
+    staff: Staff
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
@@ -70,9 +76,9 @@ class Relay:
         copy = Outgoing(
             f"relay/{item.id}",
             "post",
-            self.agent_channel,
+            self._desk(case),
             {"text": words},
-            parent=card_key(case.id),
+            parent=card_key(case),
             case_id=case.id,
             source=(item.thread.channel, item.said_at),
         )
@@ -84,6 +90,8 @@ class Relay:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
         await self._queue(*rows)
+        if await self._owner_left(case):
+            await self._queue(self._left(case))
 
     async def thanked(self, case: Case, item: InboxItem) -> None:
         """The customer's last word on a case that is over: it needs no answer, and says that the case was solved."""
@@ -100,18 +108,26 @@ class Relay:
 
     async def from_staff(self, item: InboxItem) -> str:
         """Relay, hold or leave inside what somebody wrote under a card; how it ended, in one stable word."""
-        case = await self._case_of(item.thread.channel, item.thread.ts)
-        if case is None or _is_note(item.body):
+        card, case = await self._case_of(item.thread.channel, item.thread.ts)
+        if card is None or case is None or _is_note(item.body):
+            return "note"
+        if not await self.staff.surely_includes(item.author, channel=item.thread.channel):
+            return "not_staff"
+        if now := await self._elsewhere(card, case):
+            await self._queue(self._moved(card, now, item.author))
             return "note"
         if case.waits:
             await self._ask(case, item)
             return "held"
-        if not case.is_with(item.author):
-            if case.state == "human":
-                await self._queue(self._unread(case, item.author))
-            return "note"
-        await self._answer(case, item.ts, item.body)
-        return "relayed"
+        if case.is_with(item.author):
+            await self._answer(case, item.author, item.ts, item.body)
+            return "relayed"
+        if case.speaker(item.author) is not None:
+            await self._queue(self._offer(case, item))
+            return "held"
+        if case.state == "human":
+            await self._queue(self._unread(case, item.author))
+        return "note"
 
     def edited_by_customer(
         self, edit: InboxItem, mirrors: Sequence[OutboxRow], case: Case | None, *, before: str
@@ -120,50 +136,47 @@ class Relay:
 
         A case that was opened over the message has no copy of it; then the note tells both.
         """
-        copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
         rows = [
-            _reworded(mirror, f"edited/{edit.ts}", f"{quoted(words_beside(edit.body))} {EDITED}") for mirror in copies
+            _reworded(mirror, f"edited/{edit.ts}", f"{quoted(words_beside(edit.body))} {EDITED}") for mirror in mirrors
         ]
-        rows += withdrawn(copies, edit.ts, body=edit.body)
-        case_id = copies[-1].case_id if copies else case.id if case else None
-        if case_id is not None:
-            told = f"{EDITED_TO}\n{quoted(edit.words)}\n"
-            now = "" if copies else told
-            rows.append(
-                Outgoing(
-                    f"relay/{edit.id}/before",
-                    "post",
-                    self.agent_channel,
-                    {"text": f"{now}{EDITED_FROM}\n{quoted(before)}"},
-                    parent=card_key(case_id),
-                    case_id=case_id,
-                )
-            )
-        return rows
+        rows += withdrawn(mirrors, edit.ts, body=edit.body)
+        if case is not None:
+            channel, card, case_id = self._desk(case), card_key(case), case.id
+        elif mirrors:
+            channel, card, case_id = mirrors[-1].channel, mirrors[-1].parent or "", mirrors[-1].case_id or 0
+        else:
+            return rows
+        # Whoever has the case by now may have no copy of it.
+        is_there = any(mirror.parent == card for mirror in mirrors)
+        now = "" if is_there else f"{EDITED_TO}\n{quoted(edit.words)}\n"
+        text = f"{now}{EDITED_FROM}\n{quoted(before)}"
+        note = Outgoing(f"relay/{edit.id}/before", "post", channel, {"text": text}, parent=card, case_id=case_id)
+        return [*rows, note]
 
     def deleted_by_customer(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
         """Staff's copies of a message without its words; `deed` tells this from other changes."""
-        copies = [mirror for mirror in mirrors if mirror.channel == self.agent_channel]
-        return [*withdrawn(copies, deed), *(_reworded(mirror, f"deleted/{deed}", DELETED) for mirror in copies)]
+        return [*withdrawn(mirrors, deed), *(_reworded(mirror, f"deleted/{deed}", DELETED) for mirror in mirrors)]
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
         if _is_note(edit.body):
-            return self.deleted_by_staff(edit.ts, mirrors, left=edit.said_at)
+            return self.deleted_by_staff(edit.ts, mirrors, edit.thread, left=edit.said_at)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
         rows = [
             _reworded(
                 mirror,
                 f"edited/{edit.ts}",
                 f"{escape(words_beside(edit.body))} _{mark}_",
-                when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", self.agent_channel, undone),),
+                when_failed=(Outgoing(f"{mirror.key}/unedited/{edit.ts}", "react", edit.thread.channel, undone),),
             )
             for mirror in mirrors
         ]
         return [*rows, *withdrawn(mirrors, edit.ts, body=edit.body)]
 
-    def deleted_by_staff(self, deed: str, mirrors: Sequence[OutboxRow], *, left: str | None = None) -> list[Outgoing]:
-        """The customer's copy of a message is taken back; when Slack does not, the card's thread is told.
+    def deleted_by_staff(
+        self, deed: str, mirrors: Sequence[OutboxRow], thread: ThreadRef, *, left: str | None = None
+    ) -> list[Outgoing]:
+        """The customer's copy of a message is taken back; when Slack does not, the message's own thread is told.
 
         The message itself may be `left` at its ts, where it then no longer bears the mark of what was delivered.
         """
@@ -176,48 +189,37 @@ class Relay:
                 {},
                 parent=mirror.key,
                 case_id=mirror.case_id,
-                when_sent=(Outgoing(f"{mirror.key}/unsent/{deed}", "unreact", self.agent_channel, mark),)
-                if left
-                else (),
-                when_failed=(self._still_read(mirror, deed),),
+                when_sent=(Outgoing(f"{mirror.key}/unsent/{deed}", "unreact", thread.channel, mark),) if left else (),
+                when_failed=(_still_read(mirror, deed, thread),),
             )
             for mirror in mirrors
         ]
-        files = (withdrawn([mirror], deed, when_failed=(self._still_read(mirror, deed),)) for mirror in mirrors)
+        files = (withdrawn([mirror], deed, when_failed=(_still_read(mirror, deed, thread),)) for mirror in mirrors)
         return [*chain.from_iterable(files), *rows]
-
-    def _still_read(self, mirror: OutboxRow, deed: str) -> Outgoing:
-        return Outgoing(
-            f"{mirror.key}/undeleted/{deed}",
-            "post",
-            self.agent_channel,
-            {"text": NOT_TAKEN_BACK},
-            parent=card_key(mirror.case_id or 0),
-            case_id=mirror.case_id,
-        )
 
     async def not_sent(self, item: InboxItem) -> None:
         """Mark a staff message that could not be dealt with."""
-        mark = {"ts": item.ts, "name": NOT_DELIVERED}
-        await self._queue(Outgoing(f"relay/{self.agent_channel}/{item.ts}/failed", "react", self.agent_channel, mark))
+        mark, channel = {"ts": item.ts, "name": NOT_DELIVERED}, item.thread.channel
+        await self._queue(Outgoing(f"relay/{channel}/{item.ts}/failed", "react", channel, mark))
 
     async def send(self, ref: str, user: str, ts: str) -> bool:
         """Send the held message at `ts`; False when it is not there, or was deleted or made a note since.
 
-        Raises MovedOn when the user is not the owner.
+        Raises MovedOn when the user is neither the owner nor a helper.
         """
         case, body = await self._held(ref, user, ts)
-        owned(case, user)
+        speaking(case, user)
         if body is None or is_erased(body) or _is_note(body):
             return False
-        await self._answer(case, ts, body)
+        await self._answer(case, user, ts, body)
         return True
 
     def to_customer(
-        self, case: Case, mrkdwn: str, *, key: str, ts: str, when_failed: tuple[Outgoing, ...] = ()
+        self, case: Case, mrkdwn: str, *, by: str = "", key: str, ts: str, when_failed: tuple[Outgoing, ...] = ()
     ) -> Outgoing:
-        """The owner's words in the customer's thread, and the marks on the staff message `ts` that tell how it went."""
-        suffix = self.sentences.say(language(case), "support_suffix")
+        """The words of one of the team in the customer's thread, and the marks on their message `ts` that tell how it
+        went; `by` is the name that the customer reads, the owner's when it is empty."""
+        suffix, desk = self.sentences.say(language(case), "support_suffix"), self._desk(case)
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
         )
@@ -225,21 +227,25 @@ class Relay:
             key,
             "post",
             case.thread.channel,
-            {"text": f"*{escape(case.owner_name or '')} ({suffix})*\n{mrkdwn}"},
+            {"text": f"*{escape(by or case.owner_name or '')} ({suffix})*\n{mrkdwn}"},
             thread_ts=case.thread.ts,
             case_id=case.id,
-            source=(self.agent_channel, ts),
-            when_sent=(Outgoing(f"{key}/sent", "react", self.agent_channel, {"ts": ts, "name": DELIVERED}),),
+            source=(desk, ts),
+            when_sent=(Outgoing(f"{key}/sent", "react", desk, {"ts": ts, "name": DELIVERED}),),
             when_failed=(
-                Outgoing(f"{key}/failed", "react", self.agent_channel, {"ts": ts, "name": NOT_DELIVERED}),
-                Outgoing(f"{key}/sorry", "post", self.agent_channel, {"text": sorry}, parent=card_key(case.id)),
+                Outgoing(f"{key}/failed", "react", desk, {"ts": ts, "name": NOT_DELIVERED}),
+                Outgoing(f"{key}/sorry", "post", desk, {"text": sorry}, parent=card_key(case)),
                 *when_failed,
             ),
         )
 
-    async def _answer(self, case: Case, ts: str, body: Mapping[str, Any]) -> None:
-        """Send the customer what the owner wrote at `ts`, with what it brings."""
-        copy = self.to_customer(case, escape(words_beside(body)), key=f"relay/{self.agent_channel}/{ts}", ts=ts)
+    def _desk(self, case: Case) -> str:
+        return case.stands_in(self.agent_channel)
+
+    async def _answer(self, case: Case, user: str, ts: str, body: Mapping[str, Any]) -> None:
+        """Send the customer what the owner or a helper wrote at `ts`, with what it brings."""
+        key, words = f"relay/{self._desk(case)}/{ts}", escape(words_beside(body))
+        copy = self.to_customer(case, words, by=speaking(case, user), key=key, ts=ts)
         row = carrying(copy, body, if_missing=f"_{self.sentences.say(language(case), 'file_missing')}_")
         async with self.database.transaction() as tx:
             await outbox.add(tx, row, now=self.clock.now())
@@ -250,14 +256,58 @@ class Relay:
         """Somebody else is on the case: tell the author, unseen by others and once, that the customer reads nothing."""
         owner = case.owner or ""
         card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "")
+        return self._whisper(case, f"unread/{owner}/{author}", author, payload(card))
+
+    def _offer(self, case: Case, item: InboxItem) -> Outgoing:
+        """Ask who helps, unseen by others and once a message, whether the customer shall read it."""
+        card = staff_cards.helper_prompt(case=case.ref, ts=item.ts)
+        return self._whisper(case, f"offer/{item.ts}", item.author, payload(card))
+
+    def _whisper(self, case: Case, name: str, user: str, said: Mapping[str, object]) -> Outgoing:
+        """What one member of staff reads in the thread of the case's card."""
         return Outgoing(
-            f"case/{case.id}/unread/{owner}/{author}",
+            f"case/{case.id}/{name}",
             "ephemeral",
-            self.agent_channel,
-            {**payload(card), "user": author},
-            parent=card_key(case.id),
+            self._desk(case),
+            {**said, "user": user},
+            parent=card_key(case),
             case_id=case.id,
         )
+
+    async def _elsewhere(self, card: OutboxRow, case: Case) -> Case | None:
+        """The open case as which people have this one under another card; None when it is here, or nobody has it."""
+        if case.state == MERGED:
+            async with self.database.transaction() as tx:
+                return await cases.find_open(tx, case.thread)
+        return case if case.is_open and card.key != card_key(case) else None
+
+    def _moved(self, card: OutboxRow, now: Case, author: str) -> Outgoing:
+        """Tell who writes under a card that is past, unseen by others and once a place, where the case is now."""
+        told = staff_cards.elsewhere(case=now.ref, channel=self._desk(now), link=LINK)
+        return Outgoing(
+            f"{card.key}/moved/{now.id}/{now.desk}/{author}",
+            "ephemeral",
+            card.channel,
+            {**payload(told), "user": author, "link_to": card_key(now)},
+            parent=card.key,
+            case_id=card.case_id,
+        )
+
+    async def _owner_left(self, case: Case) -> bool:
+        """Whether who is on the case is of the team no more; False when Slack does not say."""
+        if case.state != "human" or case.owner is None:
+            return False
+        try:
+            return not await self.staff.surely_includes(case.owner, channel=self._desk(case))
+        except (SlackRefused, SlackUnanswered):
+            logger.warning("Slack does not say whether the owner is still there", extra={"case": case.ref})
+            return False
+
+    def _left(self, case: Case) -> Outgoing:
+        """The line that calls for somebody in the owner's place, once an owner."""
+        card = staff_cards.owner_left(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
+        key = f"case/{case.id}/owner-left/{case.owner}"
+        return Outgoing(key, "post", self._desk(case), payload(card), parent=card_key(case), case_id=case.id)
 
     async def _ask(self, case: Case, item: InboxItem) -> None:
         """Nobody has claimed the case: ask, unseen by others, what to do with the message.
@@ -266,23 +316,37 @@ class Relay:
         """
         card = staff_cards.take_over_prompt(case=case.ref, ts=item.ts)
         await self.slack.ephemeral(
-            self.agent_channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
+            item.thread.channel, item.author, text=card.text, blocks=card.blocks, thread_ts=item.thread.ts
         )
 
-    async def _case_of(self, channel: str, thread_ts: str) -> Case | None:
+    async def _case_of(self, channel: str, thread_ts: str) -> tuple[OutboxRow | None, Case | None]:
+        """The message of ours that begins the thread, and the case that it is about."""
         async with self.database.transaction() as tx:
             card = await outbox.by_place(tx, channel, thread_ts)
-            return None if card is None or card.case_id is None else await cases.find(tx, card.case_id)
+            return card, None if card is None or card.case_id is None else await cases.find(tx, card.case_id)
 
     async def _held(self, ref: str, user: str, ts: str) -> tuple[Case, Mapping[str, Any] | None]:
         """The case, and what the user wrote at `ts`."""
         async with self.database.transaction() as tx:
-            return await the_case(tx, ref), await inbox.body_at(tx, self.agent_channel, ts, author=user)
+            case = await the_case(tx, ref)
+            return case, await inbox.body_at(tx, self._desk(case), ts, author=user)
 
     async def _queue(self, *rows: Outgoing) -> None:
         async with self.database.transaction() as tx:
             await outbox.add(tx, *rows, now=self.clock.now())
         self.outbox.wake()
+
+
+def _still_read(mirror: OutboxRow, deed: str, thread: ThreadRef) -> Outgoing:
+    """The line that tells the thread of a staff message that its copy is still there."""
+    return Outgoing(
+        f"{mirror.key}/undeleted/{deed}",
+        "post",
+        thread.channel,
+        {"text": NOT_TAKEN_BACK},
+        thread_ts=thread.ts,
+        case_id=mirror.case_id,
+    )
 
 
 def _is_note(body: Mapping[str, Any]) -> bool:

@@ -133,7 +133,7 @@ class Drafting:
             raise
         if case.id in self._busy:
             await self._give_up(case, asked=asked, journal=journal)
-            await self._tell(user, f"Drafts for {case.ref} are being written already; they appear in its thread.")
+            await self._tell(case, user, f"Drafts for {case.ref} are being written already; they appear in its thread.")
             return "drafting"
         self._busy.add(case.id)
         try:
@@ -153,30 +153,30 @@ class Drafting:
 
     async def _draft(self, case: Case, user: str, *, asked: int, journal: Journal) -> Ending:
         async with self.database.transaction() as tx:
-            said = await draft_rows.conversation(tx, case, agent_channel=self.drafts.agent_channel)
+            said = await draft_rows.conversation(tx, case)
         if not any(isinstance(message, CustomerMessage) for message in said):
             words = "The customer has written nothing yet that a draft could answer."
-            await self._tell(user, f"No drafts for {case.ref}: {words}")
+            await self._tell(case, user, f"No drafts for {case.ref}: {words}")
             return "nothing_to_draft"
         # Staff may write on whoever the customer is; the workspace's own cap holds for them too.
         if await self.budgets.used_up(case.thread.team):
             await self._give_up(case, asked=asked, journal=journal)
             words = "What the workspace may spend on models in a day is spent."
-            await self._tell(user, f"No drafts for {case.ref}: {words}")
+            await self._tell(case, user, f"No drafts for {case.ref}: {words}")
             return "over_budget"
-        await self._tell(user, f"Writing draft replies for {case.ref}; they appear in its thread in a moment.")
+        await self._tell(case, user, f"Writing draft replies for {case.ref}; they appear in its thread in a moment.")
         written = await self._write(case, said, asked=asked, journal=journal)
         texts = [text for text in (presentable(text, self.link_hosts) for text in written.texts) if text]
         if not await self._keep(case, user, texts, written, asked=asked, doubtful=self._doubtful(texts, said)):
             words = "A message was deleted while they were written. Press the button again."
-            await self._tell(user, f"No drafts for {case.ref}. {words}")
+            await self._tell(case, user, f"No drafts for {case.ref}. {words}")
             return "outdated"
         if texts:
             logger.info("drafts were written", extra={"case": case.ref, "turn": asked, "drafts": len(texts)})
             return "drafted"
         logger.error("no draft was written", extra={"case": case.ref, "turn": asked, "reason": written.reason})
         words = "The language model gave no answer. Press the button again, or write the reply yourself."
-        await self._tell(user, f"No drafts for {case.ref}. {words}")
+        await self._tell(case, user, f"No drafts for {case.ref}. {words}")
         return "draft_failed"
 
     async def _write(self, case: Case, said: Sequence[Message], *, asked: int, journal: Journal) -> Drafts:
@@ -282,11 +282,11 @@ class Drafting:
         async with self.database.transaction() as tx:
             return await outbox.by_key(tx, drafts_key(asked)) is not None
 
-    async def _tell(self, user: str, words: str) -> None:
+    async def _tell(self, case: Case, user: str, words: str) -> None:
         """A note to the person who pressed; it must not hold the drafts up."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TELL_SECONDS):
-                await self.slack.whisper(self.drafts.agent_channel, user, text=words)
+                await self.slack.whisper(self.drafts.desk(case), user, text=words)
 
 
 def presentable(markdown: str, link_hosts: frozenset[str]) -> str:

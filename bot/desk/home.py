@@ -80,7 +80,7 @@ class Home:
     async def _show_staff(self, user: str) -> None:
         async with self.database.transaction() as tx:
             cases = await case_lists.queue(tx, limit=QUEUE_LIMIT)
-            cards = await case_lists.cards(tx, [case.id for case in cases])
+            cards = await case_lists.cards(tx, cases)
             paused = await pauses.latest(tx)
         entries = [(case, entry_of(case, self.me, cards.get(case.id))) for case in cases]
         view = home.for_staff(

@@ -86,7 +86,7 @@ class Overview:
         return await self.figures(days)
 
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
-        cards = await case_lists.cards(tx, [case.id for case in cases])
+        cards = await case_lists.cards(tx, cases)
         return [_line(entry_of(case, self.me, cards.get(case.id))) for case in cases]
 
 

@@ -15,6 +15,9 @@ from bot.slack.mrkdwn import escape
 
 Block = dict[str, Any]
 
+LINK = "https://link.invalid"
+"""Stands for the address of another message until a row of the outbox is sent, which names that one as `link_to`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Card:

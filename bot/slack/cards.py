@@ -93,6 +93,16 @@ def taken_over(sentences: Sentences, language: Language, *, case: str, staff: st
     return _announcement(":bust_in_silhouette:", words)
 
 
+def transferred(sentences: Sentences, language: Language, *, case: str) -> Card:
+    """Another part of the team has the case, and somebody there will take it."""
+    return _announcement(":arrow_right:", sentences.say(language, "transferred", case=escape(case)))
+
+
+def merged(sentences: Sentences, language: Language, *, case: str, into: str) -> Card:
+    """People go on with the case in another one of the customer's; `into` is mrkdwn that names it."""
+    return _announcement(":link:", sentences.say(language, "merged", case=escape(case), into=into))
+
+
 def handed_back(sentences: Sentences, language: Language, *, case: str) -> Card:
     """The assistant answers again."""
     return _announcement(":robot_face:", sentences.say(language, "handed_back", case=escape(case)))

@@ -504,15 +504,15 @@ class SlackClient:
         if status == "active":
             await self.status(channel, thread_ts, "")
 
-    async def user(self, user_id: str) -> SlackUser:
-        """Who a person is; remembered for a few minutes."""
+    async def user(self, user_id: str, *, seconds: float = USER_SECONDS) -> SlackUser:
+        """Who a person is; remembered, and told anew when it is older than so many `seconds`."""
         kept = self._users.get(user_id)
-        if kept is not None and self._clock.monotonic() < kept[0]:
+        if kept is not None and self._clock.monotonic() < kept[0] + seconds:
             return kept[1]
         home = await self.auth()
         answer = await self._call("users.info", partial(self.web.users_info, user=user_id, include_locale=True))
         user = _user(answer.get("user") or {}, home_team=home.team)
-        self._users[user_id] = (self._clock.monotonic() + USER_SECONDS, user)
+        self._users[user_id] = (self._clock.monotonic(), user)
         self._users.move_to_end(user_id)
         if len(self._users) > USERS_KEPT:
             self._users.popitem(last=False)
@@ -524,6 +524,11 @@ class SlackClient:
             "conversations.members", partial(self.web.conversations_members, channel=channel, limit=1_000)
         )
         return frozenset([str(member) async for page in pages for member in page.get("members") or ()])
+
+    async def group_members(self, group: str) -> frozenset[str]:
+        """Everybody in a user group, without those who were deactivated."""
+        answer = await self._call("usergroups.users.list", partial(self.web.usergroups_users_list, usergroup=group))
+        return frozenset(str(member) for member in answer.get("users") or ())
 
     async def open_dm(self, user: str) -> str:
         """The direct message channel with a person, opened if need be."""
@@ -549,6 +554,14 @@ class SlackClient:
             "chat.getPermalink", partial(self.web.chat_getPermalink, channel=channel, message_ts=ts)
         )
         return _text(answer, "permalink")
+
+    async def address(self, channel: str, ts: str | None) -> str:
+        """Where a message stands, in the form of all of Slack's links to messages; without a `ts`, the channel.
+
+        Nothing is asked, so that it can be said of what was posted a moment ago.
+        """
+        place = f"{(await self.auth()).url}archives/{channel}"
+        return f"{place}/p{ts.replace('.', '')}" if ts else place
 
     async def react(self, channel: str, ts: str, name: str, *, ready: Ready | None = None) -> None:
         """Put a reaction on a message; one that is there already is no error."""

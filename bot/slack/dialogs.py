@@ -50,6 +50,23 @@ def spam(*, case: str, about: str) -> Block:
     return _modal("submit.spam", f"{case} is spam", "Mark as spam", section(words), about=about)
 
 
+def transfer(*, case: str, desks: Mapping[str, str], about: str) -> Block:
+    """To which desk a case goes, as `desk`; `desks` are channel -> name."""
+    words = f"{case} waits there to be claimed. The customer reads that colleagues who know more about it have it now."
+    chosen = _select("desk", "Which desk?", desks, optional=False)
+    return _modal("submit.transfer", f"Transfer {case}", "Transfer", context(words), chosen, about=about)
+
+
+def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
+    """Into which other case of the customer's one is merged, as `into`; `others` are the case -> what it is called."""
+    words = (
+        "Its messages go to the other case's thread from then on, and what is answered there, the customer reads in "
+        "that case's thread. They are told so."
+    )
+    chosen = _select("into", "Which other case of the customer's?", others, optional=False)
+    return _modal("submit.merge", f"Merge {case}", "Merge", context(words), chosen, about=about)
+
+
 def filled_in(view: Mapping[str, Block]) -> dict[str, str | list[str]]:
     """Block id -> what a submitted view holds there: a text, the value of an option, an id; several are a list."""
     values: Mapping[str, Mapping[str, Block]] = view["state"]["values"]
@@ -90,10 +107,10 @@ def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: st
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
 
 
-def _select(block_id: str, label: str, choices: Mapping[str, str]) -> Block:
-    """One of several, or none."""
+def _select(block_id: str, label: str, choices: Mapping[str, str], *, optional: bool = True) -> Block:
+    """One of several, or none where that may be."""
     element = {"type": "static_select", "action_id": block_id, "options": _options(choices)}
-    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
 
 
 def _ticks(block_id: str, label: str, choices: Mapping[str, str]) -> Block:
@@ -107,4 +124,4 @@ def _options(choices: Mapping[str, str]) -> list[Block]:
 
 
 def _option(value: str, text: str) -> Block:
-    return {"text": plain(text), "value": value}
+    return {"text": plain(capped(text, 75)), "value": value}

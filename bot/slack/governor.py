@@ -97,6 +97,7 @@ PACES = {
     "views.open": _bursting(100),
     "views.publish": _bursting(100),
     "assistant.threads.setSuggestedPrompts": _bursting(100),
+    "usergroups.users.list": _bursting(20),
     "users.info": _bursting(100),
     "conversations.info": _bursting(50),
     "conversations.members": _bursting(100),

@@ -29,9 +29,10 @@ deliver   queue one post and wait for its place
 """
 
 import asyncio
+import json
 import logging
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -41,12 +42,13 @@ from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
+from bot.slack.blocks import LINK
 from bot.slack.client import DEAD_TOKEN, EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
-from bot.store import outbox
+from bot.store import cases, outbox
 from bot.store.cases import ref_of
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing
 
 logger = logging.getLogger(__name__)
@@ -110,13 +112,13 @@ class Outbox:
         slack: SlackClient,
         clock: Clock,
         *,
-        essential: frozenset[str] = frozenset(),
+        essential: Sequence[str] = (),
         claims: Claims | None = None,
         poll_seconds: float | None = None,
         files: FileCopies | None = None,
     ) -> None:
-        """`essential` are channels whose posts wait for repair instead of being given up; staff read them. Without
-        `files` posts leave without the files that they bring.
+        """`essential` are channels whose posts wait for repair instead of being given up; staff read them. The first
+        is told what concerns none of the others. Without `files` posts leave without the files that they bring.
 
         With several processes on the database, `claims` say which of them sends for a channel, and `poll_seconds` how
         often rows of the others are looked for.
@@ -374,10 +376,10 @@ class Outbox:
         )
         async with self._database.transaction() as tx:
             await outbox.mark_failed(tx, row, error, now=self._clock.now())
-            await outbox.add(tx, *self._told(row, error), now=self._clock.now())
+            await outbox.add(tx, *await self._told(tx, row, error), now=self._clock.now())
             return await outbox.head(tx, row.channel, row.lane)
 
-    def _told(self, row: OutboxRow, error: str) -> list[Outgoing]:
+    async def _told(self, tx: Transaction, row: OutboxRow, error: str) -> list[Outgoing]:
         """The line that tells staff what a customer did not get.
 
         Nothing of what was for staff themselves, of marks and changes, or where the row has a line of its own.
@@ -390,9 +392,9 @@ class Outbox:
         thread = f" (thread {row.thread_ts})" if row.thread_ts else ""
         words = f"{what}: not delivered in {where}{thread}, Slack refused it ({error}). The customer did not get:"
         text = f"{words}\n>{_quoted(str(row.payload.get('text', '')))}"
-        return [
-            Outgoing(f"{row.key[:140]}/undelivered", "post", channel, {"text": text}) for channel in self._essential
-        ]
+        case = None if row.case_id is None else await cases.find(tx, row.case_id)
+        desks = [case.stands_in(self._essential[0]) if case else self._essential[0]] if self._essential else []
+        return [Outgoing(f"{row.key[:140]}/undelivered", "post", channel, {"text": text}) for channel in desks]
 
     async def _call(self, row: OutboxRow, payload: Mapping[str, Any], ready: Ready) -> str | None:
         """Make the row's call; the ts of a post, None for the rest."""
@@ -401,7 +403,7 @@ class Outbox:
             if self._files is not None:
                 await self._files.withdraw(row.parent or "", payload.get("files", ()))
             return None
-        parent = await self._parent_ts(row)
+        parent, payload = await self._parent_ts(row), await self._with_link(payload)
         match row.method:
             case "post":
                 thread_ts = parent or row.thread_ts
@@ -426,6 +428,17 @@ class Outbox:
             case "unreact":
                 await self._slack.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
         return None
+
+    async def _with_link(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The payload with the address of the message that it links to, if it does."""
+        if "link_to" not in payload:
+            return payload
+        async with self._database.transaction() as tx:
+            row = await outbox.by_key(tx, payload["link_to"])
+        address = await self._slack.address(row.channel, row.ts) if row else ""
+        words = {name: value for name, value in payload.items() if name != "link_to"}
+        linked: dict[str, Any] = json.loads(json.dumps(words).replace(LINK, address))
+        return linked
 
     async def _share(self, files: FileCopies, row: OutboxRow, thread_ts: str | None, ready: Ready) -> str:
         """Share the row's files; empty when that is done, else what is to be posted without them."""

@@ -46,6 +46,8 @@ CAUSES = {
 """What a case was about, as it is chosen and shown."""
 MORE = {
     "priority": "Set priority…",
+    "transfer": "Transfer…",
+    "merge": "Merge into…",
     "spam": "Mark as spam…",
 }
 """What the menu of an open case's card offers: its name in the press, `case.more.priority`, and its text. Slack shows
@@ -105,6 +107,7 @@ def claimed_card(
     staff: str,
     staff_name: str,
     at: float,
+    helpers: Sequence[str] = (),
     facts: str = "",
     permalink: str = "",
 ) -> Card:
@@ -118,6 +121,7 @@ def claimed_card(
                 ("Customer", _customer(customer, customer_note)),
                 ("Priority", PRIORITIES.get(priority, escape(priority))),
                 ("Why", one_line(why, 300)),
+                ("Helping", ", ".join(f"<@{helper}>" for helper in helpers)),
             ),
             *_summary(summary),
             actions(
@@ -162,6 +166,38 @@ def closed_card(
     )
 
 
+def transferred_card(
+    *, case: str, title: str, customer: str, to: str, by: str, at: float, link: str = "", permalink: str = ""
+) -> Card:
+    """The card of a case that another desk has; `to` is that one's channel, `link` the address of the card there."""
+    where = f"<#{to}>" + (f" · <{link}|its card there>" if link else "")
+    return Card(
+        f"{escape(case)} was transferred to <#{to}> by <@{by}>",
+        (
+            header(f"{case} · {title}"),
+            section(f":arrow_right: *Transferred to* {where} by <@{by}> {moment(at, '{date_short} {time}')}"),
+            fields(("Customer", _customer(customer, ""))),
+            *_small_print("", permalink),
+        ),
+    )
+
+
+def merged_card(
+    *, case: str, title: str, customer: str, into: str, by: str | None, at: float, link: str, permalink: str = ""
+) -> Card:
+    """The card of a case that people have in another one; `link` is the address of that one's card."""
+    whose = f" by <@{by}>" if by else ""
+    return Card(
+        f"{escape(case)} was merged into {escape(into)}{whose}",
+        (
+            header(f"{case} · {title}"),
+            section(f":link: *Merged into* <{link}|{escape(into)}>{whose} {moment(at, '{date_short} {time}')}"),
+            fields(("Customer", _customer(customer, ""))),
+            *_small_print("", permalink),
+        ),
+    )
+
+
 def thread_opener(*, case: str, messages: int) -> Card:
     """The first reply under a case's card: whose words reach the customer."""
     words = (
@@ -182,6 +218,64 @@ def taken_from(*, case: str, staff: str, before: str) -> Card:
         f"<@{before}>, the customer does not read any more what you write here."
     )
     return Card(words, ())
+
+
+def helps(*, case: str, staff: str, owner: str) -> Card:
+    """For the case's thread: who helps whom; both are Slack user ids and are called by it."""
+    words = (
+        f"<@{staff}> helps <@{owner}> with {escape(case)}. "
+        "What they write here stays inside until they press *Send to the customer*."
+    )
+    return Card(words, ())
+
+
+def owner_left(*, case: str, staff: str, staff_name: str) -> Card:
+    """For the case's thread: the customer writes to somebody who is of the team no more."""
+    words = (
+        f":warning: The customer has written, and <@{staff}>, who is on {escape(case)}, is not of the team any more. "
+        "Somebody else has to take it over."
+    )
+    return Card(words, (section(words), actions(_take_over("Take it over", case, staff_name, style="primary"))))
+
+
+def came_from(*, case: str, channel: str, staff: str, link: str) -> Card:
+    """For the case's thread at a desk: which other desk had it, and who sent it here."""
+    words = f"<@{staff}> has transferred {escape(case)} here from <#{channel}>. <{link}|What the team wrote there>"
+    return Card(words, ())
+
+
+def is_back(*, case: str, link: str) -> Card:
+    """For the channel of a desk that had the case before."""
+    return Card(f":arrow_left: {escape(case)} is back here and waits to be claimed: <{link}|its card>.", ())
+
+
+def took_in(*, case: str, staff: str) -> str:
+    """The line above the transcript of a case that was merged into another, for that one's thread."""
+    return (
+        f":link: <@{staff}> has merged {escape(case)} into this case. What the customer writes in its thread stands "
+        "here from now on, and they read your answers in this case's thread. There was said before:"
+    )
+
+
+def elsewhere(*, case: str, channel: str, link: str) -> Card:
+    """For somebody who writes or presses something where the case was before."""
+    words = f"{escape(case)} is in <#{channel}> now: <{link}|its card>. What is written here stays inside."
+    return Card(words, (section(words),))
+
+
+def helper_prompt(*, case: str, ts: str) -> Card:
+    """For somebody who helps with the case and writes in its thread; `ts` is their message."""
+    words = f"You help with {escape(case)}. Shall the customer read your message?"
+    return Card(
+        words,
+        (
+            section(words),
+            actions(
+                button("relay.send", "Send to the customer", f"{case}/{ts}", style="primary"),
+                button("relay.note", "Keep as internal note", f"{case}/{ts}"),
+            ),
+        ),
+    )
 
 
 def take_over_prompt(*, case: str, ts: str) -> Card:
@@ -209,15 +303,17 @@ def unread(*, case: str, staff: str, staff_name: str) -> Card:
     """For somebody who writes under a case that another person is on."""
     words = (
         f"The customer does not read what you write here: <@{staff}> is on {escape(case)}. "
-        "To answer the customer yourself, take it over and write it again."
+        "To answer the customer yourself, help as second person or take it over, and write it again."
     )
     return _with_take_over(words, case, staff_name)
 
 
-def moved_on(*, case: str, state: str, staff: str | None, reader: str) -> Card:
+def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
     """For somebody (`reader`) who pressed a button that no longer fits; `state` is the case's, `staff` its owner."""
     before = f" <@{staff}> was on it." if staff else ""
     match state:
+        case "human" if is_helper:
+            words = f"You help with {escape(case)}: you are asked about each message that you write in its thread."
         case "human" if staff == reader:
             words = f"You have {escape(case)} already: what you write in its thread goes to the customer."
         case "human":
@@ -226,6 +322,8 @@ def moved_on(*, case: str, state: str, staff: str | None, reader: str) -> Card:
             words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
         case "resolved":
             words = f"{escape(case)} has moved on: it is solved.{before}"
+        case "merged":
+            words = f"{escape(case)} has moved on: it was merged into another case, as its card says."
         case "closed":
             words = f"{escape(case)} has moved on: it is closed.{before}"
         case _:
@@ -322,7 +420,8 @@ def _more(case: str) -> Block:
 
 
 def _with_take_over(words: str, case: str, staff_name: str) -> Card:
-    return Card(words, (section(words), actions(_take_over("Take it over", case, staff_name, style="danger"))))
+    join = button("case.join", "Help as second person", case)
+    return Card(words, (section(words), actions(join, _take_over("Take it over", case, staff_name, style="danger"))))
 
 
 def _take_over(text: str, case: str, staff_name: str, *, style: str = "") -> Block:

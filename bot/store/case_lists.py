@@ -57,10 +57,10 @@ async def search(tx: AsyncConnection, words: str, *, limit: int) -> list[Case]:
     return [as_case(row) for row in await tx.execute(statement)]
 
 
-async def cards(tx: AsyncConnection, cases: Collection[int]) -> dict[int, tuple[str, str]]:
+async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple[str, str]]:
     """Case -> channel and ts of its card, as far as it is posted."""
     table = schema.outbox
-    keys = {card_key(case_id): case_id for case_id in cases}
+    keys = {card_key(each): each.id for each in cases}
     rows = await tx.execute(
         select(table.c.key, table.c.channel, table.c.ts).where(table.c.key.in_(keys), table.c.ts.is_not(None))
     )

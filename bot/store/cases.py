@@ -1,18 +1,20 @@
 """The cases' rows; every change is a compare-and-set on `version`, so of two people one wins."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import Row, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
-from bot.store.statements import insert_new
+from bot.store.statements import insert_all_new, insert_new
 
 OPEN_STATES = ("waiting", "away", "human")
 """While a case is in one of these, people have it or shall have it, and the bot is silent in the customer's thread."""
+MERGED = "merged"
+"""People have it in another case, for as long as that one is open."""
 WAITING = ("waiting", "away")
 """Nobody has claimed it; "away": nobody is there to do so before the desk opens."""
 
@@ -31,6 +33,15 @@ LATER = (
     "merged_into",
 )
 """The fields that may still be empty when a case is opened; they are columns of the same names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """Somebody of the team who helps the owner of a case."""
+
+    person: str
+    name: str
+    joined_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +91,14 @@ class Case:
     follows: int | None = None
     """The id of the case that it continues."""
     merged_into: int | None = None
+    """The id of the case in which people have it; kept when that has ended."""
+    helpers: tuple[Helper, ...] = ()
+    """As `find` reads them; nobody while nobody is on it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether people have it, or shall have it."""
+        return self.state in OPEN_STATES
 
     @property
     def waits(self) -> bool:
@@ -95,6 +114,16 @@ class Case:
         """Whether this member of staff is on it."""
         return self.state == "human" and self.owner == user
 
+    def speaker(self, user: str) -> str | None:
+        """The name under which this member of staff speaks to the customer; None when they are not on the case."""
+        if self.is_with(user):
+            return self.owner_name or ""
+        return next((helper.name for helper in self.helpers if helper.person == user), None)
+
+    def stands_in(self, agent_channel: str) -> str:
+        """The channel of its card."""
+        return self.desk or agent_channel
+
 
 def id_of(ref: str) -> int | None:
     """The row id of `FD-1042`; None when it is not of that form."""
@@ -109,8 +138,13 @@ def ref_of(case_id: int) -> str:
     return f"FD-{1000 + case_id}"
 
 
-def card_key(case_id: int) -> str:
-    """The outbox key of the case's card; its row knows where the card stands."""
+def card_key(case: Case) -> str:
+    """The outbox key of the case's card at its present desk; its row knows where the card stands."""
+    return f"{cards_key(case.id)}/{case.desk}" if case.desk else cards_key(case.id)
+
+
+def cards_key(case_id: int) -> str:
+    """What the keys of all cards of a case begin with."""
     return f"case/{case_id}/card"
 
 
@@ -143,7 +177,7 @@ async def add(tx: AsyncConnection, case: Case) -> Case | None:
 async def find(tx: AsyncConnection, case_id: int) -> Case | None:
     """The case with this id."""
     row = (await tx.execute(select(schema.kase).where(schema.kase.c.id == case_id))).one_or_none()
-    return as_case(row) if row else None
+    return replace(as_case(row), helpers=await _helpers(tx, case_id)) if row else None
 
 
 async def find_all(tx: AsyncConnection, ids: Collection[int]) -> list[Case]:
@@ -152,10 +186,14 @@ async def find_all(tx: AsyncConnection, ids: Collection[int]) -> list[Case]:
 
 
 async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
-    """The thread's waiting or human case; a thread has one at the most."""
-    table = schema.kase
-    statement = select(table).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
-    row = (await tx.execute(statement)).one_or_none()
+    """The open case that people have the thread in: its own, or the one that its own was merged into.
+
+    A thread has one at the most: nobody opens another while there is one.
+    """
+    table, merged = schema.kase, schema.kase.alias()
+    into = select(merged.c.merged_into).where(merged.c.thread == thread.key, merged.c.state == MERGED)
+    belongs = or_(table.c.thread == thread.key, table.c.id.in_(into))
+    row = (await tx.execute(select(table).where(belongs, table.c.state.in_(OPEN_STATES)))).one_or_none()
     return as_case(row) if row else None
 
 
@@ -165,6 +203,13 @@ async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
     statement = select(table).where(table.c.thread == thread.key).order_by(table.c.id.desc()).limit(1)
     row = (await tx.execute(statement)).one_or_none()
     return as_case(row) if row else None
+
+
+async def merged_into(tx: AsyncConnection, case_id: int) -> list[Case]:
+    """The cases that people have in this one."""
+    table = schema.kase
+    statement = select(table).where(table.c.merged_into == case_id, table.c.state == MERGED).order_by(table.c.id)
+    return [as_case(row) for row in await tx.execute(statement)]
 
 
 async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Case]:
@@ -183,7 +228,10 @@ async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Ca
 
 
 async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
-    """Write `changed` over `case`; None when somebody else was faster. Superseded as `add` is."""
+    """Write `changed` over `case`; None when somebody else was faster. Superseded as `add` is.
+
+    Nobody helps any more once nobody is on the case.
+    """
     await attempts.hold(tx)
     table = schema.kase
     statement = (
@@ -203,7 +251,12 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()
-    return as_case(row) if row else None
+    if row is None:
+        return None
+    helpers = changed.helpers if changed.state == "human" else ()
+    if changed.state != "human" or helpers != case.helpers:
+        await _set_helpers(tx, case, helpers)
+    return replace(as_case(row), helpers=helpers)
 
 
 async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> None:
@@ -217,6 +270,20 @@ async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) ->
     table = schema.kase
     statement = select(table).where(table.c.state.in_(states)).order_by(table.c.opened_at.desc()).limit(limit)
     return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def _helpers(tx: AsyncConnection, case_id: int) -> tuple[Helper, ...]:
+    table = schema.case_helper
+    statement = select(table.c.person, table.c.name, table.c.joined_at).where(table.c.case_id == case_id)
+    return tuple(Helper(*row) for row in await tx.execute(statement.order_by(table.c.joined_at, table.c.person)))
+
+
+async def _set_helpers(tx: AsyncConnection, case: Case, helpers: Collection[Helper]) -> None:
+    """Write the helpers over those that the case had."""
+    table, stay = schema.case_helper, [helper.person for helper in helpers]
+    await tx.execute(delete(table).where(table.c.case_id == case.id, table.c.person.not_in(stay)))
+    rows = [{"case_id": case.id, **asdict(helper)} for helper in helpers]
+    await insert_all_new(tx, table, rows, "person")
 
 
 def as_case(row: Row[Any]) -> Case:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.agent.messages import CustomerMessage, Message, StaffMessage, from_json
 from bot.conversation import ThreadRef
 from bot.store import schema
-from bot.store.cases import Case, card_key
+from bot.store.cases import Case, cards_key
 from bot.store.inbox import words_of
 from bot.store.statements import insert_new
 
@@ -28,7 +28,7 @@ async def find(tx: AsyncConnection, case_id: int, asked: int) -> list[str]:
     return list((await tx.execute(statement)).scalars())
 
 
-async def conversation(tx: AsyncConnection, case: Case, *, agent_channel: str, latest: int = 30) -> list[Message]:
+async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> list[Message]:
     """What was said in the customer's thread since the case before this one ended, oldest first, by all sides.
 
     Of each side the `latest`. Staff's words are mrkdwn as the customer reads them, the name in a line of its own.
@@ -53,7 +53,7 @@ async def conversation(tx: AsyncConnection, case: Case, *, agent_channel: str, l
         .where(
             outbox.c.case_id == case.id,
             outbox.c.channel == case.thread.channel,
-            outbox.c.source_channel == agent_channel,
+            outbox.c.source_ts.is_not(None),
             outbox.c.state == "sent",
             outbox.c.ts.is_not(None),
         )
@@ -75,7 +75,8 @@ async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
     """
     table, outbox = schema.inbox, schema.outbox
     pressed = select(table.c.received_at).where(table.c.id == asked).scalar_subquery()
-    card = select(outbox.c.channel, outbox.c.ts).where(outbox.c.key == card_key(case.id), outbox.c.ts.is_not(None))
+    of_cards = outbox.c.key.startswith(cards_key(case.id), autoescape=True)
+    card = select(outbox.c.channel, outbox.c.ts).where(of_cards, outbox.c.method == "post", outbox.c.ts.is_not(None))
     threads = [
         case.thread.key,
         *(ThreadRef(case.thread.team, row.channel, row.ts).key for row in await tx.execute(card)),

@@ -203,11 +203,11 @@ async def clean_outbox(
     *,
     clean: Clean,
     spared: Collection[str],
-    within: str | None = None,
+    within: Collection[str] | None = None,
 ) -> None:
     """Clean what is stored of the calls about the cases, in the threads, and for the turns.
 
-    Save the `spared` posts and what changed them; with `within` it is done in that channel alone.
+    Save the `spared` posts and what changed them; with `within` it is done in those channels alone.
     """
     table = schema.outbox
     places = [(table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads]
@@ -217,7 +217,7 @@ async def clean_outbox(
     wanted = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent)
     for row in (await tx.execute(wanted.add_columns(table.c.payload, table.c.afterwards).where(where))).all():
         about = row.parent if row.method == "update" and row.parent else row.key
-        if about in spared or within not in (None, row.channel):
+        if about in spared or (within is not None and row.channel not in within):
             continue
         cleaned = {"payload": clean(row.payload), "afterwards": clean(row.afterwards)}
         if cleaned != {"payload": row.payload, "afterwards": row.afterwards}:

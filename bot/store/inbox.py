@@ -13,7 +13,7 @@ from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import add_threads, known_among
 
 Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
-"""A customer's message, a message in a thread of the agent channel, a press of a button; and what people do to what
+"""A customer's message, a message in a thread of a team channel, a press of a button; and what people do to what
 they wrote (bot/store/wishes.py)."""
 SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold what somebody said."""

@@ -27,8 +27,9 @@ class Outgoing:
     channel: str
     payload: Mapping[str, Any]
     """The call's own arguments: `text`, `blocks`, `username`, `name` …; of an ephemeral the `user` who sees it; `ts` of
-    a message that no row posted. A post may bring `files`, each `{"id", "name"}` of what somebody shared, with
-    `if_missing` to be said when one cannot be; an unshare names some of their ids, or means all."""
+    a message that no row posted; `link_to`, the key of the row whose message's address the texts hold. A post may bring
+    `files`, each `{"id", "name"}` of what somebody shared, with `if_missing` to be said when one cannot be; an unshare
+    names some of their ids, or means all."""
     thread_ts: str | None = None
     parent: str | None = None
     """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an

@@ -21,7 +21,7 @@ _WHAT: dict[Kind, str] = {
 
 
 def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
-    """What the agent channel is told of a row that is closed as dead."""
+    """What is told of a row that is closed as dead: where staff wrote it, else in the agent channel."""
     what = _WHAT[item.kind]
     why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.failures} times"
     text = (
@@ -34,4 +34,5 @@ def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
             f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."
         )
     # One that is tried again and fails again is told again.
-    return Outgoing(f"dead/{item.id}/{item.fence}", "post", agent_channel, {"text": text})
+    channel = item.thread.channel if item.kind == "staff" else agent_channel
+    return Outgoing(f"dead/{item.id}/{item.fence}", "post", channel, {"text": text})

@@ -30,9 +30,11 @@ STAFF_PRESSES = frozenset(
     {
         "case.claim",
         "case.takeover",
+        "case.join",
         "case.draft",
         "draft.send",
         "relay.claim_send",
+        "relay.send",
     }
 )
 SLOW_PRESSES = frozenset({"case.draft"})
@@ -74,11 +76,20 @@ class Presses:
     async def _staff(self, item: InboxItem, action: str, value: str) -> str:
         user = item.author
         try:
+            await self._is_here(value.partition("/")[0], item.thread.channel)
             match action:
                 case "case.claim":
                     await self.cases.claim(value, user)
                 case "case.takeover":
                     await self.cases.take_over(value, user)
+                case "case.join":
+                    await self._join(item, value)
+                case "submit.transfer":
+                    await self.cases.transfer(value, user, str(item.body["fields"].get("desk", "")))
+                case "submit.merge":
+                    await self.cases.merge(value, user, into=str(item.body["fields"].get("into", "")))
+                case "relay.send":
+                    await self._send(item, value)
                 case "submit.resolve":
                     fields = item.body["fields"]
                     outcome, cause = _one_of(Outcome, fields.get("outcome")), _one_of(Cause, fields.get("cause"))
@@ -100,9 +111,22 @@ class Presses:
                     await self._claim_and_send(item, value)
         except MovedOn as error:
             if item.fence == 1 or not _was_done(action, error.case, user):
-                await self.cases.tell_moved_on(error.case, user, action, thread_ts=pressed_in(item))
+                await self.cases.tell_moved_on(
+                    error.case, user, action, channel=item.thread.channel, thread_ts=pressed_in(item)
+                )
                 return "moved_on"
         return "pressed"
+
+    async def _is_here(self, ref: str, channel: str) -> None:
+        """Raise MovedOn when the case is at another desk: who is staff there has been asked of nobody."""
+        case = await self.cases.find(ref)
+        if self.cases.messages.desk(case) != channel:
+            raise MovedOn(case)
+
+    async def _join(self, item: InboxItem, ref: str) -> None:
+        case = await self.cases.join(ref, item.author)
+        words = f"You help with {case.ref} now: you are asked about each message that you write in its thread."
+        await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell a member of staff that their press came to nothing."""
@@ -121,6 +145,12 @@ class Presses:
                 raise
         sent = await self.relay.send(ref, item.author, ts)
         words = "Claimed, and on its way." if sent else "Claimed. Your message was not found any more: write it again."
+        await self.slack.respond(item.body["response_url"], text=words, replace=True)
+
+    async def _send(self, item: InboxItem, value: str) -> None:
+        ref, _, ts = value.partition("/")
+        sent = await self.relay.send(ref, item.author, ts)
+        words = "On its way to the customer." if sent else "Your message was not found any more: write it again."
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _send_draft(self, item: InboxItem, value: str) -> None:
@@ -214,6 +244,12 @@ def _was_done(action: str, case: Case, user: str) -> bool:
     match action:
         case "case.claim" | "case.takeover" | "relay.claim_send":
             return case.is_with(user)
+        case "case.join" | "relay.send":
+            return case.speaker(user) is not None
+        case "submit.transfer":
+            return case.state == "waiting"
+        case "submit.merge":
+            return case.state == "merged"
         case "submit.resolve":
             return case.state == "resolved"
         case "case.reopen":

@@ -145,7 +145,7 @@ class SecondThoughts:
             posts = await outbox.posts_under(tx, prefix)
             rows += [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
         if row.kind == "staff":
-            rows += self.relay.deleted_by_staff(row.ts, mirrors)
+            rows += self.relay.deleted_by_staff(row.ts, mirrors, row.thread)
         else:
             rows += self.relay.deleted_by_customer(row.ts, mirrors)
         await outbox.add(tx, *rows, now=self.clock.now())
@@ -186,11 +186,11 @@ class SecondThoughts:
         copies |= {note for mirror in mirrors for note in notes_on(mirror)}
         reworded = {f"{mirror.key}/edited/{edit.ts}" for mirror in mirrors for edit in edits}
         for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean):
-            if key not in copies | spared and shown.channel == self.relay.agent_channel:
+            if key not in copies | spared and shown.channel in self.relay.staff.channels:
                 change = Outgoing(f"erased/{row.id}/{shown.id}", "update", shown.channel, payload, parent=key)
                 await outbox.add(tx, change, now=self.clock.now())
         # What is said to customers is not made of what staff wrote, save the copies of it.
-        within = self.relay.agent_channel if by_staff else None
+        within = self.relay.staff.channels if by_staff else None
         await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
         await erasure.blank(tx, list(copies | reworded))
         await erasure.tombstone(tx, [row, *edits])

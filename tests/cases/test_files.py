@@ -45,7 +45,7 @@ class FilesDesk(Desk):
         self.case = await self.opened(self.thread, summary="", owner=owner)
         await self.sends()
         async with self.database.transaction() as tx:
-            card = await outbox.by_key(tx, card_key(self.case.id))
+            card = await outbox.by_key(tx, card_key(self.case))
         assert card is not None
         assert card.ts is not None
         self.card = card.ts
@@ -62,7 +62,7 @@ class FilesDesk(Desk):
     async def hears(self, event: Json) -> None:
         """The event of a message, and what comes of it while a person is on the case."""
         body = {"type": "event_callback", "team_id": TEAM, "event_id": f"Ev{event['ts']}", "event": event}
-        arrival = read_event(body, ME, agent_channel=AGENTS)
+        arrival = read_event(body, ME, team_channels={AGENTS})
         assert arrival is not None
         (item,) = await self.receives(arrival)
         if item.kind == "staff":
@@ -265,7 +265,7 @@ async def test_a_file_that_is_deleted_by_itself_takes_its_copy_away(desk: FilesD
     event: Json = {"type": "message", "subtype": "message_changed", "channel": DIRECT, "ts": "1999999999.3"}
     event |= {"event_ts": "1999999999.3", "message": now, "previous_message": before}
     body = {"type": "event_callback", "team_id": TEAM, "event_id": "EvGone", "event": event}
-    arrival = read_event(body, ME, agent_channel=AGENTS)
+    arrival = read_event(body, ME, team_channels={AGENTS})
     assert arrival is not None
     (item,) = await desk.receives(arrival)
     assert await desk.thoughts.edited(item) is None
@@ -302,7 +302,7 @@ async def test_what_was_sent_before_the_case_comes_under_its_card_once(database:
     said = {"type": "message", "subtype": "file_share", "user": WHO, "text": "", "files": [file]}
     message = timeline.post(slack.workspace, slack.workspace.channel(DIRECT), said)
     body = {"type": "event_callback", "team_id": TEAM, "event_id": "Ev1", "event": message | {"channel": DIRECT}}
-    arrival = read_event(body, ME, agent_channel=AGENTS)
+    arrival = read_event(body, ME, team_channels={AGENTS})
     assert arrival is not None
     (item,) = await desk.receives(arrival)
     case = await desk.opened(ThreadRef(TEAM, DIRECT, message["ts"]), summary="")

@@ -27,7 +27,7 @@ class RelayDesk(Desk):
         case = await self.opened(ThreadRef(TEAM, THREAD.channel, asked), summary="", owner="U0AGENTA")
         await self.sends()
         async with self.database.transaction() as tx:
-            card = await outbox.by_key(tx, card_key(case.id))
+            card = await outbox.by_key(tx, card_key(case))
         assert card is not None
         self.said = await self.slack.client.post(AGENTS, text="He is a fraud", thread_ts=card.ts)
         (item,) = await self.receives(

@@ -34,7 +34,7 @@ class TwoCases(Desk):
         """Somebody of the team writes under the card; what the owner writes reaches the customer."""
         await self.sends()
         async with self.database.transaction() as tx:
-            card = await outbox.by_key(tx, card_key(self.case.id))
+            card = await outbox.by_key(tx, card_key(self.case))
         assert card is not None
         said = arrival(ts, text=words, thread_ts=card.ts, channel=AGENTS, kind="staff", author=author)
         (item,) = await self.receives(said)

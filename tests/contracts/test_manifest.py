@@ -54,6 +54,7 @@ SCOPES: dict[str, frozenset[str]] = {
     "files.info": frozenset({"files:read"}),
     "reactions.add": frozenset({"reactions:write"}),
     "reactions.remove": frozenset({"reactions:write"}),
+    "usergroups.users.list": frozenset({"usergroups:read"}),
     "users.info": frozenset(
         {"users:read", "users:read.email"}
     ),  # the e-mail address is what a shop customer is found by
@@ -124,7 +125,7 @@ def heard_events() -> set[str]:
     """The event types that a listener names or that are stored as something somebody said."""
     me = Identity("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk.slack.com/", "Frontdesk")
     candidates = {*SUBSCRIPTIONS, *OTHER_EVENTS}
-    stored = {kind for kind in candidates if read_event(payload(kind), me, agent_channel="C0AGENTS") is not None}
+    stored = {kind for kind in candidates if read_event(payload(kind), me, team_channels={"C0AGENTS"}) is not None}
     return stored | registered().named("event")
 
 

@@ -19,7 +19,7 @@ READS_THE_ENVIRONMENT = {"bot/cli.py", "knowledge/build.py", "knowledge/builder.
 def shown(default: object) -> str:
     """A default as the documents write it; empty for none."""
     match default:
-        case None | frozenset():
+        case None | frozenset() | {}:
             return ""
         case float():
             return f"{default:g}"
@@ -76,7 +76,7 @@ def test_the_values_of_the_example_are_valid() -> None:
 
 def test_the_example_can_be_read_by_a_shell_and_by_docker_alike() -> None:
     for _, name, value in examples():
-        assert re.fullmatch(r"[\w.:/+,@-]*", value, re.ASCII), name
+        assert re.fullmatch(r"[\w.:/+,@=-]*", value, re.ASCII), name
 
 
 def test_the_environment_is_read_where_a_process_begins_and_nowhere_else() -> None:

@@ -46,6 +46,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
 from tests.store.rows import a_turn
+from tests.turns.answering import build_relay
 from tests.turns.arrivals import TEAM, arrival
 
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -150,7 +151,7 @@ async def room(database: Database) -> AsyncIterator[Room]:
             thread, CUSTOMER, reason="no_answer", priority="medium", summary="Wants to send a lamp back."
         )
         claimed = await cases.claim(opened.ref, OWNER)
-        relay = Relay(database, sender, slack.client, clock, sentences, "C0AGENTS")
+        relay = build_relay(database, sender, slack.client, clock)
         model, pages = ScriptedModel(says("One."), says("Two."), says("Three.")), Pages()
         drafting = Drafting(
             database=database,

@@ -14,7 +14,7 @@ def payload(**event: Any) -> dict[str, Any]:
 
 
 def test_a_direct_message_starts_a_conversation_of_its_own() -> None:
-    arrival = read_event(payload(), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     assert arrival.addressed
     assert arrival.thread.key == "T0FRONTDESK/D0CUSTOMERA/1.1"
@@ -23,7 +23,7 @@ def test_a_direct_message_starts_a_conversation_of_its_own() -> None:
 
 def test_a_mention_is_addressed_and_loses_our_name() -> None:
     arrival = read_event(
-        payload(channel="C0SUPPORT", text="<@U0FRONTDESK> Hello &amp; hi"), ME, agent_channel="C0AGENTS"
+        payload(channel="C0SUPPORT", text="<@U0FRONTDESK> Hello &amp; hi"), ME, team_channels={"C0AGENTS"}
     )
     assert arrival is not None
     assert arrival.addressed
@@ -31,26 +31,26 @@ def test_a_mention_is_addressed_and_loses_our_name() -> None:
 
 
 def test_a_reply_in_a_channel_is_not_addressed_by_itself() -> None:
-    arrival = read_event(payload(channel="C0SUPPORT", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(channel="C0SUPPORT", thread_ts="1.0"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     assert not arrival.addressed
     assert arrival.thread.ts == "1.0"
 
 
 def test_a_reply_under_a_card_is_staffs() -> None:
-    arrival = read_event(payload(channel="C0AGENTS", thread_ts="1.0"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(channel="C0AGENTS", thread_ts="1.0"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     assert arrival.kind == "staff"
 
 
 def test_a_connected_workspaces_author_keeps_their_own_team() -> None:
-    arrival = read_event(payload(user_team="T0PARTNER"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(user_team="T0PARTNER"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     assert (arrival.thread.team, arrival.author_team) == ("T0FRONTDESK", "T0PARTNER")
 
 
 def test_a_card_number_is_hidden_before_it_is_stored() -> None:
-    arrival = read_event(payload(text="my card is 4111 1111 1111 1111"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(text="my card is 4111 1111 1111 1111"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     assert "1111 1111" not in arrival.body["text"]
 
@@ -74,11 +74,11 @@ def test_a_card_number_is_hidden_before_it_is_stored() -> None:
     ],
 )
 def test_everything_else_starts_nothing(event: dict[str, Any]) -> None:
-    assert read_event(payload(**event), ME, agent_channel="C0AGENTS") is None
+    assert read_event(payload(**event), ME, team_channels={"C0AGENTS"}) is None
 
 
 def test_a_lone_surrogate_does_not_reach_the_store() -> None:
-    arrival = read_event(payload(text="broken \ud83d text"), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(text="broken \ud83d text"), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     arrival.body["text"].encode("utf-8")
 
@@ -91,7 +91,7 @@ def test_of_files_is_kept_what_they_are_and_nothing_of_what_they_hold() -> None:
         {"id": 4, "name": ["?"], "size": -1},
         None,
     ]
-    arrival = read_event(payload(subtype="file_share", text="", files=files), ME, agent_channel="C0AGENTS")
+    arrival = read_event(payload(subtype="file_share", text="", files=files), ME, team_channels={"C0AGENTS"})
     assert arrival is not None
     lamp, unnamed, odd = arrival.body["files"]
     assert {**lamp, "name": ""} == {"id": "F1", "name": "", "mimetype": "image/png", "size": 7}

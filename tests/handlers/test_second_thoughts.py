@@ -15,7 +15,7 @@ EDITED = {"user": "U0CUSTOMERA", "ts": "2.5"}
 def read(**event: Any) -> Arrival | None:
     shape = {"type": "message", "channel": "D0CUSTOMERA", "ts": "3.0", "event_ts": "3.0"}
     body = {"type": "event_callback", "event_id": "Ev1", "team_id": "T0FRONTDESK", "event": {**shape, **event}}
-    return read_event(body, ME, agent_channel="C0AGENTS")
+    return read_event(body, ME, team_channels={"C0AGENTS"})
 
 
 def changed(after: dict[str, Any], before: dict[str, Any] | None = None, **event: Any) -> Arrival | None:

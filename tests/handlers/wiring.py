@@ -70,7 +70,6 @@ async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **
     unneeded = dict.fromkeys((field.name for field in fields(Desk)), cast(Any, None))
     usual = {
         "me": me,
-        "agent_channel": "C0AGENTS",
         "slack": client,
         "clock": SystemClock(),
         "sentences": load_sentences(None),

@@ -19,7 +19,7 @@ SENTENCES = load_sentences()
 HANDLED = {
     "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
     "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "relay.claim_send",
-    "relay.note", "case.more", "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
+    "relay.note", "relay.send", "case.join", "case.more", "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
 }  # fmt: skip
 NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
 

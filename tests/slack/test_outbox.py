@@ -1,7 +1,7 @@
 """What Slack must be told exactly once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -30,7 +30,7 @@ class Clock(ManualClock):
 
 @asynccontextmanager
 async def sending(
-    database: Database, slack: SlackClient, *, essential: frozenset[str] = frozenset(), claims: Claims | None = None
+    database: Database, slack: SlackClient, *, essential: Sequence[str] = (), claims: Claims | None = None
 ) -> AsyncIterator[Outbox]:
     """An outbox; with `claims` it is one among several processes'."""
     poll_seconds = 0.01 if claims else None
@@ -144,7 +144,7 @@ async def test_a_slack_that_is_away_for_long_loses_nothing(database: Database, s
 async def test_what_the_agent_channel_refuses_waits_for_repair(database: Database, slack: LocalSlack) -> None:
     await slack.breaks(method="chat.postMessage", do="not_in_channel", count=2)
     await queue(database, post("card", "card", AGENTS), post("opener", "opener", AGENTS, parent="card"))
-    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=[AGENTS]) as outbox:
         assert await outbox.flush(10_000)
         assert outbox.stuck is None
     assert slack.texts(AGENTS) == ["card", "opener"]
@@ -208,7 +208,7 @@ async def test_an_answer_that_is_about_the_row_itself_is_given_up_in_the_end(
 ) -> None:
     await slack.breaks(method="chat.postMessage", do="internal_error", count=10)
     await queue(database, post("poison", "poison", AGENTS))
-    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=[AGENTS]) as outbox:
         assert await outbox.flush(10_000)
         assert await state_of(database, "poison") == "failed"
         await queue(database, post("next", "next", AGENTS))
@@ -312,7 +312,7 @@ async def test_staff_are_told_once_what_a_customer_did_not_get(database: Databas
     lost = post("turn/7/greeting", "Hello, see <https://help.example.com/x|the page>. " * 9, thread_ts="1795000000.1")
     await slack.breaks(method="chat.postMessage", do="is_archived", count=1)
     await queue(database, lost)
-    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=[AGENTS]) as outbox:
         assert await outbox.flush(10_000)
     (told,) = slack.texts(AGENTS)
     assert "is_archived" in told
@@ -325,7 +325,7 @@ async def test_what_staff_do_not_get_themselves_is_told_nowhere(database: Databa
     await slack.breaks(method="chat.postMessage", do="msg_too_long", count=2)
     change = Outgoing("change", "update", SUPPORT, {"ts": "1795000000.000100", "text": "x"})
     await queue(database, post("card", "card", AGENTS), change)
-    async with sending(database, slack.client, essential=frozenset({AGENTS})) as outbox:
+    async with sending(database, slack.client, essential=[AGENTS]) as outbox:
         assert await outbox.flush(10_000)
     assert await state_of(database, "card") == "failed"
     assert slack.texts(AGENTS) == []

@@ -52,7 +52,7 @@ async def test_a_search_wants_every_word_wherever_it_was_said(database: Database
     boots = await opened(database, "1.2", title="Boots", customer_name="Customer Ä", opened_at=2.0)
     async with database.transaction() as tx:
         await inbox.add(tx, arrival("1.1", text="Die Lampe ist zerbrochen, 100 % Ärger"), now=1.0)
-        key = card_key(boots.id)
+        key = card_key(boots)
         said = Outgoing("relay/1", "post", "C0AGENTS", {"text": "Refunded\nin full"}, parent=key, case_id=boots.id)
         mirrored = Outgoing(
             "relay/2", "post", "C0AGENTS", {"text": "Replaced"}, case_id=boots.id, source=("C0AGENTS", "5.5")
@@ -80,10 +80,8 @@ async def test_what_is_searched_stands_for_nothing_but_itself(database: Database
 async def test_a_card_is_found_once_it_stands(database: Database) -> None:
     case = await opened(database, "1.1")
     async with database.transaction() as tx:
-        await outbox.add(
-            tx, Outgoing(card_key(case.id), "post", "C0AGENTS", {"text": "card"}, case_id=case.id), now=1.0
-        )
-        assert await case_lists.cards(tx, [case.id]) == {}
+        await outbox.add(tx, Outgoing(card_key(case), "post", "C0AGENTS", {"text": "card"}, case_id=case.id), now=1.0)
+        assert await case_lists.cards(tx, [case]) == {}
         (row,) = await outbox.open_rows(tx)
         await outbox.mark_sent(tx, row, "7.7", now=2.0)
-        assert await case_lists.cards(tx, [case.id]) == {case.id: ("C0AGENTS", "7.7")}
+        assert await case_lists.cards(tx, [case]) == {case.id: ("C0AGENTS", "7.7")}

@@ -6,6 +6,8 @@ from typing import Any, cast
 from bot.cases.cases import Cases
 from bot.cases.files import FilesNotes
 from bot.cases.messages import CaseMessages
+from bot.cases.relay import Relay
+from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.sentences import load_sentences
@@ -32,7 +34,7 @@ def build_outbox(database: Database, slack: SlackClient, clock: Clock) -> Outbox
     """An outbox that carries files."""
     notes = FilesNotes(load_sentences(), "C0AGENTS")
     files = FileCopies(database, slack, clock, notes, places=asyncio.Semaphore(1))
-    return Outbox(database, slack, clock, essential=frozenset({"C0AGENTS"}), files=files)
+    return Outbox(database, slack, clock, essential=["C0AGENTS"], files=files)
 
 
 def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answers:
@@ -53,3 +55,9 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         places=nothing,
         metrics=metrics,
     )
+
+
+def build_relay(database: Database, outbox: Outbox, slack: SlackClient, clock: Clock) -> Relay:
+    """The relay of a team that has one channel."""
+    staff = Staff(slack, clock, agent_channel="C0AGENTS")
+    return Relay(database, outbox, slack, clock, load_sentences(), "C0AGENTS", staff)

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import select
 
 from bot.cases.case import REOPEN_SECONDS
-from bot.cases.relay import Relay
 from bot.conversation import Customer, ThreadRef
 from bot.store import cases as case_rows
 from bot.store import inbox, schema, threads
@@ -18,7 +17,7 @@ from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
-from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.answering import CUSTOMER, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_taking_up import Noting
 
@@ -51,7 +50,7 @@ class Desk:
         self.outbox, self.cases = answers.outbox, answers.cases
         metrics, nothing = answers.metrics, cast(Any, None)
         summaries = Summaries(database, self.clock, metrics, nothing, nothing, 24_000, 30, asyncio.Semaphore(1))
-        relay = Relay(database, self.outbox, slack.client, self.clock, answers.sentences, "C0AGENTS")
+        relay = build_relay(database, self.outbox, slack.client, self.clock)
         self.turns = Turns(
             database=database,
             outbox=self.outbox,

@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.cases.relay import Relay
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.sentences import load_sentences
@@ -27,7 +26,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
 from tests.store.test_wishes import deletion, edit
-from tests.turns.answering import CUSTOMER, build_answers
+from tests.turns.answering import CUSTOMER, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 
 CANARY = "zebracanary77"
@@ -44,7 +43,7 @@ class Desk:
         self.clock = ManualClock()
         self.answers = build_answers(database, slack.client, self.clock)
         self.outbox, self.cases, sentences = self.answers.outbox, self.answers.cases, self.answers.sentences
-        self.relay = Relay(database, self.outbox, slack.client, self.clock, sentences, "C0AGENTS")
+        self.relay = build_relay(database, self.outbox, slack.client, self.clock)
         self.thoughts = SecondThoughts(database, self.outbox, self.clock, sentences, self.answers, self.relay)
 
     async def receives(self, *arrivals: Arrival) -> list[InboxItem]:
@@ -409,7 +408,7 @@ async def test_what_slack_does_not_take_back_is_told_in_the_cards_thread(desk: D
         await outbox.mark_failed(tx, taken_back, "cant_delete_message", now=2.0)
         told = await outbox.by_key(tx, "relay/C0AGENTS/2.1/undeleted/2.1")
     assert told is not None
-    assert (told.channel, told.parent) == ("C0AGENTS", f"case/{case.id}/card")
+    assert (told.channel, told.thread_ts) == ("C0AGENTS", "0.9")
     assert "still reads it" in told.payload["text"]
     assert "fraud" not in told.payload["text"]
 

@@ -10,7 +10,6 @@ from sqlalchemy import select
 from bot.cases.cases import Cases
 from bot.cases.dialogs import About
 from bot.cases.messages import CaseMessages
-from bot.cases.relay import Relay
 from bot.conversation import ThreadRef
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
@@ -26,7 +25,7 @@ from handlers.actions import read_press
 from handlers.dialogs import read_submission
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
-from tests.turns.answering import CUSTOMER
+from tests.turns.answering import CUSTOMER, build_relay
 from tests.turns.arrivals import TEAM, arrival
 
 AGENT_A, AGENT_B = "U0AGENTA", "U0AGENTB"
@@ -43,7 +42,7 @@ class Channel:
         self.outbox = Outbox(database, slack.client, clock)
         messages = CaseMessages(sentences, "C0AGENTS")
         self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
-        self.relay = Relay(database, self.outbox, slack.client, clock, sentences, "C0AGENTS")
+        self.relay = build_relay(database, self.outbox, slack.client, clock)
         self.presses = Presses(
             database, slack.client, clock, sentences, nothing, self.cases, self.relay, nothing, nothing, nothing
         )

@@ -12,7 +12,6 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.limits import Limits
 from bot.agent.messages import SystemNote
 from bot.agent.tools import Context, tool
-from bot.cases.relay import Relay
 from bot.conversation import ThreadRef
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.escalate import ESCALATE
@@ -31,7 +30,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 from tests.store.test_wishes import edit, word
-from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers
+from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages
 
@@ -80,7 +79,7 @@ class Desk:
         answers, nothing = build_answers(database, slack.client, clock), cast(Any, None)
         sentences, metrics = answers.sentences, answers.metrics
         self.outbox, self.cases = outbox, cases = answers.outbox, answers.cases
-        relay = Relay(database, outbox, slack.client, clock, sentences, "C0AGENTS")
+        relay = build_relay(database, outbox, slack.client, clock)
 
         @tool(title="Refunding", writes=True, private=private, timeout=PATIENCE)
         async def refund(context: Context, order: str) -> dict[str, Any]:
