@@ -183,7 +183,16 @@ def transferred_card(
 
 
 def merged_card(
-    *, case: str, title: str, customer: str, into: str, by: str | None, at: float, link: str, permalink: str = ""
+    *,
+    case: str,
+    title: str,
+    customer: str,
+    into: str,
+    by: str | None,
+    at: float,
+    link: str,
+    facts: str = "",
+    permalink: str = "",
 ) -> Card:
     """The card of a case that people have in another one; `link` is the address of that one's card."""
     whose = f" by <@{by}>" if by else ""
@@ -193,7 +202,7 @@ def merged_card(
             header(f"{case} · {title}"),
             section(f":link: *Merged into* <{link}|{escape(into)}>{whose} {moment(at, '{date_short} {time}')}"),
             fields(("Customer", _customer(customer, ""))),
-            *_small_print("", permalink),
+            *_small_print(facts, permalink),
         ),
     )
 
