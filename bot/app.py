@@ -34,17 +34,20 @@ from bot.cases.relay import Relay
 from bot.cases.staff import Staff
 from bot.clock import Clock, SystemClock
 from bot.desk.alignment import Alignment
+from bot.desk.articles import Articles
 from bot.desk.budgets import Budgets, paced
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import Drafting, build_writer, load_voices
 from bot.desk.figures_words import tell_figures
 from bot.desk.home import Home
 from bot.desk.identity import Identities
+from bot.desk.learning import Learning, build_learners
 from bot.desk.library import Bases, Library
 from bot.desk.overview import Overview
 from bot.desk.recurrence import read_rule
 from bot.desk.refreshes import Refreshes
 from bot.desk.schedule import Schedule
+from bot.desk.shelf import Publishing, Shelf
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
@@ -93,6 +96,8 @@ BESIDES = 50
 """Turns that a process of a fleet takes beyond the answers it may give at once: presses and what staff write."""
 OUTBOX_POLL_SECONDS = 0.3
 """How often a process of a fleet looks for posts that others have queued."""
+SUGGESTIONS = 2
+"""Cases from which articles are written at the same time."""
 DRAFTS = 4
 """Cases for which drafts are written at the same time, each with three requests to the model."""
 FILES = 3
@@ -136,6 +141,7 @@ class App:
     schedule: Schedule
     alignment: Alignment | None
     """What keeps the knowledge bases of several machines the same; None where there is one."""
+    publishing: Publishing
     metrics: Metrics
     slack: SlackClient
     clock: Clock
@@ -262,6 +268,21 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             metrics=metrics,
             places=asyncio.Semaphore(DRAFTS),
         )
+        articles = Articles(database, slack, outbox, clock, knowledge, agent_channel, changed=lambda: publishing.wake())
+        learning = Learning(
+            database=database,
+            slack=slack,
+            outbox=outbox,
+            clock=clock,
+            knowledge=knowledge,
+            models=models,
+            team=build_learners(settings.shop_name),
+            budgets=budgets,
+            metrics=metrics,
+            agent_channel=agent_channel,
+            places=asyncio.Semaphore(SUGGESTIONS),
+            is_on=settings.kb_path is not None,
+        )
         identities = Identities(slack, shop, database)
         interruptions = Interruptions()
         turns = Turns(
@@ -275,16 +296,19 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             cases=cases,
             relay=relay,
             presses=Presses(
-                database,
-                slack,
-                clock,
-                sentences,
-                identities,
-                cases,
-                relay,
-                drafts,
-                drafting,
-                CallingOver(me, database, slack, clock, sentences, identities, cases),
+                database=database,
+                slack=slack,
+                clock=clock,
+                sentences=sentences,
+                identities=identities,
+                cases=cases,
+                relay=relay,
+                drafts=drafts,
+                drafting=drafting,
+                calling_over=CallingOver(me, database, slack, clock, sentences, identities, cases),
+                learning=learning,
+                articles=articles,
+                accept=lambda press: inbox.accept(press),
             ),
             summaries=Summaries(
                 database=database,
@@ -305,7 +329,9 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             _open_engine(settings, database, clock, calm.after(turns.take), membership, role)
         )
         inbox = Inbox(database, engine, clock, metrics, interruptions)
-        library = build_library(settings, bases, clock=clock, database=database, prices=prices)
+        shelf = Shelf(settings.data_dir, database)
+        library = build_library(settings, bases, clock=clock, database=database, prices=prices, shelf=shelf)
+        publishing = Publishing(shelf, clock, library.publish, articles.expire)
         background: set[asyncio.Task[None]] = set()
         watches: set[asyncio.Task[None]] = set()
         _start(watches, calm.run())
@@ -328,6 +354,8 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             overview=Overview(me, database, clock, figures),
             library=library,
             refreshes=Refreshes(library, slack),
+            articles=articles,
+            adds_articles=settings.kb_path is not None,
             start=lambda work: _start(background, work),
         )
         handlers.register(bolt, desk)
@@ -348,6 +376,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             bases,
             schedule,
             alignment,
+            publishing,
             metrics,
             slack,
             clock,
@@ -401,6 +430,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
                 _start(app.background, app.alignment.run())
             if app.role != "ingress":
                 _start(app.background, app.schedule.run())
+            _start(app.background, app.publishing.run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}
@@ -453,11 +483,17 @@ def _answer_limits(settings: Settings) -> Limits:
 
 
 def build_library(
-    settings: Settings, bases: Bases, *, clock: Clock, database: Database | None, prices: Prices
+    settings: Settings,
+    bases: Bases,
+    *,
+    clock: Clock,
+    database: Database | None,
+    prices: Prices,
+    shelf: Shelf | None,
 ) -> Library:
     """What `/kb` and `frontdesk kb` use."""
     price = prices.of(settings.embedding_model) if settings.embedding_model else None
-    return Library(bases, settings.kb_path, clock, price, database)
+    return Library(bases, settings.kb_path, clock, price, database, shelf=shelf)
 
 
 def _is_open(endpoint: Endpoint) -> bool:

@@ -14,6 +14,7 @@ from bot.app import build_library
 from bot.clock import SystemClock
 from bot.desk import library_words as words
 from bot.desk.library import Library, Refresh
+from bot.desk.shelf import Shelf
 from bot.errors import ConfigurationError
 from bot.outside import open_knowledge
 from bot.settings import Settings
@@ -41,7 +42,8 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
         opening = open_database(settings.database, read_only=True)
         database = await stack.enter_async_context(opening) if verb == "gaps" else None
         prices = load_prices(settings.model_prices)
-        library = build_library(settings, bases, clock=SystemClock(), database=database, prices=prices)
+        shelf = None if index else Shelf(settings.data_dir, database)
+        library = build_library(settings, bases, clock=SystemClock(), database=database, prices=prices, shelf=shelf)
         match verb:
             case "build":
                 return await _build(library, only=given.only, force=given.force)

@@ -35,7 +35,7 @@ from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswere
 from bot.slack.governor import Budget, Governor, MemoryBudget, SharedBudget
 from bot.store.addresses import SQLITE
 from bot.store.database import Database, open_database
-from knowledge.config import Config, read_config
+from knowledge.config import LEARNED, Config, read_config
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.openai import OpenAIEmbedder
@@ -167,12 +167,13 @@ async def open_knowledge(settings: Settings, *, index: Path | None = None, mends
     root = index or settings.data_dir / "kb"
     internal_root = root.with_name(f"{root.name}-internal")
     config, faults = await asyncio.to_thread(_read_sources, settings)
+    learned = settings.data_dir / LEARNED if index is None else None
     if faults:
         raise ConfigurationError(faults)
     async with AsyncExitStack() as stack:
         embedder = await _open_embedder(settings, stack)
         opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "", mends=mends)
-        public = await stack.enter_async_context(opening(root, embedder))
+        public = await stack.enter_async_context(opening(root, embedder, learned=learned))
         internal: KnowledgeBase | None = None
         if config.of("internal") or (settings.kb_path is None and internal_root.is_dir()):
             internal = await stack.enter_async_context(opening(internal_root, embedder, audience="internal"))
@@ -207,10 +208,10 @@ def _read_sources(settings: Settings) -> tuple[Config, list[str]]:
     if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
         return none, [f"KB_PATH: {path} cannot be read"]
     try:
-        config = read_config(path)
+        config = read_config(path, learned=settings.data_dir / LEARNED)
     except SourcesFaulty as error:
         return none, [f"KB_PATH: {fault}" for fault in error.faults]
-    if not config.of("public"):
+    if not any(source.name != LEARNED for source in config.of("public")):
         return config, [f"KB_PATH: {path} lists no public source, and customers are answered from those alone"]
     return config, []
 

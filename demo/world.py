@@ -158,6 +158,7 @@ def _as_installed() -> dict[str, Any]:
     return {
         "events": manifest["settings"]["event_subscriptions"]["bot_events"],
         "commands": manifest["features"]["slash_commands"],
+        "shortcuts": manifest["features"]["shortcuts"],
         "scopes": manifest["oauth_config"]["scopes"]["bot"],
     }
 

@@ -4,6 +4,7 @@ messages   what people write
 actions    what customers press
 staff      what staff press
 dialogs    what staff fill in
+learning   what staff add to the knowledge base
 shortcuts  what a message's menu offers
 commands   /kb
 frontdesk  /frontdesk
@@ -14,7 +15,18 @@ http       signed events over HTTP, health, metrics
 
 from slack_bolt.async_app import AsyncApp
 
-from handlers import actions, commands, dialogs, feedback, frontdesk, home, messages, shortcuts, staff
+from handlers import (
+    actions,
+    commands,
+    dialogs,
+    feedback,
+    frontdesk,
+    home,
+    learning,
+    messages,
+    shortcuts,
+    staff,
+)
 from handlers.desk import Desk
 
 
@@ -25,6 +37,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     actions.register(app, desk)
     staff.register(app, desk)
     dialogs.register(app, desk)
+    learning.register(app, desk)
     feedback.register(app, desk)
     shortcuts.register(app, desk)
     commands.register(app, desk)

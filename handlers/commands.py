@@ -1,4 +1,4 @@
-"""/kb refresh | status | search | rollback | gaps: for staff, and only they see the answer."""
+"""/kb refresh | status | search | rollback | gaps | learned | forget | suggest: for staff, who alone see the answer."""
 
 import html
 import logging
@@ -10,8 +10,10 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.desk.library import Library, Refresh
+from bot.conversation import ThreadRef
+from bot.desk.library import Refresh
 from bot.errors import StoreUnavailable
+from bot.store.inbox import Arrival
 from handlers.desk import Desk
 from knowledge.filters import Filter
 
@@ -23,13 +25,17 @@ Usage:
 • `/kb status` tells what serves, from which sources, and what is wrong
 • `/kb search <text>` shows what a question finds, and why; `--source`, `--category` and `--language` narrow it
 • `/kb rollback` goes back to the generation before; `/kb rollback internal` that of the internal base
-• `/kb gaps [days]` lists what customers asked within 30 days, or so many, and got no answer to"""
+• `/kb gaps [days]` lists what customers asked within 30 days, or so many, and got no answer to
+• `/kb learned` lists the articles that staff added; `/kb forget <number>` takes one back
+• `/kb suggest <case>` suggests an article from what a person answered in a case"""
 DAYS, DAYS_LIMIT = 30, 366
 
 # Composers on phones and Macs make one long dash of two.
 _OPTION = re.compile(r"(?:--|[—–])(force|source|category|language)\b")
 _VALUE = re.compile(r"""\s*[= ]\s*(?:["“„]([^"”“]*)["”“]|(\S+))""")
 _DAYS = re.compile(r"[1-9][0-9]{0,2}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
+_CASE = re.compile(r"FD-[1-9][0-9]{0,11}")
 _ALLOWED = {"refresh": {"force"}, "search": {"source", "category", "language"}}
 
 
@@ -84,8 +90,12 @@ def read_command(text: str) -> Command:
 def _fits(verb: str, words: str) -> bool:
     """Whether the words are what the verb wants."""
     match verb:
-        case "status":
+        case "status" | "learned":
             return not words
+        case "forget":
+            return _NUMBER.fullmatch(words) is not None
+        case "suggest":
+            return _CASE.fullmatch(words.upper()) is not None
         case "search":
             return bool(words)
         case "refresh":
@@ -104,15 +114,18 @@ async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None
             wish = Refresh(only=command.words, force="force" in command.options)
             await desk.refreshes.run(wish, tell=tell, by=by)
             return
-        text = await _done(desk.library, command, by=by)
+        if command.verb == "suggest":
+            await desk.inbox.accept(_suggesting(desk, body, command.words.upper()))
+            return
+        text = await _done(desk, command, by=by)
     except StoreUnavailable as error:
         logger.warning("a command could not be carried out", extra={"verb": command.verb, "reason": str(error)})
         text = "The database does not answer at the moment. Try again in a minute."
     await tell(text)
 
 
-async def _done(library: Library, command: Command, *, by: str) -> str:
-    words = command.words
+async def _done(desk: Desk, command: Command, *, by: str) -> str:
+    words, library = command.words, desk.library
     match command.verb:
         case "status":
             return await library.status()
@@ -122,5 +135,24 @@ async def _done(library: Library, command: Command, *, by: str) -> str:
             return await library.roll_back("internal" if words == "internal" else "public", by=by)
         case "gaps":
             return await library.gaps(int(words or DAYS))
+        case "learned":
+            return await desk.articles.told()
+        case "forget":
+            return await desk.articles.forget(int(words), by)
         case _:
             return USAGE
+
+
+def _suggesting(desk: Desk, body: dict[str, Any], case: str) -> Arrival:
+    """The press of "Suggest an article" on a case's card, made by a command."""
+    lane = f"suggest-{body['trigger_id']}"[:32]
+    return Arrival(
+        event_id=f"command/{body['trigger_id']}",
+        kind="press",
+        thread=ThreadRef(desk.me.team, body["channel_id"], lane),
+        ts=lane,
+        author=body["user_id"],
+        author_team=desk.me.team,
+        body={"action": "kb.suggest", "value": case, "message_ts": lane, "response_url": "", "text": ""},
+        addressed=True,
+    )

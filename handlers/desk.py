@@ -8,6 +8,7 @@ from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
 from bot.clock import Clock
+from bot.desk.articles import Articles
 from bot.desk.home import Home
 from bot.desk.identity import Identities
 from bot.desk.library import Library
@@ -39,6 +40,9 @@ class Desk:
     overview: Overview
     library: Library
     refreshes: Refreshes
+    articles: Articles
+    adds_articles: bool
+    """Whether there is a knowledge base that could be added to."""
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
 

@@ -376,7 +376,7 @@ async def _run(options: argparse.Namespace) -> Report:
     tell = _Teller()
     if options.repair:
         return await repair(generations, embedder, chroma_url=options.chroma_url, tell=tell)
-    sources = read_config(options.source).of(options.audience)
+    sources = read_config(options.source, learned=options.learned).of(options.audience)
     asked = BuildOptions(options.force, options.only, options.anew, options.follows)
     return await build(generations, sources, embedder, options=asked, chroma_url=options.chroma_url, tell=tell)
 
@@ -400,6 +400,7 @@ def _parser() -> argparse.ArgumentParser:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--source", type=Path, help="a folder or file of documents, or a YAML file of sources")
     what.add_argument("--repair", action="store_true", help="make the vector index anew from the stored vectors")
+    parser.add_argument("--learned", type=Path, help="a folder of further pages for the public, if it is there")
     parser.add_argument("--audience", choices=get_args(Audience), default="public", help="whose sources to read")
     parser.add_argument(
         "--only", default="", metavar="NAME", help="read this source alone; the others stay as they are"

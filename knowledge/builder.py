@@ -68,11 +68,15 @@ class _Request:
 class Builder:
     """Starts builders and waits for them."""
 
-    def __init__(self, root: Path, recipe: Recipe, *, chroma_url: str = "") -> None:
-        """Generations go to `root`, their vectors to the Chroma server if there is one; the embedder by `recipe`."""
+    def __init__(self, root: Path, recipe: Recipe, *, chroma_url: str = "", learned: Path | None = None) -> None:
+        """Generations go to `root`, their vectors to the Chroma server if there is one; the embedder by `recipe`.
+
+        The folder `learned` is read beside the sources.
+        """
         self._root = root.absolute()
         self._recipe = recipe
         self._server = ("--chroma-url", chroma_url) if chroma_url else ()
+        self._learned = ("--learned", str(learned.absolute())) if learned else ()
         self._next: dict[str, _Request] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -155,7 +159,7 @@ class Builder:
         return _outcome(last, process.returncode, complaint)
 
     async def _start(self, arguments: Sequence[str]) -> asyncio.subprocess.Process:
-        where = ("--root", str(self._root), *self._server)
+        where = ("--root", str(self._root), *self._server, *self._learned)
         command = ("-P", "-m", "knowledge.build", *where, *arguments, *self._recipe.arguments)
         environment = {name: value for name, value in os.environ.items() if name in PASSED_ON}
         # The folder above this package, for programs that run from a checkout.

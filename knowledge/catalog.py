@@ -288,12 +288,10 @@ class Reader:
         rows = self._database.execute("SELECT path, size, mtime_ns, read_ns, digest, etag, modified FROM file")
         return {path: KnownFile(*rest) for path, *rest in rows}
 
-    def documents_by_name(self) -> dict[str, tuple[str, bytes]]:
-        """Every document's file and digest, by its name."""
-        return {
-            name: (file, digest)
-            for name, file, digest in self._database.execute("SELECT name, file, digest FROM document")
-        }
+    def documents_by_name(self) -> dict[str, tuple[str, bytes, str]]:
+        """Every document's file, digest and source, by its name."""
+        rows = self._database.execute("SELECT name, file, digest, origin FROM document")
+        return {name: (file, digest, origin) for name, file, digest, origin in rows}
 
     def content(self) -> str:
         """What all documents say, as 32 characters: the same wherever the same was read."""

@@ -30,6 +30,8 @@ Audience = Literal["public", "internal"]
 SITE_PAGES = 2_000
 """Pages fetched from a site when nothing else is said."""
 FILE_BYTES = 200_000
+LEARNED = "learned"
+"""The name of the source that the program itself writes: what people have added to the base in the course of work."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -146,12 +148,22 @@ class Config:
         return tuple(source for source in self.sources if source.audience == audience)
 
 
-def read_config(path: Path) -> Config:
+def read_config(path: Path, *, learned: Path | None = None) -> Config:
     """The sources behind `path`: those of a YAML file, or the folder or file itself.
 
-    Raises SourcesFaulty with a sentence for every fault of the YAML file. Whether folders exist is seen when they
-    are read.
+    The folder `learned` is one more, public and of the name LEARNED, as soon as it is there. Raises SourcesFaulty with
+    a sentence for every fault of the YAML file. Whether other folders exist is seen when they are read.
     """
+    config = _read(path)
+    if learned is None:
+        return config
+    if any(source.name == LEARNED for source in config.sources):
+        raise SourcesFaulty([f"{path}: the name {LEARNED} is taken: it is that of the articles which staff add."])
+    added = (Source(name=LEARNED, folder=learned.resolve()),) if learned.is_dir() else ()
+    return Config((*config.sources, *added))
+
+
+def _read(path: Path) -> Config:
     if path.suffix.lower() not in (".yml", ".yaml"):
         return Config((Source(folder=path.resolve()),))
     described = _load(path)

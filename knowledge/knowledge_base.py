@@ -118,17 +118,21 @@ async def open_knowledge_base(
     *,
     audience: Audience = "public",
     chroma_url: str = "",
+    learned: Path | None = None,
     mends: bool = True,
     follow_seconds: float = FOLLOW_SECONDS,
 ) -> AsyncIterator["KnowledgeBase"]:
     """Open the base in `root`, which may be empty or not exist yet. `chroma_url` is a Chroma server for the vectors.
+    The folder `learned` is read beside the sources at every refresh, as soon as it is there.
 
     A damaged base is opened too: from an older generation, or by words alone while the vector index is made anew;
     `status` tells. Who only looks in for a moment and leaves would stop that, and lets it be (`mends`). Generations
     that another process builds are picked up every `follow_seconds`. Leaving the context stops a refresh that is
     under way.
     """
-    base = KnowledgeBase(Generations(root), embedder, audience=audience, chroma_url=chroma_url, mends=mends)
+    base = KnowledgeBase(
+        Generations(root), embedder, audience=audience, chroma_url=chroma_url, learned=learned, mends=mends
+    )
     await base.reload()
     follower = asyncio.create_task(base.follow(follow_seconds), name="kb-follow")
     try:
@@ -149,6 +153,7 @@ class KnowledgeBase:
         *,
         audience: Audience = "public",
         chroma_url: str = "",
+        learned: Path | None = None,
         mends: bool = True,
     ) -> None:
         """Nothing is opened yet."""
@@ -173,7 +178,7 @@ class KnowledgeBase:
         # Apart, so that a vector index that hangs cannot take the words' threads with it.
         self._vector_threads = Threads("kb-vectors", size=SEARCHES)
         self._disk_threads = Threads("kb-disk", size=2)
-        self._builder = Builder(generations.root, embedder.recipe, chroma_url=chroma_url)
+        self._builder = Builder(generations.root, embedder.recipe, chroma_url=chroma_url, learned=learned)
         self._repairs: set[asyncio.Task[None]] = set()
         self._mends = mends
         self._mended = self._failed = 0

@@ -13,7 +13,7 @@ from urllib.parse import quote, urljoin
 
 from knowledge import catalog
 from knowledge.catalog import KnownFile
-from knowledge.config import BuildOptions, Source
+from knowledge.config import LEARNED, BuildOptions, Source
 from knowledge.documents import Document, folder_of
 from knowledge.errors import BuildRefused, SourceUnreadable
 from knowledge.generations import Source as Held
@@ -33,8 +33,8 @@ Tell = Callable[[Progress], None]
 class Known:
     """What the generation to start from holds."""
 
-    documents: Mapping[str, tuple[str, bytes]] = field(default_factory=dict)
-    """File and digest of every document, by its name."""
+    documents: Mapping[str, tuple[str, bytes, str]] = field(default_factory=dict)
+    """File, digest and source of every document, by its name."""
     files: Mapping[str, KnownFile] = field(default_factory=dict)
     sources: Mapping[str, Held] = field(default_factory=dict)
     """By name."""
@@ -43,7 +43,12 @@ class Known:
 
     def of(self, source: Source) -> dict[str, str]:
         """The documents of a source, each with its file."""
-        return {name: file for name, (file, _) in self.documents.items() if file.startswith(source.prefix)}
+        return {
+            name: file
+            for name, (file, _, origin) in self.documents.items()
+            # A source without a name has all of them, but for what never was a part of it.
+            if file.startswith(source.prefix) and (origin == LEARNED) == (source.name == LEARNED)
+        }
 
 
 @dataclass(slots=True)
@@ -193,7 +198,7 @@ class _Reader:
 
     def _take(self, plan: Plan, file: SourceFile, document: Document) -> None:
         """Put a document into the plan, if there is anything to do about it and it says something."""
-        _, digest = self.known.documents.get(document.id, ("", b""))
+        _, digest, _ = self.known.documents.get(document.id, ("", b"", ""))
         same = digest == catalog.digest_of(document)
         if same and self.known.reusable:
             plan.present.add(document.id)
@@ -231,6 +236,9 @@ class _Reader:
     def _vanishing(self, plan: Plan, held: Mapping[str, str]) -> str:
         """Why the source is taken for one that is not really there; empty when it is."""
         before = self.known.sources.get(self.source.name)
+        if self.source.name == LEARNED:
+            # No accident of a file system: the program takes away what people take back.
+            return ""
         gone = held.keys() - plan.present
         # Another place is a decision of the operator, not an accident of a file system.
         if before is None or before.path != self.source.where or len(gone) <= VANISHING * len(held):

@@ -351,7 +351,12 @@ async def brainstorm(
 
 async def spent_on_brainstorm(voices: Sequence[str], *, rounds: int, journal: Journal) -> Drafts:
     """What the journal holds of the cost of such drafts, and no texts; `rounds` is the limit of each."""
-    steps = (f"voice-{voice}/round-{made}" for voice in range(1, len(voices) + 1) for made in range(1, rounds + 1))
+    return await spent_on([f"voice-{voice}" for voice in range(1, len(voices) + 1)], rounds=rounds, journal=journal)
+
+
+async def spent_on(parts: Iterable[str], *, rounds: int, journal: Journal) -> Drafts:
+    """What the journal holds of the cost of a turn's `parts`, as `Terms.part` names them, and no texts."""
+    steps = (f"{part}/round-{made}" for part in parts for made in range(1, rounds + 1))
     noted = [value for step in steps if (value := await journal.recall(step)) is not None]
     replies = [Reply.from_json(value) for value in noted]
     usage = reduce(add, (reply.usage for reply in replies), Usage())

@@ -104,6 +104,14 @@ OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Await
 }
 """Button -> the states in which it opens its dialog, and the dialog; or the words that say why there is none."""
 SUBMISSIONS = frozenset(
-    {"submit.resolve", "submit.handback", "submit.priority", "submit.spam", "submit.transfer", "submit.merge"}
+    {
+        "submit.resolve",
+        "submit.handback",
+        "submit.priority",
+        "submit.spam",
+        "submit.transfer",
+        "submit.merge",
+        "submit.article",
+    }
 )
 """What comes of them, in the names of their callbacks."""

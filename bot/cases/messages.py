@@ -13,7 +13,7 @@ from bot.agent.guardrails import OutputGate
 from bot.cases.case import State
 from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
-from bot.slack import cards, staff_cards
+from bot.slack import cards, learning_cards, staff_cards
 from bot.slack.blocks import LINK, Card
 from bot.slack.mrkdwn import escape, to_mrkdwn
 from bot.store.cases import Case, card_key, ref_of
@@ -221,6 +221,7 @@ class CaseMessages:
         bare = replace(case, title="…", summary="…")
         shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
         shown += [staff_cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
+        shown += learning_cards.bare(case.ref)
         shown.append(staff_cards.take_over_prompt(case=case.ref, ts=""))
         shown.append(staff_cards.helper_prompt(case=case.ref, ts=""))
         shown.append(staff_cards.taken_from(case=case.ref, staff="", before=""))
@@ -309,16 +310,20 @@ class CaseMessages:
                     at=case.claimed_at or 0.0,
                     helpers=[helper.person for helper in case.helpers],
                 )
-            case "resolved" | "closed":
-                outcome = staff_cards.OUTCOMES.get(case.outcome, "Solved")
-                cause = staff_cards.CAUSES.get(case.cause, "")
-                return staff_cards.closed_card(**common, outcome=outcome, cause=cause, by=by, at=case.ended_at or 0.0)
+            case "resolved" | "closed" | "bot":
+                told = staff_cards.OUTCOMES.get(case.outcome, "Solved")
+                return staff_cards.closed_card(
+                    **common,
+                    outcome=told if state != "bot" else "Back with the assistant",
+                    cause=staff_cards.CAUSES.get(case.cause, ""),
+                    by=by,
+                    at=case.ended_at or 0.0,
+                    # Only a case in which a person has spoken teaches anything.
+                    teaches=case.replied_at is not None,
+                )
             case "merged":
                 into = ref_of(case.merged_into or 0)
                 return staff_cards.merged_card(**common, into=into, by=by, at=case.ended_at or 0.0, link=LINK)
-            case "bot":
-                outcome = "Back with the assistant"
-                return staff_cards.closed_card(**common, outcome=outcome, by=by, at=case.ended_at or 0.0)
 
 
 def _ring(case: Case, *, wrote: bool) -> Card:

@@ -201,7 +201,7 @@ class Drafting:
                     passages=passages,
                     journal=journal,
                 )
-                return await brainstorm(self.team, self.team.entry, _spoken(said), self.voices, terms=terms)
+                return await brainstorm(self.team, self.team.entry, spoken(said), self.voices, terms=terms)
         except TimeoutError:
             return replace(await self._noted(journal), reason="deadline")
 
@@ -302,19 +302,19 @@ def presentable(markdown: str, link_hosts: frozenset[str]) -> str:
         limit -= 200
 
 
-def _spoken(said: Sequence[Message]) -> list[Message]:
-    """What people and the assistant said, without the calls: the drafts' writer has no tools."""
-    spoken: list[Message] = []
+def spoken(said: Sequence[Message]) -> list[Message]:
+    """What people and the assistant said, without the calls: who writes for staff has no tools."""
+    words: list[Message] = []
     for message in said:
         match message:
             case CustomerMessage():
-                spoken.append(message)
+                words.append(message)
             case StaffMessage(text):
-                _, _, words = text.partition("\n")
-                spoken.append(StaffMessage(from_slack(words, bot_user=""), speaker="team"))
+                _, _, said_by_staff = text.partition("\n")
+                words.append(StaffMessage(from_slack(said_by_staff, bot_user=""), speaker="team"))
             case AgentMessage(text) if text.strip():
-                spoken.append(AgentMessage(text.strip(), agent=message.agent))
-    return spoken
+                words.append(AgentMessage(text.strip(), agent=message.agent))
+    return words
 
 
 def _looked_up(said: Sequence[Message]) -> list[str]:

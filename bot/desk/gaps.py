@@ -1,26 +1,15 @@
 """What the help pages do not answer: customers' questions that ended without an answer, the same ones together."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.agent.guardrails import mask
+from bot.desk.personal import without_personal
 from bot.store.traces import Unanswered
-from knowledge.questions import IDENTIFIER
 
 QUESTIONS = 500
 """The newest so many are looked at."""
 WORDS_SHOWN = 160
 """Characters of an example."""
-
-_PERSONAL = [
-    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[e-mail address]"),
-    (re.compile(r"https?://\S+|www\.\S+"), "[link]"),
-    (re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>"), "[person]"),
-    # Phone numbers and the like, written in groups.
-    (re.compile(r"(?<!\w)\+?\d[\d ()/.-]{5,}\d(?!\w)"), "[number]"),
-    (IDENTIFIER, "[number]"),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +22,13 @@ class Gap:
     people: int
     last: float
     """When it was asked last."""
+    threads: tuple[str, ...] = ()
+    """The keys of the threads in which it was asked."""
 
 
 def impersonal(question: str) -> str:
     """The question in one line, without order numbers, addresses, secrets: what may be shown to all staff."""
-    text = mask(question)
-    for pattern, instead in _PERSONAL:
-        text = pattern.sub(instead, text)
-    text = " ".join(text.split())
+    text = " ".join(without_personal(question).split())
     return text if len(text) <= WORDS_SHOWN else f"{text[: WORDS_SHOWN - 2]} …"
 
 
@@ -60,4 +48,5 @@ def the_same(texts: Sequence[str]) -> list[list[int]]:
 
 def _gap(asked: Sequence[Unanswered]) -> Gap:
     people = {each.customer for each in asked}
-    return Gap(impersonal(asked[0].text), len(asked), len(people), max(each.at for each in asked))
+    threads = tuple(dict.fromkeys(each.thread for each in asked))
+    return Gap(impersonal(asked[0].text), len(asked), len(people), max(each.at for each in asked), threads)

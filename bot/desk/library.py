@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
@@ -17,10 +18,12 @@ from bot.desk import library_words as words
 from bot.desk.alignment import Standing, standing
 from bot.desk.gaps import QUESTIONS, gaps_from, impersonal, the_same
 from bot.desk.schedule import NAME
+from bot.desk.shelf import Shelf
 from bot.errors import StoreUnavailable
-from bot.store import records, schedule, traces
+from bot.store import records, schedule, suggestions, traces
+from bot.store.cases import ref_of
 from bot.store.database import Database
-from knowledge.config import Audience, Config, read_config
+from knowledge.config import LEARNED, Audience, Config, read_config
 from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.knowledge_base import KnowledgeBase
@@ -30,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400
 ADDED = "Internal sources were added: restart Frontdesk, and they are read."
+BEHIND = "The articles that staff added are not all in it."
 GONE = "KB_PATH lists no such source any more: this base stays as it is until Frontdesk is restarted."
 
 Tell = Callable[[str], Awaitable[object]]
@@ -80,6 +84,8 @@ class Library:
     """Of the embedder, if it bills and its price is known."""
     database: Database | None = None
     """None on a command line that has none: gaps are unknown then, and nothing is written down."""
+    shelf: Shelf | None = None
+    """The articles that staff added, a source of the public base; None where the index is not the served one."""
     failures: dict[Audience, str] = field(default_factory=dict)
     """Why a base is not what its sources are, until a refresh succeeds."""
 
@@ -135,6 +141,7 @@ class Library:
         base = self.bases.of(audience)
         if base is None:
             return
+        mark = await self._lay_out(audience)
         try:
             await base.refresh(self.place(), force=force, follows=True)
         except KnowledgeError as error:
@@ -142,6 +149,22 @@ class Library:
                 self.failures[audience] = f"The last refresh failed. {error}"
             raise
         self.failures.pop(audience, None)
+        await self._has_read(audience, mark)
+
+    async def publish(self, *, follows: bool) -> None:
+        """Have the public base read the articles that staff added, and nothing else. Raises KnowledgeError.
+
+        `follows`: another process has changed them.
+        """
+        mark = await self._lay_out("public")
+        try:
+            await self.bases.public.refresh(self.place(), only=LEARNED, follows=follows)
+        except KnowledgeError as error:
+            self.failures["public"] = f"{BEHIND} {error}"
+            raise
+        if self.failures.get("public", "").startswith(BEHIND):
+            del self.failures["public"]
+        await self._has_read("public", mark)
 
     async def roll_back(self, audience: Audience = "public", *, by: str = "") -> str:
         """Serve the generation before this one."""
@@ -169,7 +192,11 @@ class Library:
         except EmbedderFailed:
             logger.exception("the gaps could not be sorted by meaning")
             groups, by_meaning = the_same(texts), False
-        return words.fitting(words.gaps(gaps_from(asked, groups), days=days, by_meaning=by_meaning))
+        found = gaps_from(asked, groups)
+        async with self.database.transaction() as tx:
+            over = await suggestions.cases_answered_in(tx, {each.thread for each in asked})
+        answered = {thread: ref_of(case) for thread, case in over.items()}
+        return words.fitting(words.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
 
     def _all(self) -> list[tuple[Audience, KnowledgeBase]]:
         return list(self.bases.by_audience().items())
@@ -186,7 +213,8 @@ class Library:
 
     async def targets(self, wish: Refresh) -> list[tuple[Audience, KnowledgeBase]]:
         """The bases to refresh. Raises KnowledgeError when the sources cannot be told, or the wanted one is none."""
-        config: Config = await asyncio.to_thread(read_config, self.place())
+        learned = self.shelf.folder if self.shelf else None
+        config: Config = await asyncio.to_thread(partial(read_config, self.place(), learned=learned))
         wanted = [source for source in config.sources if not wish.only or source.name == wish.only]
         if not wanted:
             names = ", ".join(source.name for source in config.sources if source.name)
@@ -210,6 +238,7 @@ class Library:
 
     async def _refresh(self, audience: Audience, base: KnowledgeBase, wish: Refresh, watch: words.Watch) -> str:
         watch.begin(audience)
+        mark = await self._lay_out(audience)
         try:
             report = await base.refresh(self.place(), only=wish.only, force=wish.force, on_progress=watch)
         except KnowledgeError as error:
@@ -222,7 +251,18 @@ class Library:
             self.failures[audience] = f"The last refresh failed. {error}"
             return words.not_refreshed(error, audience=audience, serves=serves)
         self.failures.pop(audience, None)
+        if wish.only in ("", LEARNED):
+            await self._has_read(audience, mark)
         return words.report(report, audience=audience, price=self.price)
+
+    async def _lay_out(self, audience: Audience) -> str:
+        """Write what staff added where the base's next build reads it; the mark of it."""
+        return await self.shelf.lay_out() if self.shelf and audience == "public" else ""
+
+    async def _has_read(self, audience: Audience, mark: str) -> None:
+        """The base holds the articles of this mark."""
+        if self.shelf and audience == "public":
+            await self.shelf.note(mark)
 
     async def _standing(self, audience: Audience) -> Standing | None:
         if self.database is None:

@@ -9,7 +9,7 @@ fitting        cut to what one message holds
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -188,8 +188,9 @@ def phase(progress: Progress) -> str:
     return f"{PHASES[progress.phase]} {progress.of:,}" if progress.of else PHASES[progress.phase]
 
 
-def gaps(found: Sequence[Gap], *, days: int, by_meaning: bool) -> str:
-    """The gaps that are asked for most, an example each."""
+def gaps(found: Sequence[Gap], *, days: int, by_meaning: bool, answered: Mapping[str, str]) -> str:
+    """The gaps that are asked for most, an example each; `answered` has the cases in which people answered since, by
+    the threads' keys."""
     within = "the last day" if days == 1 else f"the last {days} days"
     if not found:
         return f"Within {within} every question was answered, or went to a person at once."
@@ -197,10 +198,11 @@ def gaps(found: Sequence[Gap], *, days: int, by_meaning: bool) -> str:
     lines = [f"*Not answered within {within}*: {_counted(total, 'question')} about {_counted(len(found), 'thing')}"]
     if not by_meaning:
         lines.append(":warning: Only the very same words are counted together: the embedder gives no vectors now.")
-    lines += [
-        f"• *{gap.times}x*, {_counted(gap.people, 'person', 'people')}, last {moment(gap.last)}: {escape(gap.example)}"
-        for gap in found[:GAPS_SHOWN]
-    ]
+    for gap in found[:GAPS_SHOWN]:
+        asked = f"*{gap.times}x*, {_counted(gap.people, 'person', 'people')}, last {moment(gap.last)}"
+        lines.append(f"• {asked}: {escape(gap.example)}")
+        if case := next((answered[thread] for thread in gap.threads if thread in answered), ""):
+            lines.append(f"   A person has answered it in {case}: `/kb suggest {case}` makes an article of that.")
     if len(found) > GAPS_SHOWN:
         rest = found[GAPS_SHOWN:]
         lines.append(f"… and {_counted(sum(gap.times for gap in rest), 'question')} about {len(rest)} more.")

@@ -13,6 +13,10 @@ NOTE_LIMIT = 1_000
 """Characters of a note."""
 SUGGEST = "suggest"
 """What `kb` holds when it is ticked."""
+TITLE_LIMIT = 150
+QUESTION_LIMIT = 400
+ANSWER_LIMIT = 2_400
+"""Characters of an article's parts."""
 
 
 def hand_back(*, case: str, about: str) -> Block:
@@ -31,6 +35,21 @@ def resolve(*, case: str, about: str) -> Block:
         _radio("outcome", "How did it end?", OUTCOMES, present="solved"),
         _select("cause", "What was it about?", CAUSES),
         _ticks("kb", "Knowledge base", {SUGGEST: "Suggest an article for the knowledge base"}),
+        about=about,
+    )
+
+
+def article(*, title: str, question: str, answer: str, about: str) -> Block:
+    """An article for the knowledge base: `title`, `question` and `answer`, with what is known of them."""
+    words = "Customers will be answered from this, and its title is shown as the source. Leave out whose case it was."
+    return _modal(
+        "submit.article",
+        "Knowledge base",
+        "Add article",
+        context(words),
+        _text("title", "Title", most=TITLE_LIMIT, initial=title),
+        _text("question", "Question, as a customer would ask it", most=QUESTION_LIMIT, initial=question),
+        _text("answer", "Answer", most=ANSWER_LIMIT, lines=True, initial=answer),
         about=about,
     )
 
@@ -95,8 +114,12 @@ def _modal(callback_id: str, title: str, submit: str, *blocks: Block, about: str
     }
 
 
-def _text(block_id: str, label: str, *, most: int, lines: bool = False, optional: bool = False) -> Block:
+def _text(
+    block_id: str, label: str, *, most: int, lines: bool = False, optional: bool = False, initial: str = ""
+) -> Block:
     element = {"type": "plain_text_input", "action_id": block_id, "multiline": lines, "max_length": most}
+    if initial:
+        element["initial_value"] = capped(initial, most)
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
 
 

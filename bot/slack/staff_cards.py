@@ -150,9 +150,11 @@ def closed_card(
     summary: str = "",
     facts: str = "",
     permalink: str = "",
+    teaches: bool = False,
 ) -> Card:
     """The card of a case that needs nobody any more. `outcome` says how it ended, as "Solved" or
-    "Handed back", `cause` what it was about, and `by` (a Slack user id) who ended it."""
+    "Handed back", `cause` what it was about, and `by` (a Slack user id) who ended it; `teaches`: an article may be
+    made of it."""
     whose = f" by <@{by}>" if by else ""
     return Card(
         f"{escape(case)}: {one_line(outcome, 100)}{whose}",
@@ -161,6 +163,7 @@ def closed_card(
             section(f":white_check_mark: *{one_line(outcome, 100)}*{whose} {moment(at, '{date_short} {time}')}"),
             fields(("Customer", _customer(customer, customer_note)), ("Cause", escape(cause))),
             *_summary(summary),
+            *((actions(button("kb.suggest", "Suggest an article", case), block_id="case"),) if teaches else ()),
             *_small_print(facts, permalink),
         ),
     )

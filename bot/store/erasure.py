@@ -8,7 +8,7 @@ answers_to       where it was answered, and by which messages
 forget_answers   what was said in those turns
 clean_threads    what other turns, notes and summaries of the threads say of it
 cases_of         the cases that may speak of it
-clean_cases      what cases and drafts say of it
+clean_cases      what cases, drafts and suggested articles say of it
 quoting          what staff were shown of it, as Slack shows it now
 clean_outbox     what is stored of that
 blank            what is stored of copies
@@ -160,8 +160,8 @@ async def cases_of(tx: AsyncConnection, threads: Collection[str], *, more: Colle
 
 
 async def clean_cases(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> None:
-    """Clean titles, summaries and drafts."""
-    kase, draft = schema.kase, schema.draft
+    """Clean titles, summaries, drafts, and suggestions that nobody has decided on."""
+    kase, draft, suggestion = schema.kase, schema.draft, schema.suggestion
     for row in (await tx.execute(select(kase.c.id, kase.c.title, kase.c.summary).where(kase.c.id.in_(cases)))).all():
         title, summary = (clean({"text": text})["text"] for text in (row.title, row.summary))
         if (title, summary) != (row.title, row.summary):
@@ -171,6 +171,14 @@ async def clean_cases(tx: AsyncConnection, cases: Collection[int], *, clean: Cle
         if (text := clean({"text": row.text})["text"]) != row.text:
             where = (draft.c.case_id == row.case_id, draft.c.asked == row.asked, draft.c.number == row.number)
             await tx.execute(update(draft).where(*where).values(text=text))
+    undecided = select(suggestion).where(suggestion.c.case_id.in_(cases), suggestion.c.state == "pending")
+    for row in (await tx.execute(undecided)).all():
+        texts = {name: getattr(row, name) for name in ("title", "question", "answer")}
+        cleaned = {name: clean({"text": text})["text"] for name, text in texts.items()}
+        if cleaned != texts:
+            # Whoever has it open in a dialog must not put the words back.
+            values = cleaned | {"version": row.version + 1}
+            await tx.execute(update(suggestion).where(suggestion.c.id == row.id).values(**values))
 
 
 async def quoting(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> list[tuple[str, OutboxRow, Any]]:

@@ -1,8 +1,8 @@
 """What models have cost: one row for each use of a model, added once, and totals over them; and what is set aside
 for answers that are being made, as a step of their journal, which goes when the cost is known.
 
-Keys are `turn/<id>/<model>`, `summary/<thread>/<through>/<id>.<attempt>` and `drafts/<id>`; the id is the inbox row's
-that had the model asked.
+Keys are `turn/<id>/<model>`, `summary/<thread>/<through>/<id>.<attempt>`, `drafts/<id>` and `article/<id>`; the id is
+the inbox row's that had the model asked.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,9 @@ from bot.store.inbox import InboxItem
 from bot.store.statements import insert_new
 from bot.telemetry import Metrics
 
-Purpose = Literal["answer", "summary", "draft"]
-"""What the model was asked for: a customer's answer, the summary of a long conversation, drafts for staff."""
+Purpose = Literal["answer", "summary", "draft", "article"]
+"""What the model was asked for: a customer's answer, the summary of a long conversation, drafts for staff, a suggested
+article."""
 By = Literal["day", "customer", "thread", "model", "purpose"]
 """What totals are told apart by."""
 

@@ -52,19 +52,21 @@ class Unanswered:
     """As the customer wrote it."""
     customer: str
     at: float
+    thread: str = ""
+    """The key of the thread in which it was asked."""
 
 
 async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[Unanswered]:
     """The newest questions that ended without an answer since then, the newest first."""
     table = schema.turn
     statement = (
-        select(table.c.messages, table.c.customer, table.c.finished_at)
+        select(table.c.messages, table.c.customer, table.c.finished_at, table.c.thread)
         .where(table.c.ended == "no_answer", table.c.finished_at >= since)
         .order_by(table.c.finished_at.desc())
         .limit(limit)
     )
     return [
-        Unanswered(message["text"], row.customer, row.finished_at)
+        Unanswered(message["text"], row.customer, row.finished_at, row.thread)
         for row in await tx.execute(statement)
         for message in row.messages
         if message["type"] == "customer"

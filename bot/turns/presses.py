@@ -2,7 +2,8 @@
 
 import contextlib
 import logging
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
@@ -12,11 +13,14 @@ from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
+from bot.desk.articles import Articles, Decided, UnknownArticle, Wording, how_it_stands
 from bot.desk.drafts import Drafting
 from bot.desk.identity import Identities
+from bot.desk.learning import Learning
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient
 from bot.slack.dialogs import SUGGEST
+from bot.slack.learning_cards import REASONS
 from bot.store import turns
 from bot.store.cases import Case, find_open
 from bot.store.database import Database
@@ -35,11 +39,17 @@ STAFF_PRESSES = frozenset(
         "draft.send",
         "relay.claim_send",
         "relay.send",
+        "kb.suggest",
+        "kb.new",
+        "kb.update",
+        "kb.discard",
     }
 )
-SLOW_PRESSES = frozenset({"case.draft"})
+SLOW_PRESSES = frozenset({"case.draft", "kb.suggest"})
 """Staff presses with a lane of their own: what is written under the card must not wait for a model."""
-BY_STAFF = STAFF_PRESSES | SUBMISSIONS
+DISCARDS = {f"kb.discard.{reason}": reason for reason in REASONS}
+"""The entries of a suggestion's menu, and why it is discarded then."""
+BY_STAFF = STAFF_PRESSES | SUBMISSIONS | DISCARDS.keys()
 """What only staff can have pressed or submitted: whoever stored it has made sure of that."""
 CUSTOMER_PRESSES = frozenset({"esc.customer", "esc.accept", "esc.cancel", "case.reopen"})
 
@@ -58,6 +68,10 @@ class Presses:
     drafts: CaseDrafts
     drafting: Drafting
     calling_over: CallingOver
+    learning: Learning
+    articles: Articles
+    accept: Callable[[Arrival], Awaitable[None]]
+    """Stores a press that follows from another one."""
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
@@ -107,6 +121,13 @@ class Presses:
                     return await self.drafting.draft(value, user, asked=item.id, journal=journal)
                 case "draft.send":
                     await self._send_draft(item, value)
+                case "kb.suggest":
+                    journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+                    return await self.learning.suggest(value, user, asked=item.id, journal=journal)
+                case "kb.new" | "kb.update" | "submit.article":
+                    return await self._decide(item, action, value)
+                case _ if action in DISCARDS:
+                    return await self._decide(item, action, value)
                 case _:
                     await self._claim_and_send(item, value)
         except MovedOn as error:
@@ -115,6 +136,32 @@ class Presses:
                     error.case, user, action, channel=item.thread.channel, thread_ts=pressed_in(item)
                 )
                 return "moved_on"
+        if SUGGEST in item.body.get("fields", {}).get("kb", ()):
+            await self.accept(_suggesting(item, value))
+        return "pressed"
+
+    async def _decide(self, item: InboxItem, action: str, value: str) -> str:
+        """Whether something becomes an article; the first who says so decides."""
+        number, _, rest = value.partition("/")
+        try:
+            match action:
+                case "submit.article" if number == "message":
+                    await self.articles.add(_wording(item), item.author, thread=item.thread, ts=rest)
+                case "submit.article":
+                    wording, version = _wording(item), _number(rest)
+                    await self.articles.approve(_number(number), item.author, wording=wording, version=version)
+                case _ if action in DISCARDS:
+                    await self.articles.discard(_number(number), item.author, DISCARDS[action])
+                case _:
+                    await self.articles.approve(_number(number), item.author, replacing=action == "kb.update")
+        except UnknownArticle:
+            await self._tell_one(item, "Frontdesk knows no such suggestion (any more): nothing was done.")
+            return "unknown_article"
+        except Decided as error:
+            # An attempt before a crash may have decided it.
+            if item.fence == 1 or error.suggestion.decided_by != item.author:
+                await self._tell_one(item, how_it_stands(error.suggestion))
+                return "decided_before"
         return "pressed"
 
     async def _is_here(self, ref: str, channel: str) -> None:
@@ -130,10 +177,11 @@ class Presses:
 
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell a member of staff that their press came to nothing."""
-        if item.body["action"] == "case.draft":
+        if (action := item.body["action"]) in SLOW_PRESSES:
             journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+            work = self.drafting if action == "case.draft" else self.learning
             with contextlib.suppress(UnknownCase):
-                await self.drafting.abandon(item.body["value"], asked=item.id, journal=journal)
+                await work.abandon(item.body["value"], asked=item.id, journal=journal)
         await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")
 
     async def _claim_and_send(self, item: InboxItem, value: str) -> None:
@@ -234,6 +282,32 @@ def _one_of(closed: Any, value: object) -> Any:
     return value if value in get_args(closed) else None
 
 
+def _suggesting(item: InboxItem, case: str) -> Arrival:
+    """The press that asks for an article from a case, in a lane of its own."""
+    lane = f"suggest-{item.id}"
+    return Arrival(
+        event_id=lane,
+        kind="press",
+        thread=replace(item.thread, ts=lane),
+        ts=lane,
+        author=item.author,
+        author_team=item.author_team,
+        body={"action": "kb.suggest", "value": case, "message_ts": lane, "response_url": "", "text": ""},
+        addressed=True,
+    )
+
+
+def _wording(item: InboxItem) -> Wording:
+    """What was filled in."""
+    fields = item.body["fields"]
+    return Wording(*(str(fields.get(name) or "") for name in ("title", "question", "answer")))
+
+
+def _number(text: str) -> int:
+    """The number of a row; 0, which no row has, for anything else."""
+    return int(text) if _is_number(text) else 0
+
+
 def _is_number(text: str) -> bool:
     """Whether a button's value holds a row's number there."""
     return text.isascii() and text.isdigit() and len(text) <= 12
@@ -256,7 +330,7 @@ def _was_done(action: str, case: Case, user: str) -> bool:
             return case.state == "waiting"
         case "submit.spam":
             return case.state == "closed"
-        case "case.draft" | "draft.send":
+        case "case.draft" | "draft.send" | "kb.suggest":
             return False
         case _:
             return case.state == "bot"

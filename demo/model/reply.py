@@ -8,6 +8,7 @@ from demo.model.checking import check
 from demo.model.conversation import Reply, Talk
 from demo.model.drafting import draft
 from demo.model.lead import lead
+from demo.model.learning import compare, write_article
 from demo.model.roles import Role, role_of
 from demo.model.specialist import answer
 from demo.model.summing_up import sum_up
@@ -20,6 +21,8 @@ _BY_ROLE: Mapping[Role, Callable[[Talk], Reply]] = {
     "check": check,
     "summary": sum_up,
     "draft": draft,
+    "article": write_article,
+    "compare": compare,
 }
 
 

@@ -5,10 +5,12 @@ from typing import Literal, get_args
 
 from demo.model.conversation import Talk
 
-Role = Literal["answer", "triage", "lead", "check", "summary", "draft"]
+Role = Literal["answer", "triage", "lead", "check", "summary", "draft", "article", "compare"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _WITHOUT_TOOLS: tuple[tuple[Role, re.Pattern[str]], ...] = (
+    ("article", re.compile(r"\bwrites? (?:a |an |the )?(?:help )?article", re.IGNORECASE)),
+    ("compare", re.compile(r"\bcompares? (?:a |an |the |two )?(?:new |help )?(?:article|page|text)", re.IGNORECASE)),
     ("summary", re.compile(r"\bsummar(?:y|i[sz])", re.IGNORECASE)),
     ("check", re.compile(r"\b(?:fact-)?check|\bverif", re.IGNORECASE)),
     ("draft", re.compile(r"\bwrites? (?:a |the )?(?:draft|repl)|\bdrafts? (?:a |the )?repl|\bvoice:", re.IGNORECASE)),
@@ -20,7 +22,8 @@ def role_of(talk: Talk) -> Role:
 
     lead       a tool asks a colleague (ask_…)
     triage     there are tools, and all of them hand over or call a person
-    summary, check, draft    there are no tools, and of the words for the three the instructions have this one first
+    summary, check, draft, article, compare    there are no tools, and of the words for these the instructions have
+               this one's first
     answer     everything else: a specialist, or the one agent of a desk without specialists
     """
     if talk.tools.questions:

@@ -32,7 +32,7 @@ _SPEAKERS: Mapping[str, Literal["customer", "staff"]] = {"customer": "customer",
 
 def sum_up(talk: Talk) -> Reply:
     """The summary, the latest first where there is not room for all."""
-    lines, records = _read(talk)
+    lines, records = read_lines(talk)
     limit = _limit(talk.instructions)
     earlier = [found[1] for note in talk.context if (found := _SUMMARY.search(note))]
     parts = [
@@ -50,7 +50,7 @@ def sum_up(talk: Talk) -> Reply:
     return Reply("\n".join(told)[:limit] or "Nothing was said.")
 
 
-def _read(talk: Talk) -> tuple[Sequence[Line], list[Json]]:
+def read_lines(talk: Talk) -> tuple[Sequence[Line], list[Json]]:
     """What was said, oldest first, and the orders and parcels that were looked up, latest first.
 
     The conversation may come as one text: a line for everything said or found, with the speaker's name before it.

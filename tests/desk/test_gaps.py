@@ -29,8 +29,15 @@ def test_a_long_question_is_cut() -> None:
 
 
 def test_gaps_are_counted_by_questions_and_by_people() -> None:
-    asked = [Unanswered("Iceland?", "U1", 3.0), Unanswered("To Iceland?", "U1", 2.0), Unanswered("Crypto?", "U2", 9.0)]
-    assert gaps_from(asked, [[2], [1, 0]]) == [Gap("To Iceland?", 2, 1, 3.0), Gap("Crypto?", 1, 1, 9.0)]
+    asked = [
+        Unanswered("Iceland?", "U1", 3.0, "one"),
+        Unanswered("To Iceland?", "U1", 2.0, "two"),
+        Unanswered("Crypto?", "U2", 9.0, "three"),
+    ]
+    assert gaps_from(asked, [[2], [1, 0]]) == [
+        Gap("To Iceland?", 2, 1, 3.0, ("two", "one")),
+        Gap("Crypto?", 1, 1, 9.0, ("three",)),
+    ]
 
 
 def test_the_same_words_are_one_thing() -> None:

@@ -1,6 +1,7 @@
 """Cards are what Slack accepts, whatever people wrote, and carry only buttons that are handled."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.sentences import LANGUAGES, Language, load_sentences
-from bot.slack import cards, staff_cards
+from bot.slack import cards, learning_cards, staff_cards
 from bot.slack.blocks import Card, plainer
 from bot.slack.cards import Source
+from bot.slack.learning_cards import Close
 from bot.slack.mrkdwn import escape
 from bot.slack.staff_cards import Choice
 from demo.slack.blocks import message_faults
@@ -19,7 +21,8 @@ SENTENCES = load_sentences()
 HANDLED = {
     "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
     "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "relay.claim_send",
-    "relay.note", "relay.send", "case.join", "case.more", "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
+    "relay.note", "relay.send", "case.join", "case.more", "kb.suggest", "kb.new", "kb.update", "kb.edit", "kb.discard",
+    "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
 }  # fmt: skip
 NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
 
@@ -37,8 +40,20 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
     yield cards.resolved(SENTENCES, language, case="FD-1042", staff=words)
 
 
+def every_learning_card(words: str) -> Iterator[Card]:
+    about: dict[str, Any] = {"title": words, "question": words, "answer": words}
+    page = Close(words, words, 0.91, contradicts=True, excerpt=words)
+    for close in (None, page, replace(page, article=3)):
+        yield learning_cards.suggestion(
+            number=7, origin="FD-1042", by="U0AGENTA", **about, close=close, has_gaps=close is None
+        )
+    outcome = learning_cards.discarded(by="U0AGENTA", reason="wrong")
+    yield learning_cards.decided(origin="FD-1042", **about, outcome=outcome)
+    yield learning_cards.added(number=7, by="U0AGENTA", at=1_795_200_000.0, **about)
+
+
 def every_staff_card(words: str) -> Iterator[Card]:
-    about: dict[str, str] = {"case": "FD-1042", "title": words, "customer": "U0CUST"}
+    about: dict[str, Any] = {"case": "FD-1042", "title": words, "customer": "U0CUST"}
     more: dict[str, str] = {"customer_note": words, "priority": "high", "why": words, "summary": words, "facts": words}
     link = "https://example.slack.com/archives/C1/p1"
     yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
@@ -46,8 +61,9 @@ def every_staff_card(words: str) -> Iterator[Card]:
         **about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link
     )
     yield staff_cards.closed_card(
-        **about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link
+        **about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link, teaches=True
     )
+    yield from every_learning_card(words)
     yield staff_cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
     yield staff_cards.thread_opener(case="FD-1042", messages=6)
     yield staff_cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")

@@ -48,10 +48,7 @@ class Desk:
             answers.sentences,
             cast(Any, Everybody()),
             self.cases,
-            nothing,
-            nothing,
-            nothing,
-            nothing,
+            *[nothing] * 7,
         )
         self.thread = ThreadRef(TEAM, "C0SUPPORT", "")
         self.pressed = 0

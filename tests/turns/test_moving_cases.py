@@ -58,9 +58,7 @@ class Desks(Channel):
         self.cases = Cases(self.database, self.outbox, client, clock, messages, Metrics(), desks=DESKS)
         self.staff = Staff(client, clock, agent_channel=AGENTS, others=DESKS)
         self.relay = Relay(self.database, self.outbox, client, clock, sentences, AGENTS, self.staff)
-        self.presses = Presses(
-            self.database, client, clock, sentences, nothing, self.cases, self.relay, nothing, nothing
-        )
+        self.presses = Presses(self.database, client, clock, sentences, nothing, self.cases, self.relay, *[nothing] * 6)
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
         self.thoughts = SecondThoughts(self.database, self.outbox, clock, sentences, answers, self.relay)
 

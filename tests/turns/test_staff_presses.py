@@ -44,7 +44,7 @@ class Channel:
         self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         self.presses = Presses(
-            database, slack.client, clock, sentences, nothing, self.cases, self.relay, nothing, nothing, nothing
+            database, slack.client, clock, sentences, nothing, self.cases, self.relay, *[nothing] * 6
         )
 
     async def opens(self) -> Case:

@@ -1,0 +1,136 @@
+"""The messages about what may be added to the knowledge base, in the agent channel: pure functions to blocks.
+
+suggestion   proposed, with the buttons that decide
+decided      the same message once it is decided
+added        an article that somebody added from a message
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.slack.blocks import Block, Card, actions, button, capped, context, moment, one_line, plain, section
+from bot.slack.mrkdwn import escape
+
+REASONS = {
+    "single_case": "Helps nobody else",
+    "wrong": "Not right",
+    "covered": "The pages say it already",
+    "private": "Personal or confidential",
+}
+"""Why a suggestion is discarded, as staff read it."""
+ANSWER_SHOWN = 2_400
+"""Characters of an answer as a quotation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """A document that says something close to the suggestion."""
+
+    document: str
+    title: str
+    """As it is called where it is read."""
+    likeness: float
+    """From 0 to 1."""
+    contradicts: bool
+    """A model takes it to say otherwise."""
+    excerpt: str
+    article: int | None = None
+    """The number of the article that it is; None for a page that staff keep elsewhere."""
+
+
+def suggestion(
+    *, number: int, origin: str, by: str, title: str, question: str, answer: str, close: Close | None, has_gaps: bool
+) -> Card:
+    """What may be added. `origin` is the case, `by` (a Slack user id) who asked for it; `has_gaps`: something personal
+    was left out, and brackets stand there."""
+    blocks = [
+        section(f"*Add to the knowledge base?*  from {escape(origin)}, asked for by <@{by}>"),
+        *_article(title, question, answer),
+    ]
+    if close is not None:
+        blocks += _close(close)
+    if has_gaps:
+        blocks.append(context(":warning: Brackets stand for something personal that was left out. Edit it first."))
+    blocks.append(
+        context("Written by the language model from the conversation and checked by nobody: customers will read it.")
+    )
+    buttons = [button("kb.new", "New article", f"{number}", style="" if close and close.article else "primary")]
+    if close is not None and close.article is not None:
+        buttons.insert(0, button("kb.update", f"Update article {close.article}", f"{number}", style="primary"))
+    buttons += [button("kb.edit", "Edit…", f"{number}"), _discard(number)]
+    return Card(
+        f"Add to the knowledge base? From {escape(origin)}: {one_line(title, 100)}", (*blocks, actions(*buttons))
+    )
+
+
+def decided(*, origin: str, title: str, question: str, answer: str, outcome: str) -> Card:
+    """What became of it, in mrkdwn."""
+    head = f"*Knowledge base*  from {escape(origin)}"
+    return Card(
+        f"{outcome}: {one_line(title, 100)}", (section(head), *_article(title, question, answer), context(outcome))
+    )
+
+
+def added(*, number: int, by: str, at: float, title: str, question: str, answer: str) -> Card:
+    """An article that a person made of a message."""
+    outcome = approved(number=number, by=by, at=at)
+    return Card(outcome, (section("*Knowledge base*"), *_article(title, question, answer), context(outcome)))
+
+
+def approved(*, number: int, by: str, at: float, instead_of: str = "") -> str:
+    """That it is an article now, of that number, perhaps in another one's place."""
+    place = f" in place of article {instead_of}" if instead_of else ""
+    return (
+        f":white_check_mark: *Article {number}*{place}, approved by <@{by}> {moment(at, '{date_short} {time}')}. "
+        f"Customers are answered from it within a minute; `/kb forget {number}` takes it back."
+    )
+
+
+def discarded(*, by: str, reason: str) -> str:
+    """That it is not wanted, and why."""
+    return f":wastebasket: *Discarded* by <@{by}>: {REASONS.get(reason, escape(reason))}"
+
+
+def forgotten(*, by: str) -> str:
+    """That an article was taken back."""
+    return f":wastebasket: *Taken back* by <@{by}>: customers are not answered from it any more."
+
+
+def replaced(*, by: str, number: str) -> str:
+    """That another article has taken its place."""
+    return f":arrows_counterclockwise: *Replaced* by <@{by}>: article {number} says it now."
+
+
+def bare(origin: str) -> list[Card]:
+    """Cards with nothing in them but what stands there whatever anybody said."""
+    page = Close("", "", 0.0, contradicts=True, excerpt="")
+    asked = [suggestion(number=1, origin=origin, by="", title="", question="", answer="", close=page, has_gaps=True)]
+    outcomes = [approved(number=1, by="", at=0.0), forgotten(by=""), replaced(by="", number="1"), EXPIRED]
+    outcomes += [discarded(by="", reason=reason) for reason in REASONS]
+    return asked + [decided(origin=origin, title="", question="", answer="", outcome=each) for each in outcomes]
+
+
+EXPIRED = ":hourglass: *Expired*: nobody decided within four weeks."
+
+
+def _article(title: str, question: str, answer: str) -> Sequence[Block]:
+    quoted = "\n".join(f">{line}" for line in escape(capped(answer, ANSWER_SHOWN)).splitlines())
+    return section(f"*{one_line(title, 150)}*\n*Q*  {one_line(question, 400)}"), section(quoted or ">…")
+
+
+def _close(close: Close) -> list[Block]:
+    says = ", and it may say otherwise" if close.contradicts else ""
+    page = f"*{one_line(close.title, 150)}* ({close.likeness:.2f})"
+    words = f":warning: Close to {page}{says}:\n>{one_line(close.excerpt, 300)}"
+    if close.article is not None:
+        return [section(words)]
+    where = f"`{one_line(close.document, 200)}`"
+    return [
+        section(words),
+        context(f"If that page is wrong, change it where it is kept ({where}): from here it cannot be."),
+    ]
+
+
+def _discard(number: int) -> Block:
+    options = [{"text": plain(words), "value": f"{reason}/{number}"} for reason, words in REASONS.items()]
+    return {"type": "static_select", "action_id": "kb.discard", "placeholder": plain("Discard…"), "options": options}

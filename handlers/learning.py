@@ -1,0 +1,83 @@
+"""What staff add to the knowledge base in words of their own: from a suggestion, or from a message by its shortcut.
+
+Both open the same dialog; nothing is stored before it is submitted, and then it goes through the inbox like a press.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.cases.dialogs import TOO_LATE, About
+from bot.conversation import ThreadRef
+from bot.desk.articles import UnknownArticle, how_it_stands
+from bot.slack import dialogs
+from bot.slack.client import Block, SlackRefused
+from bot.turns.presses import pressed_in
+from handlers.actions import read_press
+from handlers.desk import Desk
+
+Ack = Callable[[], Awaitable[None]]
+NO_KNOWLEDGE = "There is no knowledge base that could be added to: KB_PATH is not set."
+ELSEWHERE = "What is added to the knowledge base comes from a thread of the support team's channel."
+GONE = "Frontdesk knows no such suggestion (any more)."
+
+
+def register(app: AsyncApp, desk: Desk) -> None:
+    """The button that opens a suggestion, and the shortcut in a message's menu."""
+
+    @app.action("kb.edit")
+    async def edit(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        await ack()
+        press = read_press(body, action, team=desk.me.team)
+        if not await desk.is_staff_in(press.thread.channel, press.author):
+            await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+            return
+        if told := await _edit(desk, About(press.body["value"], press.thread, press.body["message_ts"]), body):
+            await desk.slack.whisper(press.thread.channel, press.author, text=told, thread_ts=pressed_in(press))
+
+    @app.shortcut("kb.add")
+    async def add(ack: Ack, body: dict[str, Any]) -> None:
+        await ack()
+        if told := await _add(desk, body):
+            await desk.slack.respond(body["response_url"], text=told)
+
+
+async def _edit(desk: Desk, about: About, body: dict[str, Any]) -> str:
+    """Open the dialog for a suggestion; what is told instead, if it cannot be."""
+    try:
+        found = await desk.articles.find(int(about.case))
+    except (UnknownArticle, ValueError):
+        return GONE
+    if found.state != "pending":
+        return how_it_stands(found)
+    named = About(f"{found.id}/{found.version}", about.thread, about.ts)
+    view = dialogs.article(title=found.title, question=found.question, answer=found.answer, about=str(named))
+    return await _open(desk, body, view)
+
+
+async def _add(desk: Desk, body: dict[str, Any]) -> str:
+    """Open the dialog for a message; what is told instead, if it cannot be."""
+    channel, user, message = body["channel"]["id"], body["user"]["id"], body["message"]
+    if not await desk.staff.includes(user):
+        return await desk.words(user, "not_staff")
+    if not await desk.is_staff_in(channel, user) or not message.get("thread_ts"):
+        return ELSEWHERE
+    if not desk.adds_articles:
+        return NO_KNOWLEDGE
+    thread, ts = ThreadRef(desk.me.team, channel, message["thread_ts"]), message["ts"]
+    is_copy = message.get("user") == desk.me.user or bool(message.get("bot_id"))
+    known = await desk.articles.prefilled(thread, ts, message.get("text", ""), is_copy=is_copy)
+    about = str(About(f"message/{ts}", thread, ts))
+    view = dialogs.article(title=known.title, question=known.question, answer=known.answer, about=about)
+    return await _open(desk, body, view)
+
+
+async def _open(desk: Desk, body: dict[str, Any], view: Block) -> str:
+    try:
+        await desk.slack.open_view(body["trigger_id"], view)
+    except SlackRefused as refusal:
+        if refusal.error not in ("expired_trigger_id", "exchanged_trigger_id"):
+            raise
+        return TOO_LATE
+    return ""
