@@ -109,15 +109,7 @@ def leave(workspace: Workspace, channel: Channel, user: str, *, actor: str) -> N
     """End a membership, by oneself or by somebody else. The app hears of its own end in words of its own."""
     left = {"type": "message", "subtype": f"{channel.kind}_leave", "user": user}
     timeline.post(workspace, channel, left | {"text": f"<@{user}> has left the channel"})
-    event = {
-        "type": "member_left_channel",
-        "user": user,
-        "channel": channel.id,
-        "channel_type": "G" if channel.is_private else "C",
-        "team": workspace.user(user).team,
-        "event_ts": workspace.new_ts(),
-    }
-    timeline.emit(workspace, event, channel)
+    timeline.emit(workspace, timeline.membership(workspace, "member_left_channel", channel, user), channel)
     if user in {bot.user_id for bot in workspace.bots}:
         own = {"type": f"{channel.kind}_left", "channel": channel.id, "actor_id": actor}
         timeline.emit(workspace, own | {"event_ts": workspace.new_ts()}, channel)

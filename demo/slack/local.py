@@ -29,6 +29,12 @@ from demo.slack.workspace import Ack, Acts, Json, SlackError, Workspace
 
 LONG_POLL_SECONDS = 30.0
 
+
+def _used(given: Json) -> Json:
+    """Which element of that name was used, and what was done with it."""
+    return {"block_id": given.get("block_id", ""), "value": given.get("value"), "state": given.get("state")}
+
+
 _ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
     "send": lambda act, given: act.send(
         given["user"],
@@ -53,17 +59,10 @@ _ACTS: dict[str, Callable[[Acts, Json], Awaitable[Any]]] = {
         given["channel"],
         given["ts"],
         given["action_id"],
-        block_id=given.get("block_id", ""),
-        value=given.get("value"),
-        state=given.get("state"),
+        **_used(given),
     ),
     "click_view": lambda act, given: act.click_view(
-        given["user"],
-        given["view_id"],
-        given["action_id"],
-        block_id=given.get("block_id", ""),
-        value=given.get("value"),
-        state=given.get("state"),
+        given["user"], given["view_id"], given["action_id"], **_used(given)
     ),
     "command": lambda act, given: act.command(
         given["user"], given["channel"], f"{given['command']} {given.get('text', '')}"

@@ -90,15 +90,19 @@ def join(workspace: Workspace, channel: Channel, user: str, *, inviter: str = ""
     }
     invited = {"inviter": inviter} if inviter else {}
     post(workspace, channel, joined | invited)
-    event = {
-        "type": "member_joined_channel",
+    emit(workspace, membership(workspace, "member_joined_channel", channel, user) | invited, channel)
+
+
+def membership(workspace: Workspace, kind: str, channel: Channel, user: str) -> Json:
+    """The event of somebody who comes or goes."""
+    return {
+        "type": kind,
         "user": user,
         "channel": channel.id,
         "channel_type": "G" if channel.is_private else "C",
         "team": workspace.user(user).team,
         "event_ts": workspace.new_ts(),
     }
-    emit(workspace, event | invited, channel)
 
 
 def emit(workspace: Workspace, event: Json, channel: Channel | None = None) -> None:

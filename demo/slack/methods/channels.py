@@ -23,7 +23,7 @@ def create(call: Call) -> Json:
     is_private = call.flag("is_private")
     call.need(MANAGE["group" if is_private else "channel"])
     name = _new_name(call)
-    return _shown(call, channels.create(call.workspace, name, is_private=is_private, creator=call.me))
+    return shown(call, channels.create(call.workspace, name, is_private=is_private, creator=call.me))
 
 
 def rename(call: Call) -> Json:
@@ -32,19 +32,19 @@ def rename(call: Call) -> Json:
     if channel.creator != call.me:
         raise SlackError("not_authorized")
     channels.rename(call.workspace, channel, _new_name(call), user=call.me)
-    return _shown(call, channel)
+    return shown(call, channel)
 
 
 def set_topic(call: Call) -> Json:
     channel = _described(call)
     channels.set_topic(call.workspace, channel, _description(call, "topic"), user=call.me)
-    return _shown(call, channel)
+    return shown(call, channel)
 
 
 def set_purpose(call: Call) -> Json:
     channel = _described(call)
     channels.set_purpose(call.workspace, channel, _description(call, "purpose"), user=call.me)
-    return {"purpose": channel.purpose, **_shown(call, channel)}
+    return {"purpose": channel.purpose, **shown(call, channel)}
 
 
 def archive(call: Call) -> Json:
@@ -128,5 +128,6 @@ def _name_fault(name: str) -> str:
     return "" if re.fullmatch(r"[\w-]+", name) and name == name.lower() else "invalid_name_specials"
 
 
-def _shown(call: Call, channel: Channel) -> Json:
+def shown(call: Call, channel: Channel) -> Json:
+    """A channel as the caller sees it, in an answer."""
     return {"channel": channel_shape(call.workspace, channel, viewer=call.me)}

@@ -4,7 +4,7 @@ import re
 
 from demo.slack import channels, timeline
 from demo.slack.methods.call import MANAGE, Call, Method
-from demo.slack.shapes import channel_shape
+from demo.slack.methods.channels import shown
 from demo.slack.workspace import Channel, Json, SlackError
 
 PARTNERS = 8
@@ -38,7 +38,7 @@ def join(call: Call) -> Json:
     timeline.join(call.workspace, channel, call.me)
     warnings = ["already_in_channel"]
     warning = {"warning": warnings[0], "response_metadata": {"warnings": warnings}} if already else {}
-    return _shown(call, channel) | warning
+    return shown(call, channel) | warning
 
 
 def invite(call: Call) -> Json:
@@ -58,7 +58,7 @@ def invite(call: Call) -> Json:
     for user in users:
         if user not in refused:
             timeline.join(call.workspace, channel, user, inviter=call.me)
-    return _shown(call, channel) | ({"errors": faults} if faults else {})
+    return shown(call, channel) | ({"errors": faults} if faults else {})
 
 
 def leave(call: Call) -> Json:
@@ -162,7 +162,7 @@ def _begin(call: Call, users: list[str]) -> Channel:
 
 
 def _opened(call: Call, channel: Channel, *, already: bool) -> Json:
-    shape = _shown(call, channel)["channel"] if call.flag("return_im") else {"id": channel.id}
+    shape = shown(call, channel)["channel"] if call.flag("return_im") else {"id": channel.id}
     return {"channel": shape} | ({"already_open": True, "no_op": True} if already else {})
 
 
@@ -172,10 +172,6 @@ def _refusal(call: Call, channel: Channel, user: str) -> str:
     if user == call.me:
         return "cant_invite_self"
     return "already_in_channel" if user in channel.members else ""
-
-
-def _shown(call: Call, channel: Channel) -> Json:
-    return {"channel": channel_shape(call.workspace, channel, viewer=call.me)}
 
 
 def _listed(users: str) -> list[str]:
