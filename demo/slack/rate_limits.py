@@ -19,16 +19,17 @@ class _Bucket:
 
 
 class RateLimits:
-    """The buckets of one workspace and app. Their number is bounded by methods and channels."""
+    """The buckets of one app. Their number is bounded by workspaces, methods and channels."""
 
     def __init__(self, clock: Clock, *, enabled: bool) -> None:
         self._clock = clock
         self._enabled = enabled
         self._buckets: dict[str, _Bucket] = {}
 
-    def wait_for_call(self, method: str, tier: int) -> int:
-        """0 when the call may be made now, else whole seconds until it may."""
-        return self._take(method, size=PER_MINUTE[tier], per_second=PER_MINUTE[tier] / 60)
+    def wait_for_call(self, method: str, tier: int, *, team: str = "") -> int:
+        """0 when the call may be made now, else whole seconds until it may. `team` is the workspace of the caller's
+        installation, empty for the home one."""
+        return self._take(f"{team} {method}", size=PER_MINUTE[tier], per_second=PER_MINUTE[tier] / 60)
 
     def wait_for_channel(self, channel: str) -> int:
         """The same for one more message in a channel."""

@@ -23,7 +23,7 @@ def post(workspace: Workspace, channel: Channel, message: Json) -> Json:
         shared = {"type": "file_shared", "channel_id": channel.id, "file_id": file["id"], "file": {"id": file["id"]}}
         emit(workspace, shared | {"user_id": file["user"], "event_ts": message["ts"]}, channel)
     if "bot_id" not in message and not channel.is_im and _mentions_app(workspace, message):
-        emit(workspace, _event(channel, message) | {"type": "app_mention"}, channel)
+        emit(workspace, _event(workspace, channel, message) | {"type": "app_mention"}, channel)
     if (linked := link_shared(workspace, channel, message)) is not None:
         emit(workspace, linked, None if channel.kind == "channel" else channel)
     _update_root(workspace, channel, message)
@@ -132,7 +132,7 @@ def _unnamed(file: Json) -> Json:
 
 
 def _emit_message(workspace: Workspace, channel: Channel, message: Json) -> None:
-    emit(workspace, _event(channel, message) | {"channel_type": channel.kind}, channel)
+    emit(workspace, _event(workspace, channel, message) | {"channel_type": channel.kind}, channel)
 
 
 def _emit_changed(workspace: Workspace, channel: Channel, after: Json, before: Json) -> None:
@@ -146,8 +146,12 @@ def _emit_hidden(workspace: Workspace, channel: Channel, subtype: str, fields: J
     emit(workspace, event | {"channel": channel.id, "channel_type": channel.kind}, channel)
 
 
-def _event(channel: Channel, message: Json) -> Json:
-    return readable(message) | {"channel": channel.id, "event_ts": message["ts"]}
+def _event(workspace: Workspace, channel: Channel, message: Json) -> Json:
+    told = readable(message) | {"channel": channel.id, "event_ts": message["ts"]}
+    root = workspace.messages.get(channel.id, {}).get(message.get("thread_ts", ""))
+    if root is None or message.get("subtype") != "thread_broadcast":
+        return told
+    return told | {"root": readable(root)}
 
 
 def _parent(workspace: Workspace, channel: Channel, message: Json) -> Json:

@@ -98,10 +98,11 @@ class WebApi:
         if method is None:
             raise SlackError("unknown_method", req_method=name)
         self._authorize(method, token)
-        if wait := self._limits.wait_for_call(name, method.tier):
-            raise SlackError("ratelimited", retry_after=wait)
         grant = self._workspace.user_tokens.get(token)
-        call = Call(self._workspace, name, args, self._limits, grant, self._installation(token, grant))
+        installation = self._installation(token, grant)
+        if wait := self._limits.wait_for_call(name, method.tier, team=installation.team if installation else ""):
+            raise SlackError("ratelimited", retry_after=wait)
+        call = Call(self._workspace, name, args, self._limits, grant, installation)
         if method.scope:
             call.need(*method.scope.split(","))
         return method.run(call)

@@ -44,9 +44,13 @@ def update(call: Call) -> Json:
     if len(call.text("text")) > UPDATE_CHARACTERS:
         raise SlackError("msg_too_long")
     edited = {"edited": {"user": call.me, "ts": call.workspace.new_ts()}}
-    # A finished stream that is updated loses its cards and is a message like any other.
-    call.workspace.streams.pop((channel.id, ts), None)
     changes = content(call) | edited | given_metadata(call) | {"streaming_state": None}
+    # A finished stream that is updated loses its cards and is a message like any other.
+    if call.workspace.streams.pop((channel.id, ts), None) is None:
+        changes |= _retained(call, message)
+    for name, nothing in (("attachments", []), ("metadata", {})):
+        if call.json(name) == nothing:
+            changes[name] = None
     message = timeline.change(call.workspace, channel, ts, changes)
     shown = readable(message, include_metadata=True)
     return {"channel": channel.id, "ts": ts, "text": message["text"], "message": shown}
@@ -135,6 +139,14 @@ METHODS = {
     "chat.appendStream": Method(append_stream, scope="chat:write", tier=4, caller="bot"),
     "chat.stopStream": Method(stop_stream, scope="chat:write", tier=2, caller="bot"),
 }
+
+
+def _retained(call: Call, message: Json) -> Json:
+    """Blocks of a message stay unless others are given, be it none at all; those that Slack made of text go with it."""
+    blocks = message.get("blocks", [])
+    is_text = [block["type"] for block in blocks] == ["rich_text"]
+    keeps = call.args.get("blocks") is None and not call.text("markdown_text") and not is_text
+    return {"blocks": blocks} if blocks and keeps else {}
 
 
 def _truncation(call: Call) -> Json:

@@ -72,7 +72,7 @@ def _completed(call: Call, blocks: list[Json]) -> list[Json]:
 def given_metadata(call: Call) -> dict[str, Any]:
     """`{"metadata": …}`, or nothing when none was given."""
     metadata = call.json("metadata", error="invalid_metadata_format")
-    if metadata is None:
+    if metadata in (None, {}):
         return {}
     if not isinstance(metadata, dict) or not {"event_type", "event_payload"} <= metadata.keys():
         raise SlackError("invalid_metadata_schema")

@@ -182,3 +182,14 @@ def test_the_app_is_installed_in_known_workspaces_alone() -> None:
     given = {"team": "T0NOWHERE", "bot_token": "xoxb-1", "user_id": "U0X", "bot_id": "B0X"}
     with pytest.raises(ValueError, match="installed in T0NOWHERE"):
         build_workspace(config={"installations": [given]})
+
+
+async def test_each_installation_has_limits_of_its_own(http: aiohttp.ClientSession) -> None:
+    async with open_workspace(config=read_config(CONNECT)) as workspace:
+        limited = []
+        for token in (workspace.bot_token, "xoxb-partner"):
+            client = AsyncWebClient(token=token, base_url=f"{workspace.url}/api/", session=http)
+            for _ in range(20):
+                await client.users_list()
+            limited.append(await error_of(client.users_list()))
+        assert limited == ["ratelimited", "ratelimited"]

@@ -7,7 +7,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.workspace import Workspace
-from tests.demo.slack.apps import error_of
+from tests.demo.slack.apps import SocketApp, error_of
 
 
 async def test_a_text_comes_back_as_rich_text_with_the_bot_profile(client: AsyncWebClient) -> None:
@@ -190,3 +190,28 @@ async def test_attachments_are_numbered_and_their_blocks_completed(client: Async
 async def test_attachments_that_are_none_are_refused(client: AsyncWebClient, attachments: object, error: str) -> None:
     asked = {"channel": "C0SUPPORT", "text": "x", "attachments": attachments}
     assert await error_of(client.api_call("chat.postMessage", json=asked)) == error
+
+
+async def test_an_update_leaves_what_it_does_not_name(client: AsyncWebClient, workspace: Workspace) -> None:
+    where = {"channel": "C0SUPPORT"}
+    metadata = {"event_type": "order", "event_payload": {"id": "1"}}
+    given: Any = {"blocks": [{"type": "divider"}], "attachments": [{"text": "below"}], "metadata": metadata}
+    ts = (await client.chat_postMessage(channel="C0SUPPORT", text="first", **given))["ts"]
+
+    async def updated(**changes: Any) -> dict[str, Any]:
+        await client.api_call("chat.update", json=where | {"ts": ts, "text": "second"} | changes)
+        return workspace.message("C0SUPPORT", ts)
+
+    kept = await updated()
+    assert (kept["text"], kept["blocks"][0]["type"]) == ("second", "divider")
+    assert (kept["attachments"][0]["text"], kept["metadata"]) == ("below", metadata)
+    cleared = await updated(blocks=[], attachments=[], metadata={})
+    assert cleared["blocks"][0]["type"] == "rich_text"
+    assert not cleared.keys() & {"attachments", "metadata"}
+    assert (await updated(text="third"))["blocks"][0]["elements"][0]["elements"][0]["text"] == "third"
+
+
+async def test_a_reply_to_all_carries_the_root(client: AsyncWebClient, app: SocketApp) -> None:
+    root = (await client.chat_postMessage(channel="C0SUPPORT", text="root"))["ts"]
+    await client.chat_postMessage(channel="C0SUPPORT", text="reply", thread_ts=root, reply_broadcast=True)
+    assert (await app.event("message.thread_broadcast"))["root"]["text"] == "root"
