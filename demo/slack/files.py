@@ -6,7 +6,7 @@ A message carries the short form of its files; `whole` adds where a file was sha
 import mimetypes
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from demo.slack import timeline
 from demo.slack.workspace import Channel, Json, Workspace
@@ -79,6 +79,17 @@ def keep(workspace: Workspace, name: str, content: bytes, *, user: str) -> Json:
     file = announce(workspace, name, len(content), user=user)
     workspace.uploads[file["id"]] = content
     return file
+
+
+def readdress(workspace: Workspace) -> None:
+    """Give every file an address at which the workspace is served now."""
+    in_messages = (
+        file for kept in workspace.messages.values() for message in kept.values() for file in message.get("files", ())
+    )
+    for file in (*workspace.files.values(), *in_messages):
+        for name in ("url_private", "url_private_download", "permalink"):
+            if name in file:
+                file[name] = workspace.url + urlsplit(file[name]).path
 
 
 def whole(workspace: Workspace, file: Json, *, viewer: str) -> Json:

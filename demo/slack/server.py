@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from demo.slack import page
+from demo.slack import files, page
 from demo.slack.clock import Clock
 from demo.slack.faults import Faults
 from demo.slack.http_events import HttpEvents
@@ -100,6 +100,7 @@ async def open_workspace(
         await site.start()
         stack.push_async_callback(sockets.close)
         workspace.url = _url(host, runner.addresses[0][1])
+        files.readdress(workspace)
         workspace.transport = sockets
         if events_url:
             session = await stack.enter_async_context(aiohttp.ClientSession())

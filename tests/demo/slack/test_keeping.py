@@ -56,6 +56,9 @@ async def test_people_channels_messages_files_and_tokens_are_there_again(file: P
         assert workspace.sessions[HERE, first]["title"] == "An order"
         assert workspace.homes["U0CUSTOMERA"]["type"] == "home"
         assert workspace.uploads[history[0]["files"][0]["id"]] == b"it broke"
+        known = (await client.files_info(file=history[0]["files"][0]["id"]))["file"]
+        assert known["url_private"] == history[0]["files"][0]["url_private"]
+        assert known["url_private"].startswith(workspace.url)
         later = await workspace.act.send("U0CUSTOMERA", HERE, "later", thread_ts=first)
     async with opened(file) as workspace:
         assert [message["ts"] for message in workspace.replies(HERE, first)] == [first, later]
