@@ -177,6 +177,8 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     for given in config.get("channels", ()):
         if given.get("members") == "all":
             given = given | {"members": list(workspace.users)}
+        if unknown := set(given.get("members", ())) - workspace.users.keys():
+            raise ValueError(f"channel {given['id']} has the member {min(unknown)}, who is nobody of `users`")
         workspace.channels[given["id"]] = _copy(Channel, workspace.channels.get(given["id"]), given)
         _check_team(workspace, workspace.channels[given["id"]])
     for given in config.get("usergroups", ()):

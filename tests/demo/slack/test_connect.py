@@ -178,6 +178,11 @@ async def test_files_open_with_the_token_of_an_installation_that_sees_them(
             assert response.status == status, channel
 
 
+def test_a_channel_has_known_members_alone() -> None:
+    with pytest.raises(ValueError, match="C0X has the member U0NOBODY"):
+        build_workspace(config={"channels": [{"id": "C0X", "name": "x", "members": ["U0AGENTA", "U0NOBODY"]}]})
+
+
 def test_the_app_is_installed_in_known_workspaces_alone() -> None:
     given = {"team": "T0NOWHERE", "bot_token": "xoxb-1", "user_id": "U0X", "bot_id": "B0X"}
     with pytest.raises(ValueError, match="installed in T0NOWHERE"):
