@@ -31,7 +31,7 @@ NOT_DELIVERED = "warning"
 WHY: Mapping[Refusal, str] = {
     "too_large": f"larger than {MEGABYTES} MB",
     "empty": "there is nothing in it",
-    "gone": "it was deleted",
+    "gone": "it was deleted, or the app cannot see it",
     "outside": "it is kept outside of Slack",
     "no_read": "the app may not read it (scope files:read)",
     "no_write": "the app may not share files (scope files:write)",
@@ -129,11 +129,10 @@ class FilesNotes:
             return []
         names = {str(file["id"]): escape(str(file["name"])) for file in row.payload["files"]}
         lines = [f"Not delivered: {names.get(file, 'a file')}: {WHY[why]}." for file, why in refused.items()]
-        desk = case.stands_in(self.agent_channel)
         line = Outgoing(
             _line_key(row.key),
             "post",
-            desk,
+            case.stands_in(self.agent_channel),
             {"text": "\n".join(lines)},
             parent=card_key(case),
             case_id=case.id,
@@ -141,11 +140,11 @@ class FilesNotes:
         if row.source is None:
             return [line]
         channel, ts = row.source
-        if channel == desk:
-            return [line, Outgoing(f"{row.key}/failed", "react", channel, {"ts": ts, "name": NOT_DELIVERED})]
         item = await wishes.written(tx, case.thread.team, channel, ts)
         if item is None:
             return [line]
+        if item.kind == "staff":
+            return [line, Outgoing(f"{row.key}/failed", "react", channel, {"ts": ts, "name": NOT_DELIVERED})]
         said = Outgoing(
             _sorry_key(row.key),
             "post",

@@ -13,6 +13,7 @@ from bot.slack import outbox as sending
 from bot.store import outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
+from bot.store.inbox import InboxItem
 from demo.slack import timeline
 from demo.slack.files import keep
 from demo.slack.workspace import Json
@@ -69,6 +70,17 @@ class FilesDesk(Desk):
             await self.relay.from_staff(item)
         else:
             await self.relay.from_customer(self.case, item, CUSTOMER)
+
+    async def first_hears_of_a_file(self) -> InboxItem:
+        """The customer begins a thread with a file; its row."""
+        file = keep(self.slack.workspace, "lamp.png", b"\x89PNG", user=WHO)
+        said = {"type": "message", "subtype": "file_share", "user": WHO, "text": "", "files": [file]}
+        message = timeline.post(self.slack.workspace, self.slack.workspace.channel(DIRECT), said)
+        body = {"type": "event_callback", "team_id": TEAM, "event_id": "Ev1", "event": message | {"channel": DIRECT}}
+        arrival = read_event(body, ME, team_channels={AGENTS})
+        assert arrival is not None
+        (item,) = await self.receives(arrival)
+        return item
 
     async def sends(self) -> None:
         running = asyncio.create_task(self.outbox.run())
@@ -298,20 +310,29 @@ async def test_an_edit_changes_the_words_and_takes_away_what_it_left_out(desk: F
 
 async def test_what_was_sent_before_the_case_comes_under_its_card_once(database: Database, slack: LocalSlack) -> None:
     desk = FilesDesk(database, slack)
-    file = keep(slack.workspace, "lamp.png", b"\x89PNG", user=WHO)
-    said = {"type": "message", "subtype": "file_share", "user": WHO, "text": "", "files": [file]}
-    message = timeline.post(slack.workspace, slack.workspace.channel(DIRECT), said)
-    body = {"type": "event_callback", "team_id": TEAM, "event_id": "Ev1", "event": message | {"channel": DIRECT}}
-    arrival = read_event(body, ME, team_channels={AGENTS})
-    assert arrival is not None
-    (item,) = await desk.receives(arrival)
-    case = await desk.opened(ThreadRef(TEAM, DIRECT, message["ts"]), summary="")
+    item = await desk.first_hears_of_a_file()
+    case = await desk.opened(item.thread, summary="")
     # As when the process dies after the case was opened, and the message that opened it is taken up again.
     await desk.relay.from_customer(case, item, CUSTOMER)
     await desk.sends()
     (copy,) = desk.copies(AGENTS)
     assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
     assert any("[attached: lamp.png]" in text for text in slack.texts(AGENTS))
+
+
+async def test_files_of_a_thread_that_joins_an_open_case_come_under_its_card(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = FilesDesk(database, slack)
+    desk.cases = replace(desk.cases, most=1)
+    await desk.begins()
+    item = await desk.first_hears_of_a_file()
+    case = await desk.cases.open(item.thread, CUSTOMER, reason="asked_for_person", priority="medium")
+    assert case.id == desk.case.id
+    await desk.sends()
+    (copy,) = desk.copies(AGENTS)
+    assert copy["thread_ts"] == desk.card
+    assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
 
 
 async def test_a_held_message_goes_out_with_its_files(database: Database, slack: LocalSlack) -> None:

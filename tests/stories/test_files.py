@@ -90,6 +90,21 @@ async def test_a_file_that_may_not_be_read_is_told_to_both_sides_and_the_words_g
     await world.customer.reads(asked, having=lambda seen: "lamp.png: I couldn't pass this on" in seen.text)
 
 
+async def test_a_file_that_is_too_large_is_told_and_the_next_one_arrives(world: World) -> None:
+    asked, card, ref = await open_case(world, world.customer)
+    await world.staff.presses(card, "case.claim")
+    await claimed_card(world, ref)
+    await world.breaks(method="files.getUploadURLExternal", do="file_too_large", count=1)
+    await world.staff.shares("film.mov", "a long film", text="See for yourself", to=in_thread_of(card))
+    line = await world.staff.reads(in_thread_of(card), having=lambda seen: "Not delivered" in seen.text)
+    assert "film.mov: larger than 25 MB" in line.text
+    sent = await world.customer.reads(asked, having=lambda seen: "See for yourself" in seen.text)
+    assert "could not be delivered" in sent.text
+    assert files_of(sent) == []
+    await world.staff.shares("frame.png", "a frame of it", to=in_thread_of(card))
+    await world.customer.reads(asked, having=lambda seen: files_of(seen) == ["frame.png"])
+
+
 async def test_a_kill_while_files_are_on_their_way_doubles_none(world: World) -> None:
     asked, card, _ = await open_case(world, world.customer)
 
