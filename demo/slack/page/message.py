@@ -24,6 +24,12 @@ from demo.slack.page.stream import stream
 
 LONGEST_PAYLOAD = 20_000
 """Characters of a payload that the inspector shows."""
+LONGEST_LINE = 160
+
+_TELLING = (
+    *("channel", "channel_id", "user", "user_id", "command", "line", "action_id", "callback_id", "view", "status"),
+    *("text", "markdown_text", "name", "reason", "error", "fault", "retry_reason", "open"),
+)
 
 
 _DELETE = json.dumps(
@@ -327,10 +333,19 @@ def entry(data: Mapping[str, Any], names: Names) -> Html:
             element("time", None, f"{moment:%H:%M:%S}" if moment else ""),
             element("span", {"class": f"kind kind-{kind}"}, kind),
             element("span", {"class": "entry-name"}, string(data.get("name"))),
+            element("span", {"class": "entry-about"}, _about(mapping(detail))),
             element("span", {"class": "entry-state"}, _outcome(data, ok=ok)),
         ),
         element("pre", None, element("code", None, written)),
     )
+
+
+def _about(detail: Json) -> str:
+    """What tells one line from the next: where, by whom and in what words."""
+    payload = mapping(detail.get("payload"))
+    asked = mapping(detail.get("args")) or mapping(payload.get("event")) or payload or detail
+    told = (" ".join(string(asked.get(name)).split()) for name in _TELLING)
+    return " · ".join(filter(None, told))[:LONGEST_LINE]
 
 
 def _outcome(data: Mapping[str, Any], *, ok: bool) -> str:

@@ -126,7 +126,8 @@ def _card(data: Json, look: Look) -> Html:
     return element(
         "div",
         {"class": "card"},
-        [_image(mapping(data.get(part)), data, look) for part in ("hero_image", "icon") if data.get(part)],
+        _image(mapping(data.get("hero_image")), data, look) if data.get("hero_image") else None,
+        _small_picture(data.get("icon")),
         [element("div", {"class": f"card-{part}"}, _text_object(value, look)) for part, value in parts if value],
         element("div", {"class": "block-actions"}, buttons) if buttons else None,
     )
@@ -145,13 +146,13 @@ def _container(data: Json, look: Look) -> Html:
     subtitle = _text_object(data.get("subtitle"), look) if data.get("subtitle") else None
     inside = blocks(sequence(data.get("child_blocks"))[:10], deeper)
     head = [
-        _image(mapping(data.get("icon")), data, look) if data.get("icon") else None,
+        _small_picture(data.get("icon")),
         element("b", None, heading),
         element("span", {"class": "muted"}, subtitle) if subtitle else None,
     ]
     if data.get("is_collapsible"):
         attributes = {"class": "container", "open": not data.get("default_collapsed")}
-        return element("details", attributes, element("summary", None, head), inside)
+        return element("details", attributes, element("summary", None, head, icon("down")), inside)
     return element("div", {"class": "container"}, element("div", {"class": "container-head"}, head), inside)
 
 
@@ -160,8 +161,17 @@ def _plan(data: Json, look: Look) -> Html:
 
 
 def _video(data: Json, look: Look) -> Html:
-    title = _words(data, "title") or "Video"
-    return element("div", {"class": "file-chip"}, icon("image"), link(string(data.get("title_url")), title))
+    """What is known of it, with a link: nothing is fetched from outside."""
+    title = _words(data, "title") or string(data.get("alt_text")) or "Video"
+    address = string(data.get("title_url")) or string(data.get("video_url"))
+    by = " · ".join(filter(None, (string(data.get(f"{who}_name")) for who in ("author", "provider"))))
+    return element(
+        "div",
+        {"class": "video"},
+        element("div", {"class": "file-chip"}, icon("play"), link(address, title)),
+        element("div", None, _text_object(data.get("description"), look)) if data.get("description") else None,
+        element("small", None, by) if by else None,
+    )
 
 
 def _file_block(data: Json, look: Look) -> Html:
@@ -416,6 +426,15 @@ def _image(data: Json, parent: Json, look: Look) -> Html:
     address = string(data.get("image_url"))
     label = link(address, alternative) if web_address(address) else alternative
     return element("span", {"class": "image", "title": "Pictures from outside are not fetched"}, icon("image"), label)
+
+
+def _small_picture(item: object) -> Html | None:
+    """A picture beside a title, as its alternative text."""
+    if not item:
+        return None
+    alternative = string(mapping(item).get("alt_text")) or "Image"
+    named = {"class": "picture", "role": "img", "aria-label": alternative, "title": alternative}
+    return element("span", named, icon("image"))
 
 
 def _text_object(item: object, look: Look) -> Html:

@@ -1,5 +1,7 @@
 """Block Kit and messages as HTML."""
 
+import re
+
 import pytest
 
 from demo.slack.block_tables import BLOCKS
@@ -267,6 +269,18 @@ def test_a_person_keeps_their_colour_and_initials() -> None:
     assert avatar(CUSTOMER) == avatar(Author("U2", "Customer A"))
     assert Reading(avatar(CUSTOMER)).words == "CA"
     assert Reading(avatar(Author("", ""))).words == "?"
+
+
+def test_the_inspector_says_where_by_whom_and_in_what_words() -> None:
+    def about(detail: Json) -> str:
+        line = {"id": 3, "time": 1_795_200_000.0, "kind": "call", "name": "x", "ok": True, "detail": detail}
+        return re.sub("<.*?>", "", entry(line, NAMES).split('"entry-about">')[1].split("</span>")[0])
+
+    assert about({"args": {"text": "a\n b", "channel": "C1", "token": "xoxb-1"}, "answer": {}}) == "C1 · a b"
+    event = {"type": "message", "channel": "D1", "user": "U1", "text": "x" * 300}
+    assert about({"payload": {"event": event}, "envelope_id": "1"}).startswith("D1 · U1 · xxx")
+    assert about({"user": "U1", "line": "/kb status"}) == "U1 · /kb status"
+    assert about({}) == ""
 
 
 def test_the_inspector_tells_the_error_and_shows_the_payload() -> None:

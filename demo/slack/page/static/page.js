@@ -50,9 +50,10 @@ const operations = {
     const { control, since, then } = waiting.get(n) ?? {};
     waiting.delete(n);
     if (control) {
-      const left = control.dataset.actionId ? NOTICEABLE - (performance.now() - since) : 0;
+      const isTheApps = Boolean(control.dataset.actionId);
+      const left = isTheApps ? NOTICEABLE - (performance.now() - since) : 0;
       setTimeout(() => isBusy(control) || control.removeAttribute("aria-busy"), left);
-      control.toggleAttribute("data-failed", !ok);
+      control.toggleAttribute("data-failed", isTheApps && !ok);
     }
     then?.(ok);
   },
