@@ -120,7 +120,7 @@ class People:
         blocks = self._suggestions.filled(view_id, view["blocks"])
         element, block_id = _element(blocks, action_id, block_id, value)
         action = self._interactivity.action(element, block_id, value)
-        view["state"] = {"values": _state(blocks, state, action)}
+        view["state"] = {"values": self._with_files(user, _state(blocks, state, action))}
         self._did("click", user, view=view_id, action_id=action_id)
         payload = self._interactivity.view_actions(person, readable(view), action)
         return await self._workspace.transport.interact("interactive", payload)
@@ -207,7 +207,9 @@ class People:
     async def submit_view(self, user: str, view_id: str, state: Json | None = None) -> Ack:
         person = self._workspace.active(user)
         view = self._view_of(user, view_id)
-        view["state"] = {"values": _state(self._suggestions.filled(view_id, view["blocks"]), state)}
+        view["state"] = {
+            "values": self._with_files(user, _state(self._suggestions.filled(view_id, view["blocks"]), state))
+        }
         if errors := _input_faults(view):
             return Ack(ok=False, payload={"errors": errors}, error="invalid_input")
         self._did("submit_view", user, view=view_id, callback_id=view["callback_id"])
@@ -348,6 +350,14 @@ class People:
             if view["id"] == view_id:
                 return view
         raise SlackError("not_found")
+
+    def _with_files(self, user: str, values: Json) -> Json:
+        """Files in place of their ids, as far as this person has brought them."""
+        for held in (each for block in values.values() for each in block.values()):
+            if held["type"] == "file_input":
+                known = (self._workspace.files.get(str(id_), {}) for id_ in held["files"])
+                held["files"] = [file for file in known if file.get("user") == user]
+        return values
 
     def _open_tab(self, user: str, tab: str) -> None:
         self._workspace.active(user)

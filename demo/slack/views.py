@@ -111,7 +111,7 @@ def initial_state(blocks: list[Json]) -> Json:
 
 def holding(element: Json, value: Any = None) -> Json | None:
     """What an input element holds after `value` was chosen in it (None: as it was written), in the words of an
-    interaction payload; None for elements that hold nothing, such as buttons."""
+    interaction payload; None for elements that hold nothing, such as buttons. Files are held by their ids."""
     kind = element["type"]
     held: Json = {"type": kind}
     match kind:
@@ -135,6 +135,8 @@ def holding(element: Json, value: Any = None) -> Json | None:
             return held | {f"selected_{noun}": value if value is not None else element.get(f"initial_{noun}")}
         case "rich_text_input":
             return held | {"rich_text_value": value if value is not None else element.get("initial_value")}
+        case "file_input":
+            return held | {"files": [] if value is None else _listed(value)}
         case _ if kind.endswith("_input"):
             return held | {"value": value if value is not None else element.get("initial_value")}
     return None

@@ -401,7 +401,17 @@ def _picker(data: Json, parent: Json, look: Look) -> Html:
 
 
 def _file_input(data: Json, parent: Json, look: Look) -> Html:
-    return element("div", {"class": "unknown"}, icon("file"), "Files can't be attached here")
+    """The page's script brings each chosen file here, and keeps its id until the view is submitted."""
+    kinds_taken = ",".join(f".{string(each)}" for each in sequence(data.get("filetypes")) if string(each))
+    attributes = {
+        "type": "file",
+        "class": "text-input",
+        "multiple": data.get("max_files") != 1,
+        "accept": kinds_taken or None,
+        **_label(parent, "Files"),
+        **_input_names(data, parent, look),
+    }
+    return element("input", attributes)
 
 
 def _label(parent: Json, name: str) -> Json:

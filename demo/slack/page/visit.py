@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import WSMsgType, web
 
+from demo.slack import files
 from demo.slack.changes import Change
 from demo.slack.page import compose, external, faults_panel
 from demo.slack.page.document import document
@@ -78,7 +79,7 @@ def routes(
         return answer
 
     async def file(request: web.Request) -> web.Response:
-        """A file from the composer of `user`, with what was written to it."""
+        """A file from the composer of `user`, with what was written to it; one of a modal goes without a channel."""
         _check_secret(request, workspace)
         if request.headers.get("Origin") != f"{request.scheme}://{request.host}":
             raise web.HTTPForbidden(text="Only the page itself may share files.")
@@ -406,7 +407,7 @@ def _world(app: web.Application) -> tuple[str, ...]:
 
 
 async def _share(workspace: Workspace, request: web.Request) -> web.Response:
-    """Refusals are answered in words."""
+    """The id of a file that was kept for a modal, or `ok`. Refusals are answered in words."""
     try:
         given = await request.post()
     except web.HTTPRequestEntityTooLarge:
@@ -416,10 +417,11 @@ async def _share(workspace: Workspace, request: web.Request) -> web.Response:
         return web.Response(status=400, text="There is no file.")
     user, channel, thread, typed = (string(given.get(each)) for each in ("user", "channel", "thread", "text"))
     said = compose.to_mrkdwn(typed, workspace)
+    kept = content.file.read()
     try:
-        await workspace.act.upload(
-            user, channel, content.filename, content.file.read(), text=said, thread_ts=thread or None
-        )
+        if not channel:
+            return web.Response(text=files.keep(workspace, content.filename, kept, user=user)["id"])
+        await workspace.act.upload(user, channel, content.filename, kept, text=said, thread_ts=thread or None)
     except SlackError as error:
         return web.Response(status=400, text=_problem(error))
     return web.Response(text="ok")

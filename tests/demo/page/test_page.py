@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import FormData
 
+from demo.slack import views
 from demo.slack.workspace import Ack
-from tests.demo.page import scene
+from tests.demo.page import gallery, scene
 from tests.demo.page.desk import Desk, open_desk
 
 CUSTOMER, AGENT, DM, AGENTS, SUPPORT = scene.CUSTOMER, scene.AGENT, scene.DM, scene.AGENTS, scene.SUPPORT
@@ -98,6 +99,31 @@ async def test_a_file_is_shared_with_what_was_written_to_it(desk: Desk) -> None:
     assert shared["text"] == "Look, <@U0FRONTDESK>"
     ((id_, content),) = desk.workspace.uploads.items()
     assert (content, desk.workspace.files[id_]["mimetype"]) == (b"\x89PNG", "image/png")
+
+
+async def test_the_files_of_a_modal_are_brought_first_and_are_their_bringers(desk: Desk) -> None:
+    modal = gallery.MODAL | {"blocks": [gallery.labelled("Photo", gallery.named("file_input"), block_id="photo")]}
+
+    async def bring(user: str) -> str:
+        form = FormData({"user": user})
+        form.add_field("file", b"\x89PNG", filename="lamp.png")
+        async with desk.client.post(
+            "/page/file", params=desk.query, data=form, headers={"Origin": desk.origin}
+        ) as answer:
+            return await answer.text()
+
+    mine, theirs = await bring(CUSTOMER), await bring(AGENT)
+    assert desk.workspace.messages.get(DM) is None
+    async with desk.visit() as visitor:
+        view = views.show(desk.workspace, CUSTOMER, modal, on_top=False)
+        for brought in ([], [theirs, "F0NOWHERE"]):
+            await visitor.does("submit", view_id=view["id"], state={"photo": {"file_input": brought}})
+            assert list((await visitor.sees("errors"))["errors"]) == ["photo"]
+        await visitor.does("submit", view_id=view["id"], state={"photo": {"file_input": [mine, theirs]}})
+        assert (await visitor.sees("errors"))["errors"] == {}
+    held = desk.app.interactions[-1][1]["view"]["state"]["values"]["photo"]["file_input"]
+    assert held["type"] == "file_input"
+    assert [(file["id"], file["name"]) for file in held["files"]] == [(mine, "lamp.png")]
 
 
 async def test_a_press_reaches_the_app_with_its_name_and_value(desk: Desk) -> None:

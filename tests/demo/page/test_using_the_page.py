@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
+from demo.slack import views
 from demo.slack.workspace import Ack
 from tests.demo.page import gallery, scene
 from tests.demo.page.scene import AGENT, AGENTS, CUSTOMER, DM, SUPPORT
@@ -216,6 +217,21 @@ async def test_a_modal_says_what_is_wrong_and_another_lies_over_it(stage: Stage)
         await expect(modal.locator("h2")).to_have_text("Resolve FD-1041")
         await tab.keyboard.press("Escape")
         await expect(modal).to_have_count(0)
+
+
+async def test_a_file_is_chosen_in_a_modal(stage: Stage) -> None:
+    modal = gallery.MODAL | {"blocks": [gallery.labelled("Photo", gallery.named("file_input"), block_id="photo")]}
+    async with stage.visit() as tab:
+        view = views.show(stage.workspace, CUSTOMER, modal, on_top=False)
+        photo = tab.locator("#left .modal").get_by_label("Photo")
+        await expect(photo).to_be_focused()
+        await photo.set_input_files({"name": "lamp.png", "mimeType": "image/png", "buffer": b"x"})
+        await expect(photo).to_have_attribute("data-files", re.compile("F"))
+        stage.workspace.changed("modal", user=view["id"])
+        await tab.locator("#left .modal").get_by_role("button", name="Send").click()
+        await expect(tab.locator("#left .modal")).to_have_count(0)
+    held = stage.app.interactions[0][1]["view"]["state"]["values"]["photo"]["file_input"]
+    assert [file["name"] for file in held["files"]] == ["lamp.png"]
 
 
 async def test_a_data_table_is_sorted_and_its_pages_are_turned(stage: Stage) -> None:

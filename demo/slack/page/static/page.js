@@ -106,6 +106,7 @@ const OURS = {
   "aria-busy": "BUTTON",
   "aria-expanded": "BUTTON",
   "data-failed": "BUTTON",
+  "data-files": "INPUT",
   open: "DETAILS",
   style: "TEXTAREA",
   "aria-activedescendant": "TEXTAREA",
@@ -376,6 +377,7 @@ function stateOf(container) {
 function valueOf(input) {
   if (input.type === "checkbox") return input.checked ? [input.value] : [];
   if (input.type === "radio") return input.checked ? input.value : undefined;
+  if (input.type === "file") return JSON.parse(input.dataset.files ?? "[]");
   if (input.multiple) return [...input.selectedOptions].map((option) => option.value);
   if (input.type === "datetime-local") return input.value ? Math.floor(new Date(input.value) / 1000) : undefined;
   return input.value || undefined;

@@ -169,18 +169,32 @@ async function share(form, area) {
 
 async function isShared(form, text) {
   const { channel, thread = "" } = form.dataset;
-  const body = new FormData();
   const given = { user: form.closest(".half").dataset.user, channel, thread, text };
-  for (const [name, value] of Object.entries({ ...given, file: form.elements.file.files[0] })) body.append(name, value);
+  return (await upload(form.elements.file.files[0], given)) !== null;
+}
+
+// What the workspace answers; null when it was told why not.
+async function upload(file, given) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries({ ...given, file })) body.append(name, value);
   try {
     const answer = await fetch(`/page/file${location.search}`, { method: "POST", body });
-    if (!answer.ok) operations.toast({ text: await answer.text() });
-    return answer.ok;
+    const told = await answer.text();
+    if (answer.ok) return told;
+    operations.toast({ text: told });
   } catch {
     operations.toast({ text: "The workspace can't be reached at the moment." });
-    return false;
   }
+  return null;
 }
+
+// The files of a modal are brought as soon as they are chosen; their ids go with the submission.
+document.addEventListener("change", async ({ target }) => {
+  if (target.dataset.input !== "file_input") return;
+  const user = target.closest(".half").dataset.user;
+  const brought = await Promise.all([...target.files].map((file) => upload(file, { user })));
+  target.dataset.files = JSON.stringify(brought.filter((id) => id !== null));
+});
 
 // --- opening and closing ---------------------------------------------------------------------------------
 
