@@ -1,8 +1,9 @@
 """The page: two people of the local workspace side by side, in one browser window.
 
 `routes` serves it. The server draws everything; the browser gets patches over one websocket and sends what the
-person does. From the socket to the letter: `visit` > `document` > `screen` > `conversation` > `message` > `render`
-> `markup` > `html`; beside them `tour` > `guide` and `faults_panel`, the panels around the halves. Opened as
+person does. From the socket to the letter: `visit` > `document` > `screen` > `conversation` > `message` > `stream`
+> `render` > `tasks`, `tables`, `charts` > `markup` > `html`; beside them `tour` > `guide` and `faults_panel`, the
+panels around the halves. Opened as
 `/?secret=…&left=U0CUSTOMERA:D0CUSTOMERA&right=U0AGENTA:C0AGENTS` (a third part after a colon opens a thread).
 
 What tests may rely on:
@@ -17,12 +18,15 @@ What tests may rely on:
         .task[data-status][data-task]       a task card: pending, in_progress, complete or error
         [data-action-id][data-value]        a button or another element as the app named it
         .button[data-action-id], .feedback[aria-pressed], select[data-action-id], .menu > summary (overflow)
+        [aria-busy=true], [data-failed]     a button until the app acknowledged the press, and where it did not
+        .data-table .sort, [data-turn]      sort a data table by a column, turn its pages
         .thread-footer                      opens the thread; data-unread
       .message.ephemeral                    "Only visible to you"
       .status-row, .status-text, .stop      what the app is doing in the open thread, and the Stop button
       .prompt                               a suggested prompt
       .channel .composer textarea           writes to the channel; Enter sends, Shift+Enter breaks the line
       .thread .composer textarea            replies in the open thread
+      .composer .adding                     the menu of files and global shortcuts, where the app offers some
       .completions [role=option]            completion of @, # and /
       [role=tab]                            Home and Messages of the app's direct message
       .home[data-view-id]                   the app's Home tab
