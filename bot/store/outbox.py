@@ -173,10 +173,31 @@ async def relayed(tx: AsyncConnection, thread: ThreadRef, *, latest: int) -> lis
         .order_by(table.c.ts.desc())
         .limit(latest)
     )
-    texts = {row.key: (row.ts, str(row.payload["text"])) for row in posted}
+    rows = posted.all()
+    read = await _as_read(tx, thread.channel, {row.key: str(row.payload["text"]) for row in rows})
+    return sorted((row.ts, read[row.key]) for row in rows if row.key in read)
+
+
+async def said_in_case(tx: AsyncConnection, case_id: int, channel: str, *, latest: int) -> list[str]:
+    """The latest of staff's words in a case that its customer reads in `channel`, or soon will, oldest first."""
+    table = schema.outbox
+    theirs = (table.c.case_id == case_id, table.c.channel == channel, table.c.source_ts.is_not(None))
+    posted = await tx.execute(
+        select(table.c.key, table.c.payload)
+        .where(*theirs, table.c.method == "post", table.c.state != "failed")
+        .order_by(table.c.id.desc())
+        .limit(latest)
+    )
+    texts = {row.key: str(row.payload["text"]) for row in reversed(posted.all())}
+    return list((await _as_read(tx, channel, texts)).values())
+
+
+async def _as_read(tx: AsyncConnection, channel: str, texts: dict[str, str]) -> dict[str, str]:
+    """Key -> text of posts with what became of them: edited, or taken back."""
+    table = schema.outbox
     changes = await tx.execute(
         select(table.c.parent, table.c.method, table.c.payload)
-        .where(table.c.channel == thread.channel, table.c.parent.in_(texts), table.c.state != "failed")
+        .where(table.c.channel == channel, table.c.parent.in_(texts), table.c.state != "failed")
         .where(table.c.method.in_(("update", "delete")))
         .order_by(table.c.id)
     )
@@ -184,8 +205,8 @@ async def relayed(tx: AsyncConnection, thread: ThreadRef, *, latest: int) -> lis
         if row.method == "delete":
             texts.pop(row.parent, None)
         elif row.parent in texts:
-            texts[row.parent] = (texts[row.parent][0], str(row.payload["text"]))
-    return sorted(texts.values())
+            texts[row.parent] = str(row.payload["text"])
+    return texts
 
 
 async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:

@@ -179,7 +179,7 @@ class SecondThoughts:
             for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
                 await spending.add(tx, use, now=self.clock.now())
         await erasure.forget_answers(tx, ids)
-        await erasure.clean_threads(tx, keys, since=row.ts, clean=clean)
+        await erasure.clean_threads(tx, [*keys, *copied_to], since=row.ts, clean=clean)
         await erasure.clean_cases(tx, concerned, clean=clean)
         spared = await erasure.others_copies(tx, concerned, besides=(row.thread.channel, row.said_at))
         copies = {mirror.key for mirror in mirrors} | {f"relay/{edit.id}/before" for edit in edits}

@@ -1,11 +1,11 @@
-"""What the next colleague reads of a thread in which a person has spoken before."""
+"""What the next colleague, and the assistant, read of a thread in which a person has spoken before."""
 
 import asyncio
 
 import pytest
 
 from bot.conversation import ThreadRef
-from bot.store import outbox
+from bot.store import outbox, threads
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
@@ -147,3 +147,16 @@ async def test_what_staff_delete_later_is_taken_out_of_the_next_cases_transcript
     await desk.thoughts.deleted(gone)
     assert "zebracanary" not in await desk.everything()
     assert any(method == "update" and key.startswith("erased/") for method, key in await desk.queued())
+
+
+async def test_the_assistant_goes_on_with_what_the_person_said_and_noted(desk: TwoCases, database: Database) -> None:
+    await desk.says("8000.1", "Your lamp & its <https://help.example.com|cord> ship on Monday")
+    await desk.says("8000.2", "Card 4111 1111 1111 1111 is charged")
+    await desk.cases.hand_back(desk.case.ref, "U0AGENTA", note="Monday is firm")
+    async with database.transaction() as tx:
+        state = await threads.find_thread(tx, desk.thread)
+    assert state is not None
+    assert "Your lamp & its" in state.note
+    assert "ship on Monday" in state.note
+    assert '"Monday is firm"' in state.note
+    assert "4111" not in state.note
