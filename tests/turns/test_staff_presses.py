@@ -160,6 +160,22 @@ async def test_a_claimed_case_is_taken_over_on_its_card(channel: Channel) -> Non
     assert "Agent B will be told" in button(channel.card, "case.takeover")["confirm"]["text"]["text"]
 
 
+async def test_of_fifty_who_claim_at_once_one_has_the_case_and_the_others_are_told(channel: Channel) -> None:
+    case = await channel.opens()
+    card = dict(channel.card)
+    presses = [
+        await channel.begins(channel.press_of(card, "case.claim", (AGENT_A, AGENT_B)[number % 2]))
+        for number in range(50)
+    ]
+    ended = await asyncio.gather(*map(channel.presses.carry_out, presses))
+    await channel.delivers()
+    assert sorted(ended) == [*["moved_on"] * 49, "pressed"]
+    assert len(channel.whispers(AGENT_A)) + len(channel.whispers(AGENT_B)) == 49
+    owner = (await channel.cases.find(case.ref)).owner
+    assert owner in (AGENT_A, AGENT_B)
+    assert len([text for text in channel.slack.texts("D0CUSTOMERA") if "has joined" in text]) == 1
+
+
 async def test_who_has_a_case_and_takes_it_over_is_told_that_they_have_it(channel: Channel) -> None:
     await channel.claimed()
     assert await channel.presses_on(channel.card, "case.takeover", AGENT_A) == "moved_on"
