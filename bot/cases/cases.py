@@ -212,6 +212,11 @@ class Cases:
             lambda _, case: self.messages.helped(case, by=user),
         )
 
+    @property
+    def team_channels(self) -> frozenset[str]:
+        """The channels of all desks."""
+        return frozenset((self.messages.agent_channel, *self.desks))
+
     def other_desks(self, case: Case) -> dict[str, str]:
         """Where the case may be transferred to, channel -> name."""
         desks = {self.messages.agent_channel: MAIN_DESK, **self.desks}
@@ -219,7 +224,7 @@ class Cases:
 
     async def transfer(self, ref: str, user: str, channel: str) -> Case:
         """Another desk has it from here on, and it waits there; the customer is told once."""
-        if channel != self.messages.agent_channel and channel not in self.desks:
+        if channel not in self.team_channels:
             raise UnknownCase(channel[:20])
         desk = "" if channel == self.messages.agent_channel else channel
         async with self.database.transaction() as tx:

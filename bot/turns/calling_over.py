@@ -48,7 +48,7 @@ class CallingOver:
             await self._tell(item, await self._say(item, "not_in_channel"))
             return "not_in_channel"
         customer = await self._customer_of(item.thread, message)
-        if customer is None or item.thread.channel == self.cases.messages.agent_channel:
+        if customer is None or item.thread.channel in self.cases.team_channels:
             await self._tell(item, NOBODY if item.body["by_staff"] else await self._say(item, "not_yours"))
             return "nobody"
         if customer.user != item.author and not item.body["by_staff"]:

@@ -65,6 +65,8 @@ TWICE = 0.25
 """The share of random kills that are followed by another right after the start."""
 ROLES = {"sqlite": ("serve",), "postgres": ("ingress", "work", "work")}
 """Engine -> the product's processes."""
+PRESSED = {"case_changed", "case_stepped"}
+"""Places that only presses reach, and nobody presses here; tests/turns/test_moving_cases.py cuts the power at them."""
 PLACES_AGAIN = {
     "after_insert": (1, 2),
     "before_ack": (1, 3),
@@ -516,7 +518,8 @@ async def open_campaign(engine: str, folder: Path, *, seed: int, without: str = 
 
 def places(*, again: bool) -> list[tuple[str, int]]:
     """Every place with the passing at which it kills; with `again` several passings of some."""
-    return [(place, passing) for place in PLACES for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
+    reached = [place for place in PLACES if place not in PRESSED]
+    return [(place, passing) for place in reached for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
 
 
 async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:
