@@ -11,6 +11,8 @@ from bot import outside
 from bot.errors import ConfigurationError
 from bot.outside import check, only_one, open_knowledge
 from bot.settings import Settings, load_settings
+from demo.slack.workspace import Channel, Usergroup
+from tests.doubles.local_slack import LocalSlack
 
 NOWHERE = "http://127.0.0.1:9"
 SERVING = {
@@ -160,3 +162,28 @@ def test_a_full_disk_is_one_sentence_that_names_the_folder(tmp_path: Path, lock:
 def write(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"DESK_CHANNELS": "Billing=C0GENERAL"}, ""),
+        ({"DESK_CHANNELS": "Billing=C0NOWHERE"}, "DESK_CHANNELS: Slack does not show C0NOWHERE"),
+        ({"DESK_CHANNELS": "Billing=C0OTHER"}, "DESK_CHANNELS: the app is not in #other"),
+        ({"STAFF_GROUP": "S0ONCALL"}, ""),
+        ({"STAFF_GROUP": "S0NOBODY"}, "STAFF_GROUP: Slack does not tell who is in S0NOBODY (no_such_subteam)"),
+        ({"STAFF_GROUP": "S0EMPTY"}, "STAFF_GROUP: nobody is in S0EMPTY"),
+    ],
+)
+async def test_every_team_channel_and_the_staff_group_are_tried(
+    slack: LocalSlack, given: dict[str, str], words: str
+) -> None:
+    workspace = slack.workspace
+    workspace.channels["C0OTHER"] = Channel("C0OTHER", "other", members=["U0AGENTA"])
+    workspace.usergroups["S0EMPTY"] = Usergroup("S0EMPTY", "empty", "Empty", "", users=[])
+    tokens = {"SLACK_BOT_TOKEN": workspace.bot_token, "SLACK_API_URL": f"{workspace.url}/api"}
+    found = await told(tokens | given)
+    assert words in found
+    assert [line for line in found.splitlines() if "DESK" in line or "STAFF" in line or "AGENT" in line] == (
+        [next(line for line in found.splitlines() if words in line)] if words else []
+    )

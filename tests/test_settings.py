@@ -175,3 +175,24 @@ def test_an_address_without_a_password_has_no_secret(url: str) -> None:
 
 def test_one_process_uses_an_sqlite_file() -> None:
     assert not load_settings({}).is_shared
+
+
+def test_other_desks_are_named_with_their_channels() -> None:
+    settings = load_settings({"DESK_CHANNELS": " Billing = C0BILLING, Returns and repairs=C0RETURNS,"})
+    assert settings.desk_channels == {"C0BILLING": "Billing", "C0RETURNS": "Returns and repairs"}
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("Billing", "DESK_CHANNELS: must be names"),
+        ("Billing=#billing", "DESK_CHANNELS: must be names"),
+        ("=C0BILLING", "DESK_CHANNELS: must be names"),
+        (f"{'x' * 61}=C0BILLING", "DESK_CHANNELS: must be names"),
+        ("Billing=C0BILLING,Billing=C0RETURNS", "DESK_CHANNELS: must name each"),
+        ("Billing=C0BILLING,Returns=C0BILLING", "DESK_CHANNELS: must name each"),
+        ("Main=C0AGENTS", "DESK_CHANNELS names further channels"),
+    ],
+)
+def test_desks_that_cannot_be_meant_are_refused(value: str, told: str) -> None:
+    assert told in faults({**SERVING, "DESK_CHANNELS": value})

@@ -52,6 +52,10 @@ def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
         MESSAGES.resolved(case, by="U0AGENTA", name="Agent A"),
         MESSAGES.back_to_assistant(case, by="U0AGENTA"),
         MESSAGES.reopened(case),
+        MESSAGES.helped(case, by="U0AGENTB"),
+        MESSAGES.transferred(replace(case, desk="C0BILLING"), [], before=case, by="U0AGENTA", is_known=False),
+        MESSAGES.transferred(case, [], before=replace(case, desk="C0BILLING"), by="U0AGENTA", is_known=True),
+        MESSAGES.merged(replace(case, state="merged", merged_into=41), [], into=replace(case, id=41), by="U0AGENTA"),
     ]
     for rows in steps:
         assert len({row.key for row in rows}) == len(rows)

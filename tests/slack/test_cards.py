@@ -35,6 +35,8 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
     yield cards.escalated(SENTENCES, language, case="FD-1042")
     yield cards.claimed(SENTENCES, language, case="FD-1042", staff=words)
     yield cards.taken_over(SENTENCES, language, case="FD-1042", staff=words, before=words)
+    yield cards.transferred(SENTENCES, language, case="FD-1042")
+    yield cards.merged(SENTENCES, language, case="FD-1042", into="<https://example.slack.com/archives/D1/p1|FD-1041>")
     yield cards.handed_back(SENTENCES, language, case="FD-1042")
     yield cards.reopened(SENTENCES, language, case="FD-1042")
     yield cards.resolved(SENTENCES, language, case="FD-1042", staff=words)
@@ -58,8 +60,18 @@ def every_staff_card(words: str) -> Iterator[Card]:
     link = "https://example.slack.com/archives/C1/p1"
     yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
     yield staff_cards.claimed_card(
-        **about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link
+        **about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link, helpers=["U0AGENTB"]
     )
+    ended: dict[str, Any] = {"by": "U0AGENTA", "at": 1_795_200_000.0, "permalink": link}
+    yield staff_cards.transferred_card(**about, to="C0BILLING", link=link, **ended)
+    yield staff_cards.transferred_card(**about, to="C0BILLING", **ended)
+    yield staff_cards.merged_card(**about, into="FD-1041", link=link, facts=words, **ended)
+    yield staff_cards.helper_prompt(case="FD-1042", ts="1795200123.000100")
+    yield staff_cards.helps(case="FD-1042", staff="U0AGENTB", owner="U0AGENTA")
+    yield staff_cards.owner_left(case="FD-1042", staff="U0AGENTA", staff_name=words)
+    yield staff_cards.came_from(case="FD-1042", channel="C0AGENTS", staff="U0AGENTA", link=link)
+    yield staff_cards.is_back(case="FD-1042", link=link)
+    yield staff_cards.elsewhere(case="FD-1042", channel="C0BILLING", link=link)
     yield staff_cards.closed_card(
         **about, outcome=words, by="U0AGENTA", at=1_795_200_000.0, summary=words, permalink=link, teaches=True
     )
@@ -70,7 +82,8 @@ def every_staff_card(words: str) -> Iterator[Card]:
     yield staff_cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
     yield staff_cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield staff_cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
-    for state in ("waiting", "human", "resolved", "bot"):
+    yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTB", is_helper=True)
+    for state in ("waiting", "human", "resolved", "merged", "bot"):
         yield staff_cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")
     yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTA")
     texts = [(words, escape(words)[:2_400]) for _ in range(3)]

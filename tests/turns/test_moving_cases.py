@@ -27,11 +27,12 @@ from bot.telemetry import Metrics
 from bot.turns.presses import Presses
 from bot.turns.second_thoughts import SecondThoughts
 from demo.slack.workspace import Channel as SlackChannel
+from handlers.messages import read_event
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER, build_answers
-from tests.turns.arrivals import TEAM, arrival
+from tests.turns.arrivals import ME, TEAM, arrival
 from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, Message
 
 AGENTS, BILLING, DIRECT = "C0AGENTS", "C0BILLING", "D0CUSTOMERA"
@@ -74,15 +75,19 @@ class Desks(Channel):
     async def stands(self, ref: str) -> Case:
         return await self.cases.find(ref)
 
+    def all_in(self, channel: str) -> list[Message]:
+        """What stands in a channel and in its threads, oldest first."""
+        return [each for _, each in sorted(self.slack.workspace.messages.get(channel, {}).items())]
+
     def roots(self, channel: str, ref: str) -> list[Message]:
         """What stands in a team channel itself and names the case, oldest first."""
-        messages = sorted(self.slack.workspace.messages.get(channel, {}).items())
-        return [each for _, each in messages if each.get("thread_ts", each["ts"]) == each["ts"] and ref in each["text"]]
+        roots = [each for each in self.all_in(channel) if each.get("thread_ts", each["ts"]) == each["ts"]]
+        return [each for each in roots if ref in each["text"]]
 
     def texts(self, channel: str, thread_ts: str) -> list[str]:
         """What stands in a thread, oldest first."""
-        messages = sorted(self.slack.workspace.messages.get(channel, {}).items())
-        return [each["text"] for _, each in messages if each.get("thread_ts") == thread_ts and each["ts"] != thread_ts]
+        replies = [each for each in self.all_in(channel) if each.get("thread_ts") == thread_ts]
+        return [each["text"] for each in replies if each["ts"] != thread_ts]
 
     async def writes_under(self, user: str, text: str, card: Message, channel: str = AGENTS) -> tuple[str, str]:
         """Somebody writes under a card; how it ended, and the message's ts."""
@@ -181,6 +186,57 @@ async def test_a_helpers_message_follows_its_edits_and_its_deletion(desks: Desks
     assert not any("Monday" in text for text in desks.slack.texts(DIRECT)), (
         "what its author deletes, the customer loses"
     )
+
+
+HOSTILE = (
+    "<!channel> <!here|here> <!everyone> <!subteam^S0ONCALL|@oncall> <@U0AGENTB|agent.b> @channel "
+    "<https://evil.example/x|look> <mailto:a@evil.example|a@evil.example> &lt;!channel&gt;"
+)
+
+
+async def test_relayed_words_ping_nobody_in_either_direction(desks: Desks) -> None:
+    customer = replace(CUSTOMER, name="<!channel> *Bob* <@U0AGENTB>")
+    case = await desks.opens_in(DIRECT)
+    await desks.cases.claim(case.ref, AGENT_A)
+    await desks.delivers()
+    (card,) = desks.roots(AGENTS, case.ref)
+    known = {message["ts"] for channel in (AGENTS, DIRECT) for message in desks.all_in(channel)}
+
+    def heard(channel: str, user: str, ts: str, thread_ts: str) -> Arrival:
+        event = {"type": "message", "channel": channel, "user": user, "ts": ts, "thread_ts": thread_ts}
+        body = {"type": "event_callback", "event_id": ts, "team_id": TEAM, "event": event | {"text": HOSTILE}}
+        arrived = read_event(body, ME, team_channels=desks.staff.channels)
+        assert arrived is not None
+        return arrived
+
+    written = heard(DIRECT, CUSTOMER.user, desks.slack.workspace.new_ts(), case.thread.ts)
+    await desks.relay.from_customer(await desks.stands(case.ref), await desks.begins(written), customer)
+    answered = heard(AGENTS, AGENT_A, desks.slack.workspace.new_ts(), card["ts"])
+    assert await desks.relay.from_staff(await desks.begins(answered)) == "relayed"
+    await desks.delivers()
+    said = [each for channel in (AGENTS, DIRECT) for each in desks.all_in(channel) if each["ts"] not in known]
+    assert len(said) == 2
+    for message in said:
+        for dangerous in ("<!", "<@", "<http", "<mailto"):
+            assert dangerous not in message["text"]
+        assert "&lt;!channel&gt;" in message["text"], "what was written is still shown"
+        assert "attachments" not in message
+
+
+async def test_marks_do_not_say_more_than_was_delivered(desks: Desks) -> None:
+    case = await desks.cases.claim((await desks.opens_in(DIRECT)).ref, AGENT_A)
+    await desks.delivers()
+    (card,) = desks.roots(AGENTS, case.ref)
+    _, sent = await desks.writes_under(AGENT_A, "It is here", card)
+    assert desks.slack.marks(AGENTS, sent) == [TRAY]
+    await desks.slack.breaks(method="chat.postMessage", do="restricted_action", channel=DIRECT, count=1)
+    _, refused = await desks.writes_under(AGENT_A, "And this too", card)
+    assert desks.slack.marks(AGENTS, refused) == ["warning"]
+    assert not any("And this too" in text for text in desks.slack.texts(DIRECT))
+    gone = deletion(sent, "1999999999.0", thread_ts=card["ts"], channel=AGENTS, author=AGENT_A)
+    await desks.thoughts.deleted(await desks.hears(gone))
+    await desks.delivers()
+    assert not any("It is here" in text for text in desks.slack.texts(DIRECT))
 
 
 @pytest.mark.parametrize("end", ["resolve", "hand_back", "transfer", "take_over"])
