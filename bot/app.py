@@ -29,6 +29,7 @@ from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
 from bot.cases.files import FilesNotes
+from bot.cases.ladder import Ladder
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
@@ -38,6 +39,7 @@ from bot.desk.articles import Articles
 from bot.desk.budgets import Budgets, paced
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import Drafting, build_writer, load_voices
+from bot.desk.escalate import leaving_cases
 from bot.desk.figures_words import tell_figures
 from bot.desk.home import Home
 from bot.desk.identity import Identities
@@ -139,6 +141,7 @@ class App:
     outbox: Outbox
     bases: Bases
     schedule: Schedule
+    ladder: Ladder
     alignment: Alignment | None
     """What keeps the knowledge bases of several machines the same; None where there is one."""
     publishing: Publishing
@@ -192,16 +195,14 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             poll_seconds=OUTBOX_POLL_SECONDS if settings.is_shared else None,
             files=files,
         )
-        cases = Cases(
-            database,
-            outbox,
-            slack,
-            clock,
-            CaseMessages(sentences, agent_channel),
-            metrics,
-            settings.open_cases,
-            settings.desk_channels,
+        messages = CaseMessages(
+            sentences,
+            agent_channel,
+            targets=settings.targets,
+            on_call=settings.on_call_mention,
+            pages=settings.urgent_pages == "on",
         )
+        cases = Cases(database, outbox, slack, clock, messages, metrics, settings.open_cases, settings.desk_channels)
         staff = Staff(
             slack, clock, agent_channel=agent_channel, others=settings.desk_channels, group=settings.staff_group
         )
@@ -214,7 +215,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             shipping=shop,
             more_tools=more_tools,
         )
-        team = paced(team, database, clock, per_minute=settings.tool_calls_per_minute)
+        team = paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute)
         for endpoint in (*models.strong, *models.cheap):
             metrics.watch_breaker(endpoint.name, partial(_is_open, endpoint))
         agents = Agents(
@@ -335,9 +336,9 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         background: set[asyncio.Task[None]] = set()
         watches: set[asyncio.Task[None]] = set()
         _start(watches, calm.run())
-        if settings.is_shared and role != "ingress":
+        if role != "ingress":
             _start(watches, interruptions.watch(database, clock))
-        figures = partial(tell_figures, database, clock)
+        figures = partial(tell_figures, database, clock, settings.targets.hours.between)
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
             me=me,
@@ -375,6 +376,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             outbox,
             bases,
             schedule,
+            Ladder(cases, settings.desk_lead),
             alignment,
             publishing,
             metrics,
@@ -431,6 +433,8 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             if app.role != "ingress":
                 _start(app.background, app.schedule.run())
             _start(app.background, app.publishing.run())
+        if app.role != "ingress":
+            _start(app.background, app.ladder.run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}

@@ -16,7 +16,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
     """Write the page and print the figures; the exit status."""
     now = SystemClock().now()
     async with open_database(settings.database, read_only=True) as database:
-        report = await report_of(database, days=given.days, now=now)
+        report = await report_of(database, days=given.days, now=now, between=settings.targets.hours.between)
     try:
         await asyncio.to_thread(given.output.write_text, page(report, made_at=now), encoding="utf-8")
     except OSError as error:

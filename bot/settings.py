@@ -6,6 +6,7 @@ all faults at once and never shows a value, so that no token ends up in a termin
 
 import re
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import unquote, urlsplit
@@ -21,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from bot.cases.hours import Hours, Targets, check_zone, read_days, read_week
 from bot.desk.recurrence import read_rule
 from bot.errors import ConfigurationError
 from bot.store.addresses import POSTGRES, SQLITE
@@ -73,6 +75,27 @@ def _refresh_rule(value: str) -> str:
     return read_rule(value).text
 
 
+def _week(value: str) -> str:
+    read_week(value)
+    return value
+
+
+def _days(value: object) -> object:
+    return read_days(value) if isinstance(value, str) else value
+
+
+def _three_minutes(value: str) -> str:
+    try:
+        numbers = [float(number) for number in value.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) != len(_PRIORITIES) or not all(0 < number <= _LONGEST_MINUTES for number in numbers):
+        raise ValueError(
+            f"must be three numbers of minutes, as 5,15,60, each more than 0 and at most {_LONGEST_MINUTES}"
+        )
+    return value
+
+
 def _token(prefix: str, where: str) -> AfterValidator:
     def check(value: SecretStr) -> SecretStr:
         if not value.get_secret_value().startswith(prefix):
@@ -82,6 +105,8 @@ def _token(prefix: str, where: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+_PRIORITIES = ("high", "medium", "low")
+_LONGEST_MINUTES = 10_080
 Temperature = Annotated[float | Literal["none"], BeforeValidator(_temperature)]
 Address = Annotated[str, AfterValidator(_http_address)]
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -182,6 +207,20 @@ class Settings(BaseModel):
     """Threads answered at the same time; others wait their turn."""
     open_cases: Annotated[int, Field(ge=1, le=1000)] = 5
     """Cases that one customer may have open; what they want of a person in further threads is added to the latest."""
+    desk_hours: Annotated[str, AfterValidator(_week)] | None = None
+    """When people answer, as `Mon-Fri 09:00-17:00, Sat 10:00-14:00`; `@` may stand for a blank. Unset: always."""
+    desk_zone: Annotated[str, AfterValidator(check_zone)] = "UTC"
+    """The time zone of `DESK_HOURS`, as `Europe/Berlin`."""
+    desk_holidays: Annotated[frozenset[date], BeforeValidator(_days)] = frozenset()
+    """Days on which nobody answers, as `2026-12-25,2027-01-01`."""
+    wait_minutes: Annotated[str, AfterValidator(_three_minutes)] = "5,15,60"
+    """Minutes of open desk within which a case shall be claimed: of high, of medium and of low priority."""
+    on_call: Annotated[str, Field(pattern=r"^[SUW][A-Z0-9]{5,}$")] | None = None
+    """Who is mentioned when nobody claims a case: a user group's id (`S…`) or a person's (`U…`). Unset: nobody."""
+    desk_lead: Annotated[str, Field(pattern=r"^[UW][A-Z0-9]{5,}$")] | None = None
+    """The person (`U…`) who is written to directly when a case has waited for twice its time. Unset: nobody."""
+    urgent_pages: Literal["on", "off"] = "off"
+    """`on`: "It's urgent" calls `ON_CALL` outside of `DESK_HOURS` too. `off`: it only raises the priority."""
     slack_rate: Annotated[float, Field(ge=0.1, le=1_000)] = 1.0
     """How many times Slack's published rate limits are kept to; more than 1 only where Slack has agreed to it."""
     sentences_path: Path | None = None
@@ -199,7 +238,22 @@ class Settings(BaseModel):
     def _check_desks(self) -> Self:
         if self.agent_channel in self.desk_channels:
             raise ValueError("DESK_CHANNELS names further channels, and AGENT_CHANNEL is one of them")
+        if self.urgent_pages == "on" and self.on_call is None:
+            raise ValueError("ON_CALL is missing: URGENT_PAGES is on, and nobody could be called")
         return self
+
+    @property
+    def targets(self) -> Targets:
+        """When the desk is open, and within what time it wants to claim cases."""
+        hours = Hours(read_week(self.desk_hours) if self.desk_hours else (), self.desk_zone, self.desk_holidays)
+        return Targets(hours, dict(zip(_PRIORITIES, map(float, self.wait_minutes.split(",")), strict=True)))
+
+    @property
+    def on_call_mention(self) -> str:
+        """`ON_CALL` as Slack's markup; empty for nobody."""
+        if self.on_call is None:
+            return ""
+        return f"<!subteam^{self.on_call}>" if self.on_call.startswith("S") else f"<@{self.on_call}>"
 
     @property
     def database(self) -> str:

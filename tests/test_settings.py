@@ -1,9 +1,11 @@
 """Settings: all faults at once, and never a value."""
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
 
+from bot.cases.hours import Targets
 from bot.errors import ConfigurationError
 from bot.settings import load_settings
 
@@ -71,6 +73,15 @@ def test_what_is_needed_and_blank_counts_as_missing(variable: str, blank: str) -
         ("ANSWER_SECONDS", "nan"),
         ("CONCURRENT_ANSWERS", "0"),
         ("OPEN_CASES", "0"),
+        ("DESK_HOURS", SECRET),
+        ("DESK_ZONE", f"Europe/{SECRET}"),
+        ("DESK_HOLIDAYS", f"2026-12-25,{SECRET}"),
+        ("WAIT_MINUTES", f"5,15,{SECRET}"),
+        ("WAIT_MINUTES", "5,15"),
+        ("WAIT_MINUTES", "0,15,60"),
+        ("WAIT_MINUTES", "5,nan,60"),
+        ("ON_CALL", f"@{SECRET}"),
+        ("DESK_LEAD", "S0ONCALL"),
         ("COMPOUND_ANSWERS", SECRET),
         ("LOG_LEVEL", SECRET),
         ("DATABASE_URL", f"mysql://root:{SECRET}@db/frontdesk"),
@@ -196,3 +207,30 @@ def test_other_desks_are_named_with_their_channels() -> None:
 )
 def test_desks_that_cannot_be_meant_are_refused(value: str, told: str) -> None:
     assert told in faults({**SERVING, "DESK_CHANNELS": value})
+
+
+def test_the_desk_has_hours_and_targets() -> None:
+    given = {
+        **SERVING,
+        "DESK_HOURS": "Mon-Fri 09:00-17:00,Sat@10:00-14:00",
+        "DESK_ZONE": "Europe/Berlin",
+        "DESK_HOLIDAYS": "2026-12-25",
+        "WAIT_MINUTES": "0.5, 10, 20",
+    }
+    targets = load_settings(given).targets
+    assert (targets.seconds("high"), targets.seconds("low")) == (30.0, 1_200.0)
+    assert targets.hours.holidays == {date(2026, 12, 25)}
+    assert not targets.hours.is_open(datetime(2026, 12, 25, 12, tzinfo=UTC).timestamp())
+    assert targets.hours.is_open(datetime(2026, 12, 26, 12, tzinfo=UTC).timestamp())
+    assert load_settings(SERVING).targets == Targets()
+
+
+@pytest.mark.parametrize(
+    ("who", "mention"), [("S0ONCALL", "<!subteam^S0ONCALL>"), ("U0AGENTA", "<@U0AGENTA>"), ("", "")]
+)
+def test_who_is_on_call_is_a_group_or_a_person_or_nobody(who: str, mention: str) -> None:
+    assert load_settings({**SERVING, "ON_CALL": who}).on_call_mention == mention
+
+
+def test_who_shall_be_called_must_be_known() -> None:
+    assert "ON_CALL is missing" in faults({**SERVING, "URGENT_PAGES": "on"})

@@ -1,7 +1,7 @@
 """The case as a state machine: pure functions from a case to the case it becomes.
 
-            claim                resolve
-  waiting ────────► human ────────────────► resolved
+            claim                resolve                after a week
+  waiting ────────► human ────────────────► resolved ────────────────► closed
      │                │                        │
      │ cancel         │ hand_back              │ reopen
      ▼                ▼                        ▼
@@ -10,16 +10,21 @@
 An open case can be marked as spam, and is closed: nothing opens it again. It can be transferred to another desk, where
 it waits; and it can be merged into another open one, with whose end it is the assistant's again.
 
+While the desk is closed "away" stands for "waiting" and is treated alike, save that no time passes for it: at the
+opening it becomes "waiting". Whoever waits goes up a ladder: each rung is climbed at `due`, and what is done then is
+the matter of bot/cases/ladder.py.
+
 A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
 """
 
 from dataclasses import replace
 from typing import Literal
 
+from bot.cases.hours import Targets
 from bot.errors import FrontdeskError
-from bot.store.cases import MERGED, Case, Helper
+from bot.store.cases import MERGED, WAITING, Case, Helper
 
-State = Literal["waiting", "human", "resolved", "closed", "merged", "bot"]
+State = Literal["waiting", "away", "human", "resolved", "closed", "merged", "bot"]
 Priority = Literal["low", "medium", "high"]
 
 Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
@@ -28,6 +33,12 @@ Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
 """What it was about."""
 REOPEN_SECONDS = 7 * 86_400.0
 """For so long after a case was resolved the customer's words open it again; later they are of another."""
+
+RUNGS = (1, 2, 4)
+"""When the rungs are due, in targets of open desk since the case waits."""
+SNOOZE_SECONDS = 600.0
+"""By how much the next rung is put off."""
+RAISED: dict[str, Priority] = {"low": "medium", "medium": "high", "high": "high"}
 
 
 class MovedOn(FrontdeskError):
@@ -38,10 +49,72 @@ class MovedOn(FrontdeskError):
         super().__init__(f"{case.ref} is {case.state}")
 
 
-def claim(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
-    """A person takes a waiting case."""
+def wait(case: Case, *, now: float, targets: Targets) -> Case:
+    """Nobody is on it from now on: it waits for the first rung, or for the desk to open."""
+    opening = targets.hours.next_opening(now)
+    state: State = "waiting" if opening == now else "away"
+    due = _rung(opening, 1, case.priority, targets) if state == "waiting" else opening
+    return replace(case, state=state, waiting_since=now, due=due, step=0, keeps_helping=False)
+
+
+def open_up(case: Case, *, targets: Targets) -> Case:
+    """The desk has opened, at `due`."""
+    _must_be(case, "away")
+    opening = case.due or 0.0
+    due = _rung(opening, 1, case.priority, targets)
+    return replace(case, state="waiting", waiting_since=opening, due=due, step=0)
+
+
+def climb(case: Case, *, now: float, targets: Targets) -> Case:
+    """The highest rung that is due by now; on the second the case is more urgent."""
     _must_be(case, "waiting")
-    return replace(case, state="human", owner=owner, owner_name=owner_name, claimed_at=now)
+    step, due, priority = case.step, case.due, case.priority
+    while due is not None and due <= now:
+        step += 1
+        # Measured from the rung before, so that what was put off puts off the next one too.
+        due = _rung(due, RUNGS[step] - RUNGS[step - 1], case.priority, targets) if step < len(RUNGS) else None
+        priority = RAISED[priority] if step == 2 else priority
+    if step == case.step:
+        raise MovedOn(case)
+    return replace(case, step=step, due=due, priority=priority)
+
+
+def snooze(case: Case, *, targets: Targets) -> Case:
+    """The next rung comes later."""
+    _must_be(case, "waiting")
+    if case.due is None:
+        raise MovedOn(case)
+    return replace(case, due=targets.hours.after(case.due, SNOOZE_SECONDS))
+
+
+def keep_helping(case: Case) -> Case:
+    """The assistant answers while the case waits."""
+    _must_be(case, *WAITING)
+    if case.keeps_helping:
+        raise MovedOn(case)
+    return replace(case, keeps_helping=True)
+
+
+def can_wait(case: Case) -> Case:
+    """The customer waits for the desk to open, which changes nothing."""
+    _must_be(case, "away")
+    return case
+
+
+def urge(case: Case) -> Case:
+    """It cannot wait for the desk to open; said once, which is the rung that an away case has."""
+    _must_be(case, "away")
+    if case.step:
+        raise MovedOn(case)
+    return replace(case, priority="high", step=1)
+
+
+def claim(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
+    """A person takes a waiting case, whether the desk is open or not."""
+    _must_be(case, *WAITING)
+    return replace(
+        case, state="human", owner=owner, owner_name=owner_name, claimed_at=now, due=None, keeps_helping=False
+    )
 
 
 def take_over(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
@@ -61,13 +134,12 @@ def join(case: Case, person: str, name: str, *, now: float) -> Case:
     return replace(case, helpers=(*case.helpers, Helper(person, name, now)))
 
 
-def transfer(case: Case, desk: str, *, now: float) -> Case:
+def transfer(case: Case, desk: str, *, now: float, targets: Targets) -> Case:
     """It waits at another desk; `desk` is that one's channel, empty for the agent channel."""
     if not case.is_open or case.desk == desk:
         raise MovedOn(case)
-    return replace(
-        case, state="waiting", desk=desk, owner=None, owner_name=None, claimed_at=None, waiting_since=now, step=0
-    )
+    there = replace(case, desk=desk, owner=None, owner_name=None, claimed_at=None)
+    return wait(there, now=now, targets=targets)
 
 
 def merge(case: Case, into: Case, *, now: float) -> Case:
@@ -76,7 +148,7 @@ def merge(case: Case, into: Case, *, now: float) -> Case:
         raise MovedOn(case)
     if not into.is_open:
         raise MovedOn(into)
-    return replace(case, state=MERGED, merged_into=into.id, ended_at=now)
+    return replace(case, state=MERGED, merged_into=into.id, ended_at=now, due=None, keeps_helping=False)
 
 
 def part(case: Case, *, now: float) -> Case:
@@ -88,38 +160,43 @@ def part(case: Case, *, now: float) -> Case:
 def resolve(case: Case, *, now: float, outcome: Outcome = "solved", cause: Cause | None = None) -> Case:
     """The matter is settled; anybody of the desk may say so."""
     _must_be(case, "human")
-    return replace(case, state="resolved", ended_at=now, outcome=outcome, cause=cause or "")
+    return replace(case, state="resolved", ended_at=now, due=now + REOPEN_SECONDS, outcome=outcome, cause=cause or "")
+
+
+def close(case: Case) -> Case:
+    """It cannot be opened again any more."""
+    _must_be(case, "resolved")
+    return replace(case, state="closed", due=None)
 
 
 def hand_back(case: Case, *, now: float) -> Case:
     """The assistant answers again."""
-    _must_be(case, "human", "waiting")
-    return replace(case, state="bot", ended_at=now)
+    _must_be(case, "human", *WAITING)
+    return _with_assistant(case, now=now)
 
 
 def cancel(case: Case, *, now: float) -> Case:
     """The customer does not want a person any more."""
-    _must_be(case, "waiting")
-    return replace(case, state="bot", ended_at=now)
+    _must_be(case, *WAITING)
+    return _with_assistant(case, now=now)
 
 
-def reopen(case: Case, *, now: float) -> Case:
+def reopen(case: Case, *, now: float, targets: Targets) -> Case:
     """The customer says it is not solved; anybody may claim it again, and who had it is called first."""
     if not may_be_reopened(case, now=now):
         raise MovedOn(case)
-    return replace(
+    again = replace(
         case,
-        state="waiting",
         owner=None,
         owner_name=None,
         claimed_at=None,
         ended_at=None,
-        waiting_since=now,
         outcome="",
         cause="",
         reopened=case.reopened + 1,
         last_owner=case.owner,
     )
+    return wait(again, now=now, targets=targets)
 
 
 def may_be_reopened(case: Case, *, now: float) -> bool:
@@ -129,14 +206,17 @@ def may_be_reopened(case: Case, *, now: float) -> bool:
 
 def mark_spam(case: Case, *, now: float) -> Case:
     """Nobody answers it."""
-    _must_be(case, "waiting", "human")
-    return replace(case, state="closed", ended_at=now, outcome="spam")
+    _must_be(case, "human", *WAITING)
+    return replace(case, state="closed", ended_at=now, due=None, keeps_helping=False, outcome="spam")
 
 
-def prioritize(case: Case, priority: Priority) -> Case:
-    """It is more urgent than was thought, or less."""
-    _must_be(case, "waiting", "human")
-    return replace(case, priority=priority)
+def prioritize(case: Case, priority: Priority, *, targets: Targets) -> Case:
+    """It is more urgent than was thought, or less; the first two rungs come accordingly."""
+    _must_be(case, "human", *WAITING)
+    due = case.due
+    if case.state == "waiting" and case.step < 2:
+        due = _rung(case.waiting_since or case.opened_at, RUNGS[case.step], priority, targets)
+    return replace(case, priority=priority, due=due)
 
 
 def owned(case: Case, user: str) -> Case:
@@ -154,6 +234,14 @@ def speaking(case: Case, user: str) -> str:
     return name
 
 
-def _must_be(case: Case, *states: State) -> None:
+def _rung(since: float, targets_later: int, priority: str, targets: Targets) -> float:
+    return targets.hours.after(since, targets_later * targets.seconds(priority))
+
+
+def _with_assistant(case: Case, *, now: float) -> Case:
+    return replace(case, state="bot", ended_at=now, due=None, keeps_helping=False)
+
+
+def _must_be(case: Case, *states: str) -> None:
     if case.state not in states:
         raise MovedOn(case)

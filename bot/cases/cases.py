@@ -20,11 +20,13 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from statistics import median
 
 from bot.agent.guardrails import mask
 from bot.cases import case as steps
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
+from bot.cases.hours import Targets
 from bot.cases.messages import CaseMessages, how_it_stands, language
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
@@ -54,6 +56,12 @@ SAID_SHOWN = 6
 """How many of a person's latest messages the assistant is shown when it goes on,"""
 SAID_LIMIT = 300
 """and characters of each."""
+USUAL_SECONDS = 30 * 86_400.0
+"""Over how long the usual reply time is told;"""
+USUAL_CLAIMS = 5
+"""how many cases must have been claimed in it, and"""
+USUAL_LATEST = 200
+"""how many of them are looked at."""
 LINK_SECONDS = 2.0
 """How long opening a case waits for the link to the customer's thread; a card without it is better than none."""
 
@@ -99,12 +107,14 @@ class Cases:
         has no more: both sides are told that the thread belongs to the latest of these.
         """
         link = await self._permalink(thread)
+        usual = await self._usual_minutes()
         async with self.database.transaction() as tx:
             case, is_new = await self._find_or_open(
                 tx,
                 thread,
                 customer,
                 link=link,
+                usual=usual,
                 reason=reason,
                 priority=priority,
                 told=mask(summary).strip(),
@@ -123,6 +133,7 @@ class Cases:
         customer: Customer,
         *,
         link: str,
+        usual: float | None,
         reason: str,
         priority: Priority,
         told: str,
@@ -167,15 +178,14 @@ class Cases:
             opened_at=now,
             claimed_at=None,
             ended_at=None,
-            waiting_since=now,
             follows=before.id if before and before.state in ENDED and before.customer == customer.user else None,
         )
-        case = await cases.add(tx, new)
+        case = await cases.add(tx, steps.wait(new, now=now, targets=self.targets))
         if case is None:
             raise RuntimeError("the thread's case was opened inside this transaction")
         reach("case_added")
         files = await earlier(tx, case, thread, self.messages.desk(case))
-        await outbox.add(tx, *self.messages.opened(case, lines), *files, now=now)
+        await outbox.add(tx, *self.messages.opened(case, lines, usual=usual), *files, now=now)
         await self._note(tx, customer.user, "opened", case, reason=reason)
         return case, True
 
@@ -229,7 +239,12 @@ class Cases:
         desk = "" if channel == self.messages.agent_channel else channel
         async with self.database.transaction() as tx:
             before, case = await self._change(
-                tx, ref, user, "transferred", lambda case: steps.transfer(case, desk, now=self.clock.now()), desk=desk
+                tx,
+                ref,
+                user,
+                "transferred",
+                lambda case: steps.transfer(case, desk, now=self.clock.now(), targets=self.targets),
+                desk=desk,
             )
             lines = await transcripts.of_thread(tx, case.thread)
             is_known = await outbox.by_key(tx, card_key(case)) is not None
@@ -306,7 +321,7 @@ class Cases:
             ref,
             user,
             "cancelled",
-            lambda case: steps.cancel(_own(case, user), now=self.clock.now()),
+            lambda case: steps.cancel(own(case, user), now=self.clock.now()),
             lambda _, case: self.messages.back_to_assistant(case, by=user),
             note="The customer asked for a person, then chose to go on with you.",
         )
@@ -318,7 +333,7 @@ class Cases:
             ref,
             user,
             "reopened",
-            lambda case: steps.reopen(_own(case, user), now=self.clock.now()),
+            lambda case: steps.reopen(own(case, user), now=self.clock.now(), targets=self.targets),
             lambda _, case: self.messages.reopened(case, wrote=wrote),
         )
 
@@ -342,10 +357,15 @@ class Cases:
             ref,
             user,
             "prioritized",
-            lambda case: steps.prioritize(case, priority),
+            lambda case: steps.prioritize(case, priority, targets=self.targets),
             lambda _, case: self.messages.updated(case),
             priority=priority,
         )
+
+    @property
+    def targets(self) -> Targets:
+        """Within what time a case shall be claimed, and when the desk is open."""
+        return self.messages.targets
 
     async def find(self, ref: str) -> Case:
         """The case with this reference. Raises UnknownCase."""
@@ -462,6 +482,15 @@ class Cases:
         except (SlackRefused, SlackUnanswered):
             return "A colleague"
 
+    async def _usual_minutes(self) -> float | None:
+        """How long it takes as a rule until a case is claimed, in minutes of open desk; None while too few were."""
+        since = self.clock.now() - USUAL_SECONDS
+        async with self.database.transaction() as tx:
+            claims = await cases.claims_since(tx, since, latest=USUAL_LATEST)
+        if len(claims) < USUAL_CLAIMS:
+            return None
+        return median(self.targets.hours.between(waited, claimed) for waited, claimed in claims) / 60
+
     async def _permalink(self, thread: ThreadRef) -> str:
         try:
             async with asyncio.timeout(LINK_SECONDS):
@@ -501,7 +530,7 @@ def _hides(case: Case, thread: ThreadRef) -> bool:
     return case.thread.is_direct or not thread.is_direct
 
 
-def _own(case: Case, user: str) -> Case:
+def own(case: Case, user: str) -> Case:
     """The case, when it is the user's own."""
     if case.customer != user:
         raise MovedOn(case)

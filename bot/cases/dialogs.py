@@ -95,12 +95,12 @@ async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
 
 
 OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Awaitable[Block | str]]]] = {
-    "case.handback": (("waiting", "human"), _hand_back),
+    "case.handback": (("waiting", "away", "human"), _hand_back),
     "case.resolve": (("human",), _resolve),
-    "case.more.priority": (("waiting", "human"), _priority),
-    "case.more.spam": (("waiting", "human"), _spam),
-    "case.more.transfer": (("waiting", "human"), _transfer),
-    "case.more.merge": (("waiting", "human"), _merge),
+    "case.more.priority": (("waiting", "away", "human"), _priority),
+    "case.more.spam": (("waiting", "away", "human"), _spam),
+    "case.more.transfer": (("waiting", "away", "human"), _transfer),
+    "case.more.merge": (("waiting", "away", "human"), _merge),
 }
 """Button -> the states in which it opens its dialog, and the dialog; or the words that say why there is none."""
 SUBMISSIONS = frozenset(

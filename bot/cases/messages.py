@@ -5,16 +5,17 @@ repeated says nothing twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import get_args
 
 from bot.agent.guardrails import OutputGate
-from bot.cases.case import State
+from bot.cases.case import RUNGS, State
+from bot.cases.hours import Targets
 from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, learning_cards, staff_cards
-from bot.slack.blocks import LINK, Card
+from bot.slack.blocks import LINK, Card, moment
 from bot.slack.mrkdwn import escape, to_mrkdwn
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.outbox import Outgoing
@@ -58,11 +59,19 @@ class CaseMessages:
 
     sentences: Sentences
     agent_channel: str
+    targets: Targets = field(default_factory=Targets)
+    on_call: str = ""
+    """Who is called when nobody claims a case, as a mention; empty for nobody."""
+    pages: bool = False
+    """Whether they are called outside of opening hours too, when a customer says that it is urgent."""
 
-    def opened(self, case: Case, lines: Sequence[Line]) -> list[Outgoing]:
-        """The customer is told; the card is posted, and in its thread how to use it and what was said before."""
+    def opened(self, case: Case, lines: Sequence[Line], *, usual: float | None = None) -> list[Outgoing]:
+        """The customer is told; the card is posted, and in its thread how to use it and what was said before.
+
+        `usual` is the usual time until somebody is there, in minutes.
+        """
         card = self._card(case)
-        told = cards.escalated(self.sentences, language(case), case=case.ref)
+        told = self._told_who_waits(case, usual)
         if why := self._why(case.reason, language(case)):
             told = _after(why, told)
         rows = [
@@ -135,6 +144,8 @@ class CaseMessages:
         """The customer says it is not solved, or `wrote` again. A new line in the card's thread calls who had it,
         which an update of the card does not."""
         told = cards.reopened(self.sentences, language(case), case=case.ref)
+        if case.state == "away":
+            told = _after(told.text, self._told_who_waits(case, None))
         return [
             self._to_customer(case, "reopened", told),
             self._card_update(case),
@@ -216,6 +227,93 @@ class CaseMessages:
         """The channel of the case's card."""
         return case.stands_in(self.agent_channel)
 
+    def urged(self, case: Case) -> list[Outgoing]:
+        """The customer says that it cannot wait for the desk to open; whoever is on duty is called, if that is meant.
+
+        Who cannot be called is not: then the customer is told so.
+        """
+        is_paged = self.pages and bool(self.on_call)
+        told = cards.urgent(
+            self.sentences, language(case), case=case.ref, back=self._back(case.due or 0.0), is_paged=is_paged
+        )
+        rows = [self._to_customer(case, "urged", told), self._card_update(case)]
+        if is_paged:
+            call = staff_cards.unclaimed(case=case.ref, words=_urgent(case), mention=self.on_call)
+            rows.append(self._ringing(case, f"urgent/{case.version}", call))
+        return rows
+
+    def can_wait(self, case: Case) -> list[Outgoing]:
+        """The customer waits for the desk to open."""
+        back = self._back(case.due or 0.0)
+        card = cards.can_wait(self.sentences, language(case), case=case.ref, back=back)
+        return [replace(self._to_customer(case, "", card), key=self.key_of_waiting(case))]
+
+    def key_of_waiting(self, case: Case) -> str:
+        """What `can_wait` says is said once each time that the case was opened."""
+        return f"case/{case.id}/can-wait/{case.reopened}"
+
+    def helping(self, case: Case) -> list[Outgoing]:
+        """The assistant answers while the case waits."""
+        return [self._to_customer(case, "helping", cards.helping(self.sentences, language(case), case=case.ref))]
+
+    def settled(self, case: Case, *, key: str) -> Outgoing:
+        """The customer wrote as if nobody were needed any more."""
+        card = cards.settled(self.sentences, language(case), case=case.ref)
+        thread = case.thread
+        return Outgoing(key, "post", thread.channel, payload(card), thread_ts=thread.ts, case_id=case.id)
+
+    def desk_opened(self, case: Case) -> list[Outgoing]:
+        """An away case waits from now on."""
+        ring = staff_cards.unclaimed(case=case.ref, words=_opened(case), mention="")
+        return [self._card_update(case), self._ringing(case, f"open/{case.version}", ring)]
+
+    def climbed(
+        self, case: Case, before: Case, *, waited: float, spoke: float | None, lead: str | None
+    ) -> list[Outgoing]:
+        """A rung, or several at once: staff are called, from the second on the lead too, and the customer is told.
+
+        `waited` counts minutes, `spoke` is when the customer wrote last, and `lead` the channel of direct messages
+        with the lead, if there is one.
+        """
+        is_last = case.step == len(RUNGS)
+        target = self.targets.minutes[before.priority]
+        words = staff_cards.overdue(case=case.ref, waited=waited, target=target, spoke=spoke, is_last=is_last)
+        snooze = "" if is_last else f"{case.ref}/{case.version}"
+        call = staff_cards.unclaimed(case=case.ref, words=words, mention=self.on_call, snooze=snooze)
+        alert = self._ringing(case, f"rung/{case.version}", call)
+        rows = []
+        if case.step >= 2:
+            say = cards.nobody_yet if is_last else cards.still_looking
+            rows.append(self._to_customer(case, "waits", say(self.sentences, language(case), case=case.ref)))
+        if case.priority != before.priority:
+            rows.append(self._card_update(case))
+        if lead is None or before.step == 0:
+            rows.append(alert)
+        if lead is not None and case.step >= 2:
+            told = {**payload(staff_cards.for_lead(words=words, link=LINK)), "link_to": card_key(case)}
+            key = f"case/{case.id}/lead/{case.version}"
+            instead = () if alert in rows else (alert,)
+            rows.append(Outgoing(key, "post", lead, told, case_id=case.id, when_failed=instead))
+        return rows
+
+    def snoozed(self, case: Case, *, rung: str, by: str) -> Outgoing:
+        """The call of a rung, named by its version, once somebody has put the next one off; nobody is called by it."""
+        until = moment(case.due or 0.0, "{date_short} {time}")
+        words = f"{case.ref} still waits. Snoozed by <@{by}> until {until}."
+        card = staff_cards.unclaimed(case=case.ref, words=words, mention="")
+        return Outgoing(
+            self.key_of_snooze(case, rung),
+            "update",
+            self.desk(case),
+            payload(card),
+            parent=f"case/{case.id}/rung/{rung}",
+            case_id=case.id,
+        )
+
+    def key_of_snooze(self, case: Case, rung: str) -> str:
+        """A rung is put off once."""
+        return f"case/{case.id}/rung/{rung}/snoozed"
+
     def own_words(self, case: Case) -> list[str]:
         """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
         bare = replace(case, title="…", summary="…")
@@ -231,10 +329,14 @@ class CaseMessages:
         shown.append(staff_cards.is_back(case=case.ref, link=LINK))
         shown.append(staff_cards.owner_left(case=case.ref, staff="", staff_name=""))
         shown.append(self._gone_card(bare, to="", by="", link=LINK))
+        shown += [
+            staff_cards.unclaimed(case=case.ref, words=words, mention="", snooze=case.ref)
+            for words in (_urgent(case), _opened(case), *_overdue(case))
+        ]
         shown.append(staff_cards.drafts(case=case.ref, asked=0, texts=[("", "")], doubtful={1}, others_read=True))
         headings = [
             staff_cards.took_in(case=case.ref, staff=""),
-            copy_for_staff(case.customer_name, "", elsewhere=True),
+            copy_for_staff(case.customer_name, "", elsewhere=True, is_helped=True),
             case.owner_name or "",
         ]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
@@ -243,6 +345,22 @@ class CaseMessages:
         """Why a person is called, in words for the customer; empty where they know."""
         key = SAID_FIRST.get(reason)
         return self.sentences.say(language, key) if key else ""
+
+    def _told_who_waits(self, case: Case, usual: float | None) -> Card:
+        if case.state == "away":
+            return cards.away(self.sentences, language(case), case=case.ref, back=self._back(case.due or 0.0))
+        how_long = "" if usual is None else cards.usual_reply_time(self.sentences, language(case), usual)
+        return cards.escalated(self.sentences, language(case), case=case.ref, usual=how_long)
+
+    def _back(self, opening: float) -> str:
+        """When the desk opens, on the reader's clock and on its own."""
+        hours = self.targets.hours
+        return f"{_reader_time(opening)} ({hours.local(opening):%Y-%m-%d %H:%M} {hours.zone})"
+
+    def _ringing(self, case: Case, name: str, card: Card) -> Outgoing:
+        """A line in the card's thread that is shown in the channel too."""
+        row = self._in_card_thread(case, name, card)
+        return replace(row, payload={**row.payload, "reply_broadcast": True})
 
     def _to_customer(self, case: Case, event: str, card: Card) -> Outgoing:
         key = f"case/{case.id}/{event}/{case.version}"
@@ -296,9 +414,13 @@ class CaseMessages:
         note = STANDING.get(case.standing, "")  # type: ignore[call-overload]  # as above
         detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
         match state:
-            case "waiting":
+            case "waiting" | "away":
                 return staff_cards.case_card(
-                    **common, **detail, since=case.waiting_since or case.opened_at, summary=case.summary
+                    **common,
+                    **detail,
+                    since=case.waiting_since or case.opened_at,
+                    opens=case.due if state == "away" else None,
+                    summary=case.summary,
                 )
             case "human":
                 return staff_cards.claimed_card(
@@ -338,6 +460,20 @@ def _facts(case: Case) -> str:
     return " · ".join(fact for fact in facts if fact)
 
 
+def _urgent(case: Case) -> str:
+    return f"{case.ref}: the customer says that it cannot wait until the desk opens."
+
+
+def _opened(case: Case) -> str:
+    return f"{case.ref} came while the desk was closed, and waits from now on."
+
+
+def _overdue(case: Case) -> Iterator[str]:
+    for is_last in (False, True):
+        yield staff_cards.overdue(case=case.ref, waited=0.0, target=0.0, spoke=1.0, is_last=is_last)
+    yield staff_cards.for_lead(words="", link=LINK).text
+
+
 def language(case: Case) -> Language:
     """The case's language, one of ours."""
     return language_for(case.language)
@@ -345,8 +481,14 @@ def language(case: Case) -> Language:
 
 def how_it_stands(sentences: Sentences, spoken: Language, case: Case) -> str:
     """What a customer is told whose button does not fit the case as it is now."""
-    key = {"waiting": "case_waiting", "human": "case_claimed", "resolved": "case_solved"}.get(case.state, "case_back")
-    return sentences.say(spoken, key, case=case.ref, staff=escape(case.owner_name or ""))
+    keys = {"waiting": "case_waiting", "away": "case_away", "human": "case_claimed", "resolved": "case_solved"}
+    key = keys.get(case.state, "case_back")
+    back = _reader_time(case.due or 0.0)
+    return sentences.say(spoken, key, case=case.ref, staff=escape(case.owner_name or ""), back=back)
+
+
+def _reader_time(at: float) -> str:
+    return moment(at, "{date_short_pretty} {time}")
 
 
 def payload(card: Card) -> dict[str, object]:
@@ -354,10 +496,14 @@ def payload(card: Card) -> dict[str, object]:
     return {"text": card.text, "blocks": list(card.blocks)} if card.blocks else {"text": card.text}
 
 
-def copy_for_staff(name: str, words: str, *, elsewhere: bool) -> str:
-    """A customer's message as it stands in the thread of a card; `elsewhere`: it was not written in the case's."""
+def copy_for_staff(name: str, words: str, *, elsewhere: bool = False, is_helped: bool = False) -> str:
+    """A customer's message as it stands in the thread of a card.
+
+    `elsewhere`: it was not written in the case's thread. `is_helped`: the assistant answers it.
+    """
     where = ", in another thread; your answers go to the case's" if elsewhere else ""
-    return f"*{escape(name)}* (customer{where})\n{quoted(words)}"
+    helped = "; the assistant answers this while the case waits" if is_helped else ""
+    return f"*{escape(name)}* (customer{where}{helped})\n{quoted(words)}"
 
 
 def quoted(words: str) -> str:

@@ -70,9 +70,14 @@ class Relay:
     agent_channel: str
     staff: Staff
 
-    async def from_customer(self, case: Case, item: InboxItem, customer: Customer) -> None:
-        """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read."""
-        words = copy_for_staff(customer.name, words_beside(item.body), elsewhere=item.thread != case.thread)
+    async def from_customer(self, case: Case, item: InboxItem, customer: Customer, *, is_helped: bool = False) -> None:
+        """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read.
+
+        `is_helped`: the assistant answers it, which is sign enough.
+        """
+        words = copy_for_staff(
+            customer.name, words_beside(item.body), elsewhere=item.thread != case.thread, is_helped=is_helped
+        )
         copy = Outgoing(
             f"relay/{item.id}",
             "post",
@@ -86,7 +91,7 @@ class Relay:
             # An attempt that a crash has ended may have opened the case, and shown it the message with its files.
             is_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
         rows = [] if is_there else [carrying(copy, item.body)]
-        if case.waits:
+        if case.waits and not is_helped:
             seen = {"ts": item.said_at, "name": SEEN}
             rows.append(Outgoing(f"relay/{item.id}/seen", "react", item.thread.channel, seen, case_id=case.id))
         await self._queue(*rows)

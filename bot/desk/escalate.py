@@ -1,14 +1,23 @@
-"""The tool with which the agent calls a person. It opens a real case; the sentence to the customer is the case's."""
+"""The tool with which the agent calls a person, and what is left to them then.
 
-from typing import Annotated, Literal
+The tool opens a real case; the sentence to the customer is the case's. While a case is open the assistant may still
+answer its customer, if they wish it, but changes nothing.
+"""
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from bot.agent.tools import Context, Tool, tool
+from bot.agent.agent import Team
+from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.cases.cases import Cases
+from bot.store.cases import find_open
+from bot.store.database import Database
 
 ESCALATE = "escalate_to_human"
 """The tool's name."""
+LEFT_TO_PEOPLE = "The team has been called for this conversation, so nothing is changed here before they have answered."
 Reason = Literal["asked_for_person", "upset", "no_answer", "billing", "security", "legal", "change", "other"]
 
 
@@ -34,3 +43,29 @@ def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
         return f"Case {case.ref} is open. The customer has been told; say nothing more."
 
     return (escalate_to_human,)
+
+
+def leaving_cases(team: Team, database: Database) -> Team:
+    """The same team, whose tools change nothing in a thread with an open case."""
+    agents = tuple(
+        replace(
+            agent,
+            tools=tuple(
+                _leaving_cases(tool, database) if tool.writes and not tool.terminal else tool for tool in agent.tools
+            ),
+        )
+        for agent in team.agents
+    )
+    return replace(team, agents=agents)
+
+
+def _leaving_cases(tool: Tool, database: Database) -> Tool:
+    async def run(context: Context, **arguments: Any) -> ToolOutput:
+        async with database.transaction() as tx:
+            case = await find_open(tx, context.thread)
+        if case is not None:
+            raise ToolProblem(LEFT_TO_PEOPLE, code="left_to_people")
+        output = await tool.function(context, **arguments)
+        return output if isinstance(output, ToolOutput) else ToolOutput(output)
+
+    return replace(tool, function=run)

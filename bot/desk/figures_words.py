@@ -16,6 +16,7 @@ from bot.cases.messages import WHY
 from bot.clock import Clock
 from bot.desk.figures import (
     DAY_SECONDS,
+    Between,
     Escalation,
     Figures,
     Money,
@@ -68,9 +69,9 @@ def headlines(figures: Figures) -> list[Group]:
     ]
 
 
-async def tell_figures(database: Database, clock: Clock, days: int) -> str:
+async def tell_figures(database: Database, clock: Clock, between: Between, days: int) -> str:
     """The figures of so many days, today included, for a message in Slack."""
-    report = await report_of(database, days=days, now=clock.now())
+    report = await report_of(database, days=days, now=clock.now(), between=between)
     return "\n".join((mrkdwn(report.whole), charts(report)))
 
 

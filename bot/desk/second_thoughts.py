@@ -1,6 +1,7 @@
 """Rules about what people do to their own words, in any language.
 
 says_stop         the whole message asks for an end: of the answer that is on its way, else there is none to end
+says_settled      the whole message says that nobody is needed any more
 changes_meaning   an edit says something else than before, rather than the same without a slip
 Blotter           takes a deleted message's words out of whatever quotes it
 """
@@ -22,6 +23,68 @@ _STOP = frozenset(
 )
 """The words that ask for an end in the five languages, without case, accents and punctuation told apart."""
 STOP_LIMIT = 40
+"""Characters of such a message."""
+
+_SETTLED = frozenset(
+    {
+        *(
+            "never mind",
+            "nevermind",
+            "nvm",
+            "forget it",
+            "solved",
+            "solved it",
+            "its solved",
+            "it is solved",
+            "all good",
+        ),
+        *("i solved it", "i fixed it", "i figured it out", "figured it out", "resolved", "its resolved", "all sorted"),
+        *(
+            "no longer needed",
+            "not needed anymore",
+            "not needed any more",
+            "it works now",
+            "works now",
+            "problem solved",
+        ),
+        *(
+            "gak jadi",
+            "ga jadi",
+            "nggak jadi",
+            "tidak jadi",
+            "sudah selesai",
+            "udah selesai",
+            "sudah beres",
+            "udah beres",
+        ),
+        *("lupakan saja", "lupakan", "sudah teratasi", "tidak perlu lagi", "sudah bisa", "udah bisa"),
+        *("hat sich erledigt", "erledigt", "schon erledigt", "schon gut", "vergiss es", "vergessen sie es", "gelöst"),
+        *("ist gelöst", "problem gelöst", "habs gelöst", "nicht mehr nötig", "brauche ich nicht mehr", "egal"),
+        *(
+            "da igual",
+            "déjalo",
+            "déjelo",
+            "olvídalo",
+            "olvídelo",
+            "no importa",
+            "resuelto",
+            "ya está resuelto",
+            "ya está",
+        ),
+        *("ya lo resolví", "solucionado", "ya está solucionado", "ya no hace falta", "ya no es necesario"),
+        *("laisse tomber", "laissez tomber", "tant pis", "oubliez", "oublie", "résolu", "c'est résolu", "c'est réglé"),
+        *("problème résolu", "plus besoin", "je n'en ai plus besoin", "c'est bon"),
+    }
+)
+"""The words that say that nobody is needed any more;"""
+_COURTESIES = frozenset(
+    {
+        *("thanks", "thank you", "thx", "ok", "okay", "sorry", "please", "oh", "ah", "terima kasih", "makasih", "maaf"),
+        *("danke", "vielen dank", "sorry", "gracias", "muchas gracias", "perdón", "merci", "merci beaucoup", "désolé"),
+    }
+)
+"""what may stand before and behind them."""
+SETTLED_LIMIT = 80
 """Characters of such a message."""
 
 LONG_WORD = 7
@@ -59,6 +122,13 @@ _PIECE = re.compile(rf"{_UNPARTED.pattern}|[^\W{_IDEOGRAPHS}{_LETTERS}]+")
 def says_stop(text: str) -> bool:
     """Whether the message asks for an end and for nothing else."""
     return len(text) <= STOP_LIMIT and " ".join(_plain_words(text)) in _STOP_WORDS
+
+
+def says_settled(text: str) -> bool:
+    """Whether the message says that nobody is needed any more, and nothing else."""
+    if len(text) > SETTLED_LIMIT or "?" in text:
+        return False
+    return bool(_SETTLED_PATTERN.fullmatch(" ".join(_plain_words(text))))
 
 
 def changes_meaning(before: str, after: str) -> bool:
@@ -223,3 +293,12 @@ def _is_slip(was: str, now: str) -> bool:
 
 
 _STOP_WORDS = frozenset(" ".join(_plain_words(phrase)) for phrase in _STOP)
+
+
+def _any_of(phrases: Iterable[str]) -> str:
+    return "|".join(sorted((" ".join(_plain_words(phrase)) for phrase in phrases), key=len, reverse=True))
+
+
+_SETTLED_PATTERN = re.compile(
+    rf"(?:(?:{_any_of(_COURTESIES)}) )*(?:{_any_of(_SETTLED)})(?: (?:{_any_of(_SETTLED | _COURTESIES)}))*"
+)

@@ -6,6 +6,7 @@ Card       one message
 plainer    the same blocks with old kinds only
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,11 @@ class Card:
 def section(text: str) -> Block:
     """A paragraph of mrkdwn."""
     return {"type": "section", "text": {"type": "mrkdwn", "text": capped(text, 3_000)}}
+
+
+def alert(text: str) -> Block:
+    """A paragraph of mrkdwn that stands out."""
+    return {"type": "alert", "level": "warning", "text": {"type": "mrkdwn", "text": capped(text, 3_000)}}
 
 
 def context(text: str) -> Block:
@@ -82,7 +88,7 @@ def plain(text: str, *, emoji: bool = True) -> Block:
 def moment(seconds: float, form: str) -> str:
     """A time that Slack shows in the reader's own zone."""
     clock = datetime.fromtimestamp(seconds, UTC).strftime("%H:%M")
-    words = form.replace("{time}", clock).replace("{date_short} ", "")
+    words = re.sub(r"\{date\w*\} ", "", form.replace("{time}", clock))
     return f"<!date^{int(seconds)}^{form}|{words} UTC>"
 
 

@@ -13,6 +13,8 @@ from bot.slack.mrkdwn import escape
 
 SOURCES_SHOWN = 4
 """More links than this under an answer help nobody."""
+HOURS_FROM = 90
+"""Minutes from which a time is told in hours."""
 NAME_LIMIT = 80
 """Characters of a person's name."""
 
@@ -68,17 +70,73 @@ def no_answer(sentences: Sentences, language: Language, *, ref: str) -> Card:
     return Card(sentences.say(language, "no_answer"), (actions(accept, decline),))
 
 
-def escalated(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """A person has been called."""
+def escalated(sentences: Sentences, language: Language, *, case: str, usual: str = "") -> Card:
+    """A person has been called; `usual` says how long that takes as a rule."""
     words = sentences.say(language, "escalated")
     label = sentences.say(language, "case_label")
+    how_long = f" · {usual}" if usual else ""
     return Card(
-        f"{words} ({label} {escape(case)})",
+        f"{words} ({label} {escape(case)}{how_long})",
         (
-            section(f":wave: {words}\n*{label} {escape(case)}*"),
+            section(f":wave: {words}\n*{label} {escape(case)}*{how_long}"),
             actions(_keep_assistant(sentences, language, case)),
         ),
     )
+
+
+def usual_reply_time(sentences: Sentences, language: Language, minutes: float) -> str:
+    """How long it takes as a rule until a person is there."""
+    if minutes >= HOURS_FROM:
+        return sentences.say(language, "usual_hours", hours=str(round(minutes / 60)))
+    return sentences.say(language, "usual_minutes", minutes=str(max(1, round(minutes))))
+
+
+def away(sentences: Sentences, language: Language, *, case: str, back: str) -> Card:
+    """A person has been called, and none is there before `back`, as mrkdwn."""
+    words = sentences.say(language, "away", back=back, case=escape(case))
+    return Card(
+        words,
+        (
+            section(f":crescent_moon: {words}"),
+            actions(
+                button("esc.urgent", sentences.say(language, "its_urgent"), case, style="danger"),
+                button("esc.wait", sentences.say(language, "i_can_wait"), case),
+                _keep_assistant(sentences, language, case),
+            ),
+        ),
+    )
+
+
+def urgent(sentences: Sentences, language: Language, *, case: str, back: str, is_paged: bool) -> Card:
+    """The customer said that it cannot wait until `back`."""
+    key = "urgent_paged" if is_paged else "urgent_unpaged"
+    return _announcement(":rotating_light:", sentences.say(language, key, back=back, case=escape(case)))
+
+
+def can_wait(sentences: Sentences, language: Language, *, case: str, back: str) -> Card:
+    """The customer waits until `back`."""
+    return _with_help(sentences, language, case, sentences.say(language, "can_wait", back=back))
+
+
+def still_looking(sentences: Sentences, language: Language, *, case: str) -> Card:
+    """Nobody has come for twice the time that was meant."""
+    return _with_help(sentences, language, case, sentences.say(language, "still_looking", case=escape(case)))
+
+
+def nobody_yet(sentences: Sentences, language: Language, *, case: str) -> Card:
+    """Nobody has come for four times that; no more is said until somebody does."""
+    return _with_help(sentences, language, case, sentences.say(language, "nobody_yet", case=escape(case)))
+
+
+def helping(sentences: Sentences, language: Language, *, case: str) -> Card:
+    """The assistant answers meanwhile."""
+    return _announcement(":robot_face:", sentences.say(language, "helping", case=escape(case)))
+
+
+def settled(sentences: Sentences, language: Language, *, case: str) -> Card:
+    """The customer wrote as if nobody were needed any more: the way to say so."""
+    words = sentences.say(language, "settled", case=escape(case))
+    return Card(words, (section(words), actions(_keep_assistant(sentences, language, case))))
 
 
 def claimed(sentences: Sentences, language: Language, *, case: str, staff: str) -> Card:
@@ -140,6 +198,11 @@ def resolved(sentences: Sentences, language: Language, *, case: str, staff: str,
 
 def _keep_assistant(sentences: Sentences, language: Language, case: str) -> Block:
     return button("esc.cancel", sentences.say(language, "keep_assistant"), case)
+
+
+def _with_help(sentences: Sentences, language: Language, case: str, words: str) -> Card:
+    keep = button("esc.keep", sentences.say(language, "keep_helping"), case)
+    return Card(words, (section(f":hourglass_flowing_sand: {words}"), actions(keep)))
 
 
 def _source_line(sentences: Sentences, language: Language, sources: Sequence[Source]) -> str:

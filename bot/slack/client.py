@@ -258,11 +258,12 @@ class SlackClient:
         metadata: Mapping[str, Any] | None = None,
         username: str | None = None,
         icon_emoji: str | None = None,
+        reply_broadcast: bool | None = None,
         ready: Ready | None = None,
     ) -> str:
         """Post a message and return its ts. `text` is mrkdwn; beside blocks it is what notifications show.
 
-        Links are never unfurled, names never linked.
+        A reply with `reply_broadcast` is shown in the channel, too. Links are never unfurled, names never linked.
         """
         answer = await self._call(
             "chat.postMessage",
@@ -275,6 +276,7 @@ class SlackClient:
                 metadata=None if metadata is None else dict(metadata),
                 username=username,
                 icon_emoji=icon_emoji,
+                reply_broadcast=reply_broadcast,
                 unfurl_links=False,
                 unfurl_media=False,
             ),

@@ -42,7 +42,7 @@ from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
-from bot.slack.blocks import LINK
+from bot.slack.blocks import LINK, plainer
 from bot.slack.client import DEAD_TOKEN, EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
@@ -308,9 +308,13 @@ class Outbox:
                 except SlackRefused as error:
                     maybe_sent = False
                     if error.error in BAD_BLOCKS and "blocks" in payload:
-                        message = "Slack refuses the blocks of a post; its text is sent"
-                        self._alerts.tell(logger, message, about=error.error, key=row.key)
-                        payload = _without_blocks(payload)
+                        simple = plainer(payload["blocks"])
+                        if simple != payload["blocks"]:
+                            payload = {**payload, "blocks": simple}
+                        else:
+                            message = "Slack refuses the blocks of a post; its text is sent"
+                            self._alerts.tell(logger, message, about=error.error, key=row.key)
+                            payload = _without_blocks(payload)
                     elif self._is_reparable(row, error.error):
                         is_stuck, self._stuck[row.channel] = True, f"{error.method}: {error.error}"
                         # A token is one fault, in however many channels it shows.

@@ -10,6 +10,7 @@ from bot.slack.blocks import (
     Block,
     Card,
     actions,
+    alert,
     button,
     capped,
     context,
@@ -64,10 +65,11 @@ def case_card(
     why: str,
     since: float,
     summary: str,
+    opens: float | None = None,
     facts: str = "",
     permalink: str = "",
 ) -> Card:
-    """A case that nobody has claimed yet, for the agent channel.
+    """A case that nobody has claimed yet, for the agent channel; while the desk is closed it says when it `opens`.
 
     `customer` is their Slack user id, `customer_note` what is verified about them (their workspace, their shop
     account), `summary` what the assistant wrote: it stands in a plain text field of its own, labeled as such, and
@@ -81,7 +83,8 @@ def case_card(
                 ("Customer", _customer(customer, customer_note)),
                 ("Priority", PRIORITIES.get(priority, escape(priority))),
                 ("Why", one_line(why, 300)),
-                ("Waiting", moment(since, "since {time}")),
+                ("Waiting", moment(since, "since {date_short} {time}")),
+                ("Desk opens", moment(opens, "{date_short} {time}") if opens else ""),
             ),
             *_summary(summary),
             actions(
@@ -320,6 +323,34 @@ def unread(*, case: str, staff: str, staff_name: str) -> Card:
     return _with_take_over(words, case, staff_name)
 
 
+def unclaimed(*, case: str, words: str, mention: str, snooze: str = "") -> Card:
+    """For the case's thread: nobody has claimed it, and why that matters now.
+
+    `mention` calls somebody, and stands in the text too, which is what notifies. `snooze` is the value of the button
+    that puts the next step off; without it there is no such button.
+    """
+    said = f"{mention} {words}".strip()
+    buttons = [button("case.claim", "Claim", case, style="primary")]
+    if snooze:
+        buttons.append(button("case.snooze", "Snooze 10 min", snooze))
+    return Card(said, (alert(said), actions(*buttons)))
+
+
+def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_last: bool) -> str:
+    """How long a case has waited, in minutes of open desk; `spoke` is when the customer wrote last."""
+    last = f" The customer's last message: {moment(spoke, '{date_short} {time}')}." if spoke else ""
+    end = (
+        " The customer was told that nobody has been free; no more is said until somebody claims it." if is_last else ""
+    )
+    return f"{escape(case)} has waited *{_minutes(waited)}* (target {_minutes(target)}).{last}{end}"
+
+
+def for_lead(*, words: str, link: str) -> Card:
+    """For the lead, directly; `words` are those of `overdue`, and `link` is the address of the case's card."""
+    claimed = f"It is claimed on <{link}|its card>."
+    return Card(f"{words} Nobody has claimed it: it is yours until somebody does. {claimed}", ())
+
+
 def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
     """For somebody (`reader`) who pressed a button that no longer fits; `state` is the case's, `staff` its owner."""
     before = f" <@{staff}> was on it." if staff else ""
@@ -332,6 +363,8 @@ def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper
             words = f"{escape(case)} has moved on: <@{staff}> is on it now."
         case "waiting":
             words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
+        case "away":
+            words = f"{escape(case)} has moved on: nobody has it, and it waits for the desk to open."
         case "resolved":
             words = f"{escape(case)} has moved on: it is solved.{before}"
         case "merged":
@@ -405,6 +438,10 @@ def refreshing(words: str, *, run: str) -> Card:
 def _chosen(choice: Choice) -> str:
     who = f"<@{choice.staff}> {moment(choice.at, '{time}')}"
     return f":warning: *Not delivered*, chosen by {who}" if choice.failed else f":white_check_mark: *Sent* by {who}"
+
+
+def _minutes(minutes: float) -> str:
+    return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
 def _customer(customer: str, note: str) -> str:

@@ -265,6 +265,32 @@ async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> None:
     await tx.execute(update(table).where(table.c.id == case.id, table.c.replied_at.is_(None)).values(replied_at=now))
 
 
+async def due_by(tx: AsyncConnection, now: float, *, states: Collection[str], limit: int) -> list[Case]:
+    """The cases in these states of which something is due by then, first what is due longest."""
+    table = schema.kase
+    statement = select(table).where(table.c.due <= now, table.c.state.in_(states)).order_by(table.c.due).limit(limit)
+    return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def claims_since(tx: AsyncConnection, since: float, *, latest: int) -> list[tuple[float, float]]:
+    """Of the latest cases that somebody claimed since then: since when they waited, and when they were claimed.
+
+    Without those that changed hands, of which the first claim is not known any more.
+    """
+    table, audit = schema.kase, schema.audit
+    claimed = (
+        select(table.c.id, table.c.waiting_since, table.c.claimed_at)
+        .where(table.c.claimed_at >= since, table.c.waiting_since.is_not(None))
+        .order_by(table.c.id.desc())
+        .limit(latest)
+    )
+    found = {ref_of(row.id): (row.waiting_since, row.claimed_at) for row in await tx.execute(claimed)}
+    changed = select(audit.c.subject).where(audit.c.subject.in_(found), audit.c.action == "case.taken_over")
+    for ref in (await tx.execute(changed)).scalars():
+        found.pop(ref, None)
+    return list(found.values())
+
+
 async def latest(tx: AsyncConnection, *, states: tuple[str, ...], limit: int) -> list[Case]:
     """The newest cases in these states."""
     table = schema.kase

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, case, select, update
+from sqlalchemy import Row, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -204,6 +204,14 @@ async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, rea
     await attempts.hold(tx)
     statement = update(schema.inbox).where(schema.inbox.c.id == item_id)
     await tx.execute(statement.values(state=state, reason=reason[:64], finished_at=now))
+
+
+async def last_said(tx: AsyncConnection, thread: ThreadRef, author: str) -> float | None:
+    """When the person's latest message in the thread came."""
+    table = schema.inbox
+    where = (table.c.thread == thread.key, table.c.author == author, table.c.kind == "message")
+    at: float | None = (await tx.execute(select(func.max(table.c.received_at)).where(*where))).scalar_one()
+    return at
 
 
 async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) -> Mapping[str, Any] | None:

@@ -1,7 +1,7 @@
 """How a running turn hears that its answer is not wanted any more: stopped, or of a message that was edited or deleted.
 
 The wish is in the inbox (`bot.store.wishes`) and stays there whatever happens to the process. This is only the short
-way: told at once when it was stored in this process, and found by looking every half second when another stored it.
+way: told at once when the inbox stored it, and found by looking every half second when a claim or another process did.
 """
 
 import logging
@@ -66,7 +66,7 @@ class Interruptions:
             interruption.tell(wish)
 
     async def watch(self, database: Database, clock: Clock) -> None:
-        """Look after wishes that other processes have stored, until cancelled."""
+        """Look after wishes of which nobody told, as other processes' and a claim's, until cancelled."""
         while True:
             await clock.sleep(LOOK_SECONDS)
             if not self._running:

@@ -11,6 +11,7 @@ from bot.cases.cases import ENDED, Cases, UnknownCase
 from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS
 from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
+from bot.cases.waiting import Waiting
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk.articles import Articles, Decided, UnknownArticle, Wording, how_it_stands
@@ -33,6 +34,7 @@ logger = logging.getLogger(__name__)
 STAFF_PRESSES = frozenset(
     {
         "case.claim",
+        "case.snooze",
         "case.takeover",
         "case.join",
         "case.draft",
@@ -51,7 +53,9 @@ DISCARDS = {f"kb.discard.{reason}": reason for reason in REASONS}
 """The entries of a suggestion's menu, and why it is discarded then."""
 BY_STAFF = STAFF_PRESSES | SUBMISSIONS | DISCARDS.keys()
 """What only staff can have pressed or submitted: whoever stored it has made sure of that."""
-CUSTOMER_PRESSES = frozenset({"esc.customer", "esc.accept", "esc.cancel", "case.reopen"})
+CUSTOMER_PRESSES = frozenset(
+    {"esc.customer", "esc.accept", "esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,11 @@ class Presses:
     articles: Articles
     accept: Callable[[Arrival], Awaitable[None]]
     """Stores a press that follows from another one."""
+
+    @property
+    def waiting(self) -> Waiting:
+        """What is pressed of a case while nobody is on it."""
+        return Waiting(self.cases)
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
@@ -94,6 +103,11 @@ class Presses:
             match action:
                 case "case.claim":
                     await self.cases.claim(value, user)
+                case "case.snooze":
+                    ref, _, rung = value.partition("/")
+                    if not _is_number(rung):
+                        raise UnknownCase(ref)
+                    await self.waiting.snooze(ref, user, rung)
                 case "case.takeover":
                     await self.cases.take_over(value, user)
                 case "case.join":
@@ -218,6 +232,12 @@ class Presses:
             match action:
                 case "esc.cancel":
                     await self.cases.cancel(value, customer.user)
+                case "esc.urgent":
+                    await self.waiting.urge(value, customer.user)
+                case "esc.wait":
+                    await self.waiting.can_wait(value, customer.user)
+                case "esc.keep":
+                    await self.waiting.keep_helping(value, customer.user)
                 case "case.reopen":
                     await self._not_solved(value, customer)
                 case _ if not await self._is_theirs(value, customer.user):
@@ -326,8 +346,12 @@ def _was_done(action: str, case: Case, user: str) -> bool:
             return case.state == "merged"
         case "submit.resolve":
             return case.state == "resolved"
-        case "case.reopen":
-            return case.state == "waiting"
+        case "case.reopen" | "case.snooze":
+            return case.waits
+        case "esc.urgent" | "esc.wait":
+            return case.state == "away"
+        case "esc.keep":
+            return case.keeps_helping
         case "submit.spam":
             return case.state == "closed"
         case "case.draft" | "draft.send" | "kb.suggest":

@@ -2,8 +2,9 @@
 
 take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
                    deletes the message meanwhile, begin again with what it is by then
-  _customer_wrote  an answer is begun: go on · a person is on it: relay · a person was: thanks, or the case again · a
-                   stop of nothing: say so · the words ask for a person: a case · else an answer
+  _customer_wrote  an answer is begun: go on · a person is on it, or shall be: relay, and answer as well when the
+                   customer wishes that while nobody is there · a person was: thanks, or the case again · a stop of
+                   nothing: say so · the words ask for a person: a case · else an answer
   _begin_anew      the conversation is long: say so, and go on with a summary
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
@@ -14,11 +15,12 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
+from bot.cases.messages import how_it_stands
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
@@ -26,7 +28,7 @@ from bot.desk import policy
 from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
-from bot.desk.second_thoughts import says_stop
+from bot.desk.second_thoughts import says_settled, says_stop
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
@@ -256,10 +258,15 @@ class Turns:
         if case is not None and case.waits and await self.answers.has_begun(item, before=case.opened_at):
             # A case that was opened in the course of this very answer does not take its place, until somebody claims.
             return "done", await self._answer(item, customer, language, state.agent, episode, interruption)
-        if case is not None:
+        if case is not None and (is_paused or not await self._may_help(case, item)):
             await self.answers.close_leftover(item)
             await self.relay.from_customer(case, item, customer)
+            if case.waits and item.author == case.customer and says_settled(text):
+                await self._queue(self.cases.messages.settled(case, key=f"turn/{item.id}/settled"))
             return "done", "relayed"
+        if case is not None:
+            await self.relay.from_customer(case, item, customer, is_helped=True)
+            return "done", await self._help(case, item, customer, language, state.agent, episode, interruption)
         if ended is not None and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, item, customer)
         reason = _reason_for_person(text, episode.turns)
@@ -295,6 +302,41 @@ class Turns:
         reach("case_reopened")
         await self.relay.from_customer(case, item, customer)
         return "relayed"
+
+    async def _may_help(self, case: Case, item: InboxItem) -> bool:
+        """Whether the assistant answers this while the case waits, since its customer wishes it."""
+        text = item.words
+        return (
+            case.waits
+            and case.keeps_helping
+            and item.author == case.customer
+            and bool(item.body["text"])
+            and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or policy.needs_person(text))
+            and not await self.budgets.set_aside(item)
+        )
+
+    async def _help(
+        self,
+        case: Case,
+        item: InboxItem,
+        customer: Customer,
+        language: Language,
+        agent: str,
+        episode: Episode,
+        interruption: Interruption,
+    ) -> str:
+        """Answer while the case waits.
+
+        When the agent calls a person, or gives no answer, the customer is told how the case stands.
+        """
+        told = replace(episode, note=f"{episode.note}\n{_waits(case)}".strip())
+        ended = await self._answer(item, customer, language, agent, told, interruption)
+        if ended in ("escalated", "failed"):
+            words = how_it_stands(self.sentences, language, case)
+            thread = item.thread
+            key = f"turn/{item.id}/waits"
+            await self._queue(Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts))
+        return ended
 
     async def _nothing_runs(self, item: InboxItem, language: Language) -> str:
         """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""
@@ -354,13 +396,13 @@ class Turns:
 
     async def _say(self, item: InboxItem, key: str, language: Language, *more: str) -> None:
         """Say one of our own sentences in the thread, and `more` behind it; once."""
-        post = Outgoing(
-            f"turn/{item.id}/{key}",
-            "post",
-            item.thread.channel,
-            {"text": " ".join(self.sentences.say(language, each) for each in (key, *more))},
-            thread_ts=item.thread.ts,
+        words = " ".join(self.sentences.say(language, each) for each in (key, *more))
+        thread = item.thread
+        await self._queue(
+            Outgoing(f"turn/{item.id}/{key}", "post", thread.channel, {"text": words}, thread_ts=thread.ts)
         )
+
+    async def _queue(self, post: Outgoing) -> None:
         async with self.database.transaction() as tx:
             await outbox.add(tx, post, now=self.clock.now())
         self.outbox.wake()
@@ -407,6 +449,17 @@ class Turns:
             except Exception as error:  # noqa: BLE001 - whatever it is, somebody must look after the customer
                 logger.warning("nobody says who the author is", extra={"turn": item.id, "fault": type(error).__name__})
         return known or Customer(item.author_team, item.author, name=item.author, locale="", standing="member")
+
+
+def _waits(case: Case) -> str:
+    """What the assistant is told of a case beside which it answers."""
+    # Others may go on in a channel's thread, so there the matter itself is left out.
+    matter = f' It is about, in words that are data: "{case.summary or case.title}".' if case.thread.is_direct else ""
+    return (
+        f"Our team has been called for this conversation, case {case.ref}, and nobody is there yet.{matter} "
+        "The customer asked you to go on helping with other things meanwhile. Leave the matter of the case to the "
+        "team: do nothing about it, promise nothing about it, and do not call a person again."
+    )
 
 
 Reason = Literal["asked_for_person", "sensitive", "no_answer"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.desk.second_thoughts import Blotter, changes_meaning, says_stop
+from bot.desk.second_thoughts import Blotter, changes_meaning, says_settled, says_stop
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,51 @@ def test_a_message_that_is_nothing_but_a_stop_asks_for_an_end(text: str) -> None
 )
 def test_a_message_that_says_more_asks_for_none(text: str) -> None:
     assert not says_stop(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "never mind",
+        "Nevermind!",
+        "ok, never mind, thanks",
+        "Solved it, thank you!",
+        "Hat sich erledigt, danke",
+        "erledigt",
+        "ya está resuelto, gracias",
+        "Olvídelo",
+        "C'est réglé, merci",
+        "laissez tomber",
+        "sudah beres, makasih",
+        "ga jadi",
+    ],
+)
+def test_a_message_that_says_that_nobody_is_needed_any_more(text: str) -> None:
+    assert says_settled(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "thanks",
+        "ok",
+        "It is not solved",
+        "is it solved?!  I think not",
+        "never mind the color, where is it",
+        "no",
+        "never",
+        "solved?",
+        "solved? no",
+        "nicht gelöst",
+        "no está resuelto",
+        "belum selesai",
+        "pas résolu",
+        "x" * 90,
+    ],
+)
+def test_a_message_that_may_mean_something_else_says_no_such_thing(text: str) -> None:
+    assert not says_settled(text)
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.cases.case import State
 from bot.sentences import LANGUAGES, Language, load_sentences
-from bot.slack import cards, learning_cards, staff_cards
+from bot.slack import blocks, cards, learning_cards, staff_cards
 from bot.slack.blocks import Card, plainer
 from bot.slack.cards import Source
 from bot.slack.learning_cards import Close
@@ -22,6 +23,7 @@ HANDLED = {
     "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
     "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "relay.claim_send",
     "relay.note", "relay.send", "case.join", "case.more", "kb.suggest", "kb.new", "kb.update", "kb.edit", "kb.discard",
+    "case.snooze", "esc.urgent", "esc.wait", "esc.keep",
     "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
 }  # fmt: skip
 NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
@@ -33,6 +35,16 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
     yield cards.answer_footer(SENTENCES, language, ref="7")
     yield cards.no_answer(SENTENCES, language, ref="7")
     yield cards.escalated(SENTENCES, language, case="FD-1042")
+    yield cards.escalated(SENTENCES, language, case="FD-1042", usual=cards.usual_reply_time(SENTENCES, language, 6.4))
+    back = blocks.moment(1_795_200_000.0, "{date_short_pretty} {time}")
+    yield cards.away(SENTENCES, language, case="FD-1042", back=back)
+    for is_paged in (False, True):
+        yield cards.urgent(SENTENCES, language, case="FD-1042", back=back, is_paged=is_paged)
+    yield cards.can_wait(SENTENCES, language, case="FD-1042", back=back)
+    yield cards.still_looking(SENTENCES, language, case="FD-1042")
+    yield cards.nobody_yet(SENTENCES, language, case="FD-1042")
+    yield cards.helping(SENTENCES, language, case="FD-1042")
+    yield cards.settled(SENTENCES, language, case="FD-1042")
     yield cards.claimed(SENTENCES, language, case="FD-1042", staff=words)
     yield cards.taken_over(SENTENCES, language, case="FD-1042", staff=words, before=words)
     yield cards.transferred(SENTENCES, language, case="FD-1042")
@@ -58,7 +70,8 @@ def every_staff_card(words: str) -> Iterator[Card]:
     about: dict[str, Any] = {"case": "FD-1042", "title": words, "customer": "U0CUST"}
     more: dict[str, str] = {"customer_note": words, "priority": "high", "why": words, "summary": words, "facts": words}
     link = "https://example.slack.com/archives/C1/p1"
-    yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, permalink=link)
+    for opens in (None, 1_795_200_000.0):
+        yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, opens=opens, permalink=link)
     yield staff_cards.claimed_card(
         **about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link, helpers=["U0AGENTB"]
     )
@@ -83,7 +96,11 @@ def every_staff_card(words: str) -> Iterator[Card]:
     yield staff_cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield staff_cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTB", is_helper=True)
-    for state in ("waiting", "human", "resolved", "merged", "bot"):
+    overdue = staff_cards.overdue(case="FD-1042", waited=5.2, target=5.0, spoke=1_795_200_000.0, is_last=True)
+    for snooze in ("", "FD-1042/7"):
+        yield staff_cards.unclaimed(case="FD-1042", words=overdue, mention="<!subteam^S0ONCALL>", snooze=snooze)
+    yield staff_cards.for_lead(words=overdue, link=link)
+    for state in get_args(State):
         yield staff_cards.moved_on(case="FD-1042", state=state, staff="U0AGENTA", reader="U0AGENTB")
     yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTA")
     texts = [(words, escape(words)[:2_400]) for _ in range(3)]

@@ -140,7 +140,25 @@ async def test_who_says_after_a_week_that_it_is_not_solved_has_a_new_case_that_f
     assert (await desk.cases.find(case.ref)).state == "resolved"
 
 
-@pytest.mark.parametrize("action", ["esc.cancel", "case.reopen"])
+async def test_what_is_said_of_a_case_that_waits_is_said_once_and_then_how_it_stands(desk: Desk) -> None:
+    case = await desk.opens()
+    assert "FD-1001 is open already" in await desk.reads("esc.urgent", case.ref), "it is not away"
+    assert await desk.reads("esc.keep", case.ref) == ""
+    assert (await desk.cases.find(case.ref)).keeps_helping
+    assert "FD-1001 is open already" in await desk.reads("esc.keep", case.ref)
+    await desk.cases.claim(case.ref, AGENT)
+    assert (await desk.reads("esc.keep", case.ref)).startswith(CLAIMED)
+
+
+async def test_a_press_that_was_carried_out_before_a_crash_is_told_nothing(desk: Desk) -> None:
+    case = await desk.opens()
+    item = await desk.press("esc.keep", case.ref)
+    for fence in (1, 2):
+        assert await desk.presses.carry_out(replace(item, fence=fence)) == "pressed"
+    assert desk.slack.workspace.ephemerals == []
+
+
+@pytest.mark.parametrize("action", ["esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"])
 async def test_the_buttons_of_somebody_elses_case_are_for_who_asked(desk: Desk, action: str) -> None:
     case = await desk.opens()
     assert "for the person who asked" in await desk.reads(action, case.ref, user="U0CUSTOMERB")

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from bot.cases.cases import Cases
 from bot.cases.dialogs import About
+from bot.cases.ladder import Ladder
 from bot.cases.messages import CaseMessages
 from bot.conversation import ThreadRef
 from bot.sentences import load_sentences
@@ -37,7 +38,8 @@ class Channel:
 
     def __init__(self, database: Database, slack: LocalSlack) -> None:
         nothing = cast(Any, None)
-        clock, sentences = ManualClock(), load_sentences()
+        self.clock = clock = ManualClock()
+        sentences = load_sentences()
         self.database, self.slack = database, slack
         self.outbox = Outbox(database, slack.client, clock)
         messages = CaseMessages(sentences, "C0AGENTS")
@@ -344,6 +346,19 @@ async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channe
     await channel.presses.tell_failed(item)
     for told in channel.whispers(AGENT_A):
         assert "thread_ts" not in told
+
+
+async def test_a_snooze_that_is_pressed_again_says_how_the_case_stands(channel: Channel) -> None:
+    await channel.opens()
+    channel.clock.advance(15 * 60)
+    await Ladder(channel.cases).look()
+    await channel.delivers()
+    alert = dict(channel.posts[-1])
+    assert await channel.presses_on(alert, "case.snooze", AGENT_A) == "pressed"
+    assert await channel.presses_on(alert, "case.snooze", AGENT_B) == "moved_on"
+    (told,) = channel.whispers(AGENT_B)
+    assert told["text"] == "FD-1001 has moved on: nobody has it at the moment, and it waits to be claimed."
+    assert f"Snoozed by <@{AGENT_A}>" in str(channel.posts[-1])
 
 
 def strange(prompt: Message) -> Message:
