@@ -2,7 +2,6 @@
 
 open_app        settings -> App, over one exit stack
 serve           run an App until SIGTERM or SIGINT, then drain; all of it, or the part that its role has in a fleet
-build_library   what staff and operators do with the knowledge bases
 """
 
 import asyncio
@@ -21,9 +20,8 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
 import handlers
-from bot.agent.endpoints import Endpoint
 from bot.agent.limits import Limits
-from bot.agent.prices import Prices, load_prices
+from bot.agent.prices import load_prices
 from bot.agent.tools import Tool
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
@@ -55,6 +53,7 @@ from bot.desk.team import build_checker, build_lead, build_team
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
 from bot.outside import (
     build_governor,
+    build_library,
     meet_slack,
     only_one,
     open_knowledge,
@@ -98,10 +97,8 @@ BESIDES = 50
 """Turns that a process of a fleet takes beyond the answers it may give at once: presses and what staff write."""
 OUTBOX_POLL_SECONDS = 0.3
 """How often a process of a fleet looks for posts that others have queued."""
-SUGGESTIONS = 2
-"""Cases from which articles are written at the same time."""
 DRAFTS = 4
-"""Cases for which drafts are written at the same time, each with three requests to the model."""
+"""Cases for which drafts are written at the same time, each with three requests to the model; and articles."""
 FILES = 3
 """Files that are held in memory on their way to the other side."""
 SUMMARIES = 8
@@ -217,7 +214,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         )
         team = paced(leaving_cases(team, database), database, clock, per_minute=settings.tool_calls_per_minute)
         for endpoint in (*models.strong, *models.cheap):
-            metrics.watch_breaker(endpoint.name, partial(_is_open, endpoint))
+            metrics.watch_breaker(endpoint.name, partial(getattr, endpoint.breaker, "is_open"))
         agents = Agents(
             knowledge=knowledge,
             sentences=sentences,
@@ -269,7 +266,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             metrics=metrics,
             places=asyncio.Semaphore(DRAFTS),
         )
-        articles = Articles(database, slack, outbox, clock, knowledge, agent_channel, changed=lambda: publishing.wake())
+        articles = Articles(database, slack, outbox, clock, knowledge, changed=lambda: publishing.wake())
         learning = Learning(
             database=database,
             slack=slack,
@@ -281,7 +278,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             budgets=budgets,
             metrics=metrics,
             agent_channel=agent_channel,
-            places=asyncio.Semaphore(SUGGESTIONS),
+            places=asyncio.Semaphore(DRAFTS),
             is_on=settings.kb_path is not None,
         )
         identities = Identities(slack, shop, database)
@@ -356,7 +353,6 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             library=library,
             refreshes=Refreshes(library, slack),
             articles=articles,
-            adds_articles=settings.kb_path is not None,
             start=lambda work: _start(background, work),
         )
         handlers.register(bolt, desk)
@@ -484,24 +480,6 @@ def _answer_limits(settings: Settings) -> Limits:
         cost=settings.answer_cost,
         window_characters=settings.conversation_characters,
     )
-
-
-def build_library(
-    settings: Settings,
-    bases: Bases,
-    *,
-    clock: Clock,
-    database: Database | None,
-    prices: Prices,
-    shelf: Shelf | None,
-) -> Library:
-    """What `/kb` and `frontdesk kb` use."""
-    price = prices.of(settings.embedding_model) if settings.embedding_model else None
-    return Library(bases, settings.kb_path, clock, price, database, shelf=shelf)
-
-
-def _is_open(endpoint: Endpoint) -> bool:
-    return endpoint.breaker.is_open
 
 
 @asynccontextmanager

@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TextIO
 
 from bot.agent.prices import load_prices
-from bot.app import build_library
 from bot.clock import SystemClock
 from bot.desk import library_words as words
 from bot.desk.library import Library, Refresh
 from bot.desk.shelf import Shelf
 from bot.errors import ConfigurationError
-from bot.outside import open_knowledge
+from bot.outside import build_library, open_knowledge
 from bot.settings import Settings
 from bot.store.database import open_database
 from knowledge.errors import KnowledgeError

@@ -2,7 +2,7 @@
 
 check, notes     what is wrong, and what is worth knowing, without serving
 open_models      the models, each with connections and a breaker of its own
-open_knowledge   the knowledge bases
+open_knowledge   the knowledge bases; `build_library` is what staff and operators do with them
 open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
 open_shop        the shop
 only_one         the locks that keep a second process from the same folder and the same database
@@ -25,7 +25,8 @@ from bot.agent.endpoints import Endpoint, Models
 from bot.agent.prices import Prices, load_prices
 from bot.agent.providers import Server, address_faults, open_model, reasons
 from bot.clock import Clock
-from bot.desk.library import Bases
+from bot.desk.library import Bases, Library
+from bot.desk.shelf import Shelf
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.sentences import load_sentences
 from bot.settings import Settings
@@ -178,6 +179,20 @@ async def open_knowledge(settings: Settings, *, index: Path | None = None, mends
         if config.of("internal") or (settings.kb_path is None and internal_root.is_dir()):
             internal = await stack.enter_async_context(opening(internal_root, embedder, audience="internal"))
         yield Bases(public, internal)
+
+
+def build_library(
+    settings: Settings,
+    bases: Bases,
+    *,
+    clock: Clock,
+    database: Database | None,
+    prices: Prices,
+    shelf: Shelf | None,
+) -> Library:
+    """What `/kb` and `frontdesk kb` use."""
+    price = prices.of(settings.embedding_model) if settings.embedding_model else None
+    return Library(bases, settings.kb_path, clock, price, database, shelf=shelf)
 
 
 async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:

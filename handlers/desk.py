@@ -41,8 +41,6 @@ class Desk:
     library: Library
     refreshes: Refreshes
     articles: Articles
-    adds_articles: bool
-    """Whether there is a knowledge base that could be added to."""
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
 

@@ -19,7 +19,7 @@ from handlers.desk import Desk
 
 Ack = Callable[[], Awaitable[None]]
 NO_KNOWLEDGE = "There is no knowledge base that could be added to: KB_PATH is not set."
-ELSEWHERE = "What is added to the knowledge base comes from a thread of the support team's channel."
+ELSEWHERE = "What is added to the knowledge base comes from a thread of the support team's channels."
 GONE = "Frontdesk knows no such suggestion (any more)."
 
 
@@ -59,11 +59,11 @@ async def _edit(desk: Desk, about: About, body: dict[str, Any]) -> str:
 async def _add(desk: Desk, body: dict[str, Any]) -> str:
     """Open the dialog for a message; what is told instead, if it cannot be."""
     channel, user, message = body["channel"]["id"], body["user"]["id"], body["message"]
-    if not await desk.staff.includes(user):
+    if channel not in desk.staff.channels or not message.get("thread_ts"):
+        return ELSEWHERE if await desk.staff.includes(user) else await desk.words(user, "not_staff")
+    if not await desk.is_staff_in(channel, user):
         return await desk.words(user, "not_staff")
-    if not await desk.is_staff_in(channel, user) or not message.get("thread_ts"):
-        return ELSEWHERE
-    if not desk.adds_articles:
+    if desk.library.source is None:
         return NO_KNOWLEDGE
     thread, ts = ThreadRef(desk.me.team, channel, message["thread_ts"]), message["ts"]
     is_copy = message.get("user") == desk.me.user or bool(message.get("bot_id"))

@@ -26,6 +26,8 @@ ON_BOTH = (
     "turns/",
     "desk/test_budgets",
     "desk/test_drafts",
+    "desk/test_learning",
+    "desk/test_shelf",
     "desk/test_schedule",
     "slack/test_governor",
     "slack/test_outbox",

@@ -25,7 +25,6 @@ from bot.desk import library_words as words
 from bot.desk.personal import without_personal
 from bot.errors import FrontdeskError
 from bot.slack import learning_cards
-from bot.slack.blocks import Card
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.dialogs import ANSWER_LIMIT, QUESTION_LIMIT, TITLE_LIMIT
 from bot.slack.mrkdwn import escape, from_slack
@@ -104,7 +103,6 @@ class Articles:
     outbox: Outbox
     clock: Clock
     knowledge: KnowledgeBase
-    agent_channel: str
     changed: Callable[[], None]
     """Told whenever the articles are not what they were."""
 
@@ -140,12 +138,10 @@ class Articles:
             instead_of = ""
             if old is not None and (other := await suggestions.find(tx, old)) and other.state == "approved":
                 gone = await self._change(tx, other, "replaced", user, reason=str(number))
-                await outbox.add(
-                    tx, await _update(tx, gone, learning_cards.replaced(by=user, number=str(number)), self), now=now
-                )
+                await self._show(tx, gone, learning_cards.replaced(by=user, number=str(number)))
                 instead_of = str(old)
             outcome = learning_cards.approved(number=number, by=user, at=now, instead_of=instead_of)
-            await outbox.add(tx, await _update(tx, after, outcome, self), now=now)
+            await self._show(tx, after, outcome)
         self._tell()
 
     async def discard(self, number: int, user: str, reason: str) -> None:
@@ -153,7 +149,7 @@ class Articles:
         async with self.database.transaction() as tx:
             after = await self._change(tx, await _undecided(tx, number), "discarded", user, reason=reason)
             outcome = learning_cards.discarded(by=user, reason=reason)
-            await outbox.add(tx, await _update(tx, after, outcome, self), now=self.clock.now())
+            await self._show(tx, after, outcome)
         self.outbox.wake()
 
     async def add(self, wording: Wording, user: str, *, thread: ThreadRef, ts: str) -> None:
@@ -181,11 +177,13 @@ class Articles:
                     raise Decided(before or new)
                 after = await self._change(tx, before, "approved", user, **text)
                 outcome = learning_cards.approved(number=after.id, by=user, at=now)
-                await outbox.add(tx, await _update(tx, after, outcome, self), now=now)
+                await self._show(tx, after, outcome)
             else:
                 await self._note(tx, made, user)
                 card = learning_cards.added(number=made.id, by=user, at=now, **text)
-                await outbox.add(tx, _post(made, card, thread), now=now)
+                key = suggestion_key(made.id)
+                shown = Outgoing(key, "post", thread.channel, payload(card), thread_ts=thread.ts, case_id=made.case_id)
+                await outbox.add(tx, shown, now=now)
         self._tell()
 
     async def forget(self, number: int, user: str) -> str:
@@ -195,8 +193,7 @@ class Articles:
             if before is None or before.state != "approved":
                 return f"There is no article {number}. `/kb learned` lists those there are."
             after = await self._change(tx, before, "forgotten", user)
-            update = await _update(tx, after, learning_cards.forgotten(by=user), self)
-            await outbox.add(tx, update, now=self.clock.now())
+            await self._show(tx, after, learning_cards.forgotten(by=user))
         self._tell()
         return f"Article {number} is taken back: “{escape(before.title)}”. Within a minute nobody is answered from it."
 
@@ -206,7 +203,7 @@ class Articles:
             for old in await suggestions.undecided_since(tx, self.clock.now() - KEPT_SECONDS):
                 with contextlib.suppress(Decided):
                     gone = await self._change(tx, old, "expired", "frontdesk")
-                    await outbox.add(tx, await _update(tx, gone, learning_cards.EXPIRED, self), now=self.clock.now())
+                    await self._show(tx, gone, learning_cards.EXPIRED)
         self.outbox.wake()
 
     async def told(self) -> str:
@@ -273,6 +270,24 @@ class Articles:
         await self._note(tx, after, user)
         return after
 
+    async def _show(self, tx: Transaction, after: Suggestion, outcome: str) -> None:
+        """The message about it says what became of it, and has no buttons any more."""
+        key = suggestion_key(after.id)
+        shown = await outbox.by_key(tx, key)
+        if shown is None:
+            return
+        card = learning_cards.decided(
+            origin=after.ref or "a message",
+            title=after.title,
+            question=after.question,
+            answer=after.answer,
+            outcome=outcome,
+        )
+        update = Outgoing(
+            f"{key}/{after.version}", "update", shown.channel, payload(card), parent=key, case_id=after.case_id
+        )
+        await outbox.add(tx, update, now=self.clock.now())
+
     async def _note(self, tx: Transaction, after: Suggestion, user: str) -> None:
         detail = {"source": after.ref, "reason": after.reason}
         subject, now = f"article/{after.id}", self.clock.now()
@@ -314,26 +329,6 @@ def suggestion_key(number: int) -> str:
 def _prefilled(question: str, answer: str, names: Sequence[str]) -> Wording:
     question, answer = (without_personal(text, names=names).strip() for text in (question, answer))
     return Wording(" ".join(question.split())[:TITLE_LIMIT], " ".join(question.split()), answer)
-
-
-def _post(made: Suggestion, card: Card, thread: ThreadRef) -> Outgoing:
-    key = suggestion_key(made.id)
-    return Outgoing(key, "post", thread.channel, payload(card), thread_ts=thread.ts, case_id=made.case_id)
-
-
-async def _update(tx: Transaction, after: Suggestion, outcome: str, articles: Articles) -> Outgoing:
-    """The message about it as it stands now, without buttons."""
-    card = learning_cards.decided(
-        origin=after.ref or "a message",
-        title=after.title,
-        question=after.question,
-        answer=after.answer,
-        outcome=outcome,
-    )
-    key = suggestion_key(after.id)
-    shown = await outbox.by_key(tx, key)
-    channel = shown.channel if shown else articles.agent_channel
-    return Outgoing(f"{key}/{after.version}", "update", channel, payload(card), parent=key, case_id=after.case_id)
 
 
 async def _the(tx: Transaction, number: int) -> Suggestion:

@@ -130,32 +130,36 @@ class Learning:
         if case.state in OPEN_STATES:
             raise MovedOn(case)
         if before is not None:
-            await self._tell(user, f"{case.ref} has a suggestion already: it stands in its thread.")
+            await self._tell(case, user, f"{case.ref} has a suggestion already: it stands in its thread.")
             return "suggested"
         if not self.is_on:
-            await self._tell(user, "There is no knowledge base that could be added to: KB_PATH is not set.")
+            await self._tell(case, user, "There is no knowledge base that could be added to: KB_PATH is not set.")
             return "no_knowledge"
         if not any(isinstance(message, StaffMessage) for message in said):
-            await self._tell(user, f"Nothing to learn from {case.ref}: nobody of the team answered the customer.")
+            await self._tell(case, user, f"Nothing to learn from {case.ref}: nobody of the team answered the customer.")
             return "nothing_to_learn"
         # Staff may write on whoever the customer is; the workspace's own cap holds for them too.
         if await self.budgets.used_up(case.thread.team):
             await self.abandon(ref, asked=asked, journal=journal)
-            await self._tell(user, "No suggestion: what the workspace may spend on models in a day is spent.")
+            await self._tell(case, user, "No suggestion: what the workspace may spend on models in a day is spent.")
             return "over_budget"
-        await self._tell(user, f"Writing a suggestion from {case.ref}; it appears in its thread in a moment.")
+        await self._tell(case, user, f"Writing a suggestion from {case.ref}; it appears in its thread in a moment.")
         written = await self._write(case, said, asked=asked, journal=journal)
         if not await self._keep(case, user, written, asked=asked):
-            await self._tell(user, f"No suggestion from {case.ref}: a message was deleted meanwhile. Press it again.")
+            await self._tell(
+                case, user, f"No suggestion from {case.ref}: a message was deleted meanwhile. Press it again."
+            )
             return "outdated"
         if written.wording is not None:
             logger.info("an article was suggested", extra={"case": case.ref, "turn": asked})
             return "suggested"
         if written.reason == "nothing":
-            await self._tell(user, f"Nothing in {case.ref} would help other customers, as the model reads it.")
+            await self._tell(case, user, f"Nothing in {case.ref} would help other customers, as the model reads it.")
             return "nothing_to_learn"
         logger.error("no article was suggested", extra={"case": case.ref, "turn": asked, "reason": written.reason})
-        await self._tell(user, f"No suggestion from {case.ref}: the language model gave none. Press the button again.")
+        await self._tell(
+            case, user, f"No suggestion from {case.ref}: the language model gave none. Press the button again."
+        )
         return "learning_failed"
 
     async def abandon(self, ref: str, *, asked: int, journal: Journal) -> None:
@@ -224,8 +228,7 @@ class Learning:
                 if (made := await suggestions.add(tx, new)) is not None:
                     card = _card(made, written.close)
                     key, parent = suggestion_key(made.id), card_key(case)
-                    channel = case.stands_in(self.agent_channel)
-                    shown = Outgoing(key, "post", channel, payload(card), parent=parent, case_id=case.id)
+                    shown = Outgoing(key, "post", self._desk(case), payload(card), parent=parent, case_id=case.id)
                     await outbox.add(tx, shown, now=now)
                     subject = f"article/{made.id}"
                     await records.note(
@@ -241,11 +244,14 @@ class Learning:
         if isinstance(event, ModelRetried):
             self.metrics.model_retried(event.reason)
 
-    async def _tell(self, user: str, words: str) -> None:
+    def _desk(self, case: Case) -> str:
+        return case.stands_in(self.agent_channel)
+
+    async def _tell(self, case: Case, user: str, words: str) -> None:
         """A note to the person who pressed; it must not hold anything up."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TELL_SECONDS):
-                await self.slack.whisper(self.agent_channel, user, text=words)
+                await self.slack.whisper(self._desk(case), user, text=words)
 
 
 def read_article(reply: str) -> Wording | None:

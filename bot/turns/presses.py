@@ -51,6 +51,8 @@ SLOW_PRESSES = frozenset({"case.draft", "kb.suggest"})
 """Staff presses with a lane of their own: what is written under the card must not wait for a model."""
 DISCARDS = {f"kb.discard.{reason}": reason for reason in REASONS}
 """The entries of a suggestion's menu, and why it is discarded then."""
+DECISIONS = DISCARDS.keys() | {"kb.new", "kb.update", "submit.article"}
+"""What staff say of articles; it names no case."""
 BY_STAFF = STAFF_PRESSES | SUBMISSIONS | DISCARDS.keys()
 """What only staff can have pressed or submitted: whoever stored it has made sure of that."""
 CUSTOMER_PRESSES = frozenset(
@@ -98,8 +100,12 @@ class Presses:
 
     async def _staff(self, item: InboxItem, action: str, value: str) -> str:
         user = item.author
+        if action in DECISIONS:
+            return await self._decide(item, action, value)
         try:
-            await self._is_here(value.partition("/")[0], item.thread.channel)
+            # What is suggested appears at the case's own desk, whoever asks for it.
+            if action != "kb.suggest":
+                await self._is_here(value.partition("/")[0], item.thread.channel)
             match action:
                 case "case.claim":
                     await self.cases.claim(value, user)
@@ -138,10 +144,6 @@ class Presses:
                 case "kb.suggest":
                     journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
                     return await self.learning.suggest(value, user, asked=item.id, journal=journal)
-                case "kb.new" | "kb.update" | "submit.article":
-                    return await self._decide(item, action, value)
-                case _ if action in DISCARDS:
-                    return await self._decide(item, action, value)
                 case _:
                     await self._claim_and_send(item, value)
         except MovedOn as error:

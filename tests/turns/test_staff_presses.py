@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -45,9 +46,22 @@ class Channel:
         messages = CaseMessages(sentences, "C0AGENTS")
         self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
         self.relay = build_relay(database, self.outbox, slack.client, clock)
+        self.accepted: list[Arrival] = []
         self.presses = Presses(
-            database, slack.client, clock, sentences, nothing, self.cases, self.relay, *[nothing] * 6
+            database,
+            slack.client,
+            clock,
+            sentences,
+            nothing,
+            self.cases,
+            self.relay,
+            *[nothing] * 5,
+            self.accept,  # type: ignore[call-arg]  # what stands before it is as long as it has to be
         )
+
+    async def accept(self, press: Arrival) -> None:
+        """Remember a press that followed from another one."""
+        self.accepted.append(press)
 
     async def opens(self) -> Case:
         """A case of Customer A, once its card is posted."""
@@ -242,6 +256,23 @@ async def test_how_a_case_ended_stands_on_its_card_and_in_the_books(channel: Cha
     async with channel.database.transaction() as tx:
         (detail,) = (await tx.execute(select(audit.c.detail).where(audit.c.action == "case.resolved"))).scalars()
     assert detail == {"outcome": "assistant_could_have", "cause": "returns", "suggest": "yes"}
+    (asked,) = channel.accepted
+    assert (asked.body["action"], asked.body["value"], asked.author) == ("kb.suggest", case.ref, AGENT_B)
+    assert asked.thread.ts != channel.card["ts"], "what is written under the card does not wait for a model"
+
+
+async def test_an_article_is_asked_for_though_the_try_that_resolved_the_case_ended_before_that(
+    channel: Channel,
+) -> None:
+    case = await channel.claimed()
+    about = About(case.ref, ThreadRef(TEAM, "C0AGENTS", channel.card["ts"]), channel.card["ts"])
+    state = {"kb": {"kb": {"selected_options": [{"value": "suggest"}]}}}
+    view = {"id": "V1", "callback_id": "submit.resolve", "state": {"values": state}}
+    item = await channel.begins(read_submission({"view": view, "user": {"id": AGENT_A}}, about))
+    await channel.cases.resolve(case.ref, AGENT_A)
+    for _ in range(2):
+        assert await channel.presses.carry_out(replace(item, fence=2)) == "pressed"
+    assert len({asked.event_id for asked in channel.accepted}) == 1
 
 
 async def test_what_is_left_out_of_the_end_of_a_case_stays_empty(channel: Channel) -> None:
