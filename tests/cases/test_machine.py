@@ -77,7 +77,7 @@ class Bench:
             return
         words = f"{note}word{len(self.written)}"
         async with self.desk.database.transaction() as tx:
-            card = await outbox.by_key(tx, card_key(case.id))
+            card = await outbox.by_key(tx, card_key(case))
         assert card is not None
         assert card.ts is not None
         ts = await self.desk.slack.workspace.act.send(who, AGENTS, words, thread_ts=card.ts)

@@ -19,7 +19,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.handlers.wiring import wire
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 REPORT = "3 added, 2 changed, 1 removed"
 
 

@@ -7,10 +7,22 @@ from pathlib import Path
 from bot.slack.client import SlackClient
 
 ROOT = Path(__file__).parents[2]
-MUST_ARRIVE = {"post", "update", "delete", "react", "unreact", "start_stream", "append_stream", "stop_stream"}
+MUST_ARRIVE = {
+    "post",
+    "update",
+    "delete",
+    "react",
+    "unreact",
+    "announce_file",
+    "share_files",
+    "delete_file",
+    "start_stream",
+    "append_stream",
+    "stop_stream",
+}
 """The client's methods for what people must find in their threads."""
-THROUGH = {"bot/slack/outbox.py", "bot/slack/place.py"}
-"""The outbox; and where answers go, whose messages the journal and their marks tell of."""
+THROUGH = {"bot/slack/outbox.py", "bot/slack/files.py", "bot/slack/place.py"}
+"""The outbox, and its way of files; and where answers go, whose messages the journal and their marks tell of."""
 MAY_BE_LOST = {
     "whisper": "a note to one person, which Slack itself drops when they are away",
     "respond": "an answer at the address of a press or a command, to whoever pressed",
@@ -27,6 +39,12 @@ READS = {
     "auth",
     "user",
     "members",
+    "group_members",
+    "file",
+    "address",
+    "http",
+    "token",
+    "base_url",
     "open_dm",
     "channel",
     "permalink",
