@@ -142,6 +142,14 @@ async def test_somebody_new_looks_at_home_and_takes_a_suggestion(page: Page) -> 
     await expect(page.locator(f"{CUSTOMER} .channel .prompt")).to_have_count(0)
 
 
+async def test_staff_see_their_cases_on_the_home_tab(page: Page) -> None:
+    await page.locator(f"{AGENTS} .place", has_text="Frontdesk").click()
+    await page.locator(AGENTS).get_by_role("tab", name="Home").click()
+    await expect(page.locator(f"{AGENTS} .home .block-header").first).to_be_visible()
+    assert await page.evaluate(TOO_FAINT) == []
+    await shoot(page, "13-home-of-staff")
+
+
 async def test_a_file_is_sent_and_what_was_said_is_found(page: Page) -> None:
     composer = page.locator(f"{CUSTOMER} .channel .composer")
     photo = {"name": "scratch.png", "mimeType": "image/png", "buffer": b"\x89PNG"}

@@ -13,7 +13,11 @@ ARGUMENTS = (
     *("--disable-background-networking", "--disable-component-update"),
 )
 
-TOO_FAINT = """() => {
+TOO_FAINT = """async () => {
+  const frame = () => new Promise(requestAnimationFrame);
+  await frame().then(frame); // what has just been changed begins to fade
+  const fading = document.getAnimations().filter((each) => each instanceof CSSTransition);
+  await Promise.allSettled(fading.map((each) => each.finished));
   const channel = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
   const parse = (colour) => (colour.startsWith("rgb") ? colour.match(/[\\d.]+/g).map(Number) : [0, 0, 0, 0]);
@@ -52,7 +56,7 @@ TOO_FAINT = """() => {
   }
   return [...found];
 }"""
-"""Text whose contrast to what lies behind it is below WCAG's AA."""
+"""Text whose contrast to what lies behind it is below WCAG's AA, when nothing fades any more."""
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
