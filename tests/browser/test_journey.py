@@ -166,3 +166,13 @@ async def test_a_file_is_sent_and_what_was_said_is_found(page: Page) -> None:
     await shoot(page, "12-search")
     await page.keyboard.press("Enter")
     await expect(page.locator(f"{CUSTOMER} .thread .file-chip")).to_contain_text("scratch.png")
+
+
+async def test_a_person_is_called_over_a_message_from_its_menu(page: Page) -> None:
+    await page.locator(f"{CUSTOMER} .place", has_text="support").click()
+    await write(page, f"{CUSTOMER} .channel .composer textarea", "My umbrella has no handle, does anybody know why?")
+    mine = page.locator(f"{CUSTOMER} .channel .message").last
+    await expect(mine).to_contain_text("umbrella")
+    await choose(mine, "Escalate to support")
+    card = page.locator(f"{AGENTS} .channel .message").filter(has=page.locator("[data-action-id='case.claim']")).last
+    await expect(card).to_contain_text("umbrella")
