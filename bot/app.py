@@ -50,6 +50,7 @@ from bot.desk.schedule import Schedule
 from bot.desk.shelf import Publishing, Shelf
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
+from bot.desk.why import Why
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
 from bot.outside import (
     build_governor,
@@ -281,6 +282,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             places=asyncio.Semaphore(DRAFTS),
             is_on=settings.kb_path is not None,
         )
+        why = Why(database, knowledge)
         identities = Identities(slack, shop, database)
         interruptions = Interruptions()
         turns = Turns(
@@ -307,6 +309,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
                 learning=learning,
                 articles=articles,
                 accept=lambda press: inbox.accept(press),
+                why=why,
             ),
             summaries=Summaries(
                 database=database,

@@ -49,6 +49,7 @@ MORE = {
     "priority": "Set priority…",
     "transfer": "Transfer…",
     "merge": "Merge into…",
+    "why": "Why this answer?",
     "spam": "Mark as spam…",
 }
 """What the menu of an open case's card offers: its name in the press, `case.more.priority`, and its text. Slack shows

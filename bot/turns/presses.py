@@ -18,6 +18,7 @@ from bot.desk.articles import Articles, Decided, UnknownArticle, Wording, how_it
 from bot.desk.drafts import Drafting
 from bot.desk.identity import Identities
 from bot.desk.learning import Learning
+from bot.desk.why import Why
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient
 from bot.slack.dialogs import SUGGEST
@@ -38,6 +39,7 @@ STAFF_PRESSES = frozenset(
         "case.takeover",
         "case.join",
         "case.draft",
+        "case.more.why",
         "draft.send",
         "relay.claim_send",
         "relay.send",
@@ -78,6 +80,7 @@ class Presses:
     articles: Articles
     accept: Callable[[Arrival], Awaitable[None]]
     """Stores a press that follows from another one."""
+    why: Why
 
     @property
     def waiting(self) -> Waiting:
@@ -139,6 +142,10 @@ class Presses:
                 case "case.draft":
                     journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
                     return await self.drafting.draft(value, user, asked=item.id, journal=journal)
+                case "case.more.why":
+                    card = await self.why.card(await self.cases.find(value))
+                    channel, told_in = item.thread.channel, pressed_in(item)
+                    await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks, thread_ts=told_in)
                 case "draft.send":
                     await self._send_draft(item, value)
                 case "kb.suggest":

@@ -594,7 +594,7 @@ def presses_in(room: Room) -> Presses:
         room.relay,
         room.drafting.drafts,
         room.drafting,
-        *[cast(Any, None)] * 4,
+        *[cast(Any, None)] * 5,
     )
 
 

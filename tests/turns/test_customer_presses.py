@@ -48,7 +48,7 @@ class Desk:
             answers.sentences,
             cast(Any, Everybody()),
             self.cases,
-            *[nothing] * 7,
+            *[nothing] * 8,
         )
         self.thread = ThreadRef(TEAM, "C0SUPPORT", "")
         self.pressed = 0

@@ -13,6 +13,7 @@ from bot.cases.dialogs import About
 from bot.cases.ladder import Ladder
 from bot.cases.messages import CaseMessages
 from bot.conversation import ThreadRef
+from bot.desk.why import Why
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import inbox
@@ -29,6 +30,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.turns.answering import CUSTOMER, build_relay
 from tests.turns.arrivals import TEAM, arrival
+from tests.turns.test_asking import FewPages
 
 AGENT_A, AGENT_B = "U0AGENTA", "U0AGENTB"
 Message = dict[str, Any]
@@ -48,15 +50,20 @@ class Channel:
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         self.accepted: list[Arrival] = []
         self.presses = Presses(
-            database,
-            slack.client,
-            clock,
-            sentences,
-            nothing,
-            self.cases,
-            self.relay,
-            *[nothing] * 5,
-            self.accept,  # type: ignore[call-arg]  # what stands before it is as long as it has to be
+            database=database,
+            slack=slack.client,
+            clock=clock,
+            sentences=sentences,
+            identities=nothing,
+            cases=self.cases,
+            relay=self.relay,
+            drafts=nothing,
+            drafting=nothing,
+            calling_over=nothing,
+            learning=nothing,
+            articles=nothing,
+            accept=self.accept,
+            why=Why(database, cast(Any, FewPages())),
         )
 
     async def accept(self, press: Arrival) -> None:
@@ -90,17 +97,17 @@ class Channel:
         """What only this person sees, oldest first."""
         return [each for each in self.slack.workspace.ephemerals if each["user"] == user]
 
-    async def presses_on(self, message: Message, action_id: str, user: str) -> str:
-        """Somebody presses a button of a message; how it ended."""
-        ended = await self.presses.carry_out(await self.begins(self.press_of(message, action_id, user)))
+    async def presses_on(self, message: Message, action_id: str, user: str, *, value: str | None = None) -> str:
+        """Somebody presses a button of a message, or chooses in a menu; how it ended."""
+        ended = await self.presses.carry_out(await self.begins(self.press_of(message, action_id, user, value=value)))
         await self.delivers()
         return ended
 
-    def press_of(self, message: Message, action_id: str, user: str) -> Arrival:
+    def press_of(self, message: Message, action_id: str, user: str, *, value: str | None = None) -> Arrival:
         """What Slack says of a press."""
         workspace = self.slack.workspace
         interactivity = Interactivity(workspace)
-        action = interactivity.action(button(message, action_id), "block", None)
+        action = interactivity.action(button(message, action_id), "block", value)
         place, is_ephemeral = workspace.channel("C0AGENTS"), message in workspace.ephemerals
         payload = interactivity.block_actions(
             workspace.user(user), place, message, action, state={}, is_ephemeral=is_ephemeral
@@ -241,6 +248,14 @@ async def test_the_priority_is_set_on_the_card_and_in_the_books(channel: Channel
     async with channel.database.transaction() as tx:
         notes = (await tx.execute(select(audit).where(audit.c.action == "case.prioritized"))).all()
     assert [(note.actor, note.subject, note.detail) for note in notes] == [(AGENT_B, case.ref, {"priority": "high"})]
+
+
+async def test_why_the_assistant_answered_so_is_told_to_who_asks_alone(channel: Channel) -> None:
+    await channel.claimed()
+    assert await channel.presses_on(channel.card, "case.more", AGENT_B, value="why/FD-1001") == "pressed"
+    (told,) = channel.whispers(AGENT_B)
+    assert "answered nothing in this thread" in str(told["blocks"])
+    assert channel.whispers(AGENT_A) == []
 
 
 async def test_how_a_case_ended_stands_on_its_card_and_in_the_books(channel: Channel) -> None:
