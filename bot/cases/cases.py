@@ -68,7 +68,9 @@ LINK_SECONDS = 2.0
 ENDED = ("resolved", "closed")
 """What a person has ended; a case after it in the same thread is said to follow it."""
 
-FOR_THE_OWNER = frozenset({"case.claim", "relay.claim_send", "relay.send", "case.draft", "draft.send"})
+FOR_THE_OWNER = frozenset(
+    {"case.claim", "relay.claim_send", "relay.send", "case.draft", "draft.send", "draft.edit", "submit.draft"}
+)
 """Presses by which somebody speaks for a case; while another person is on it, they are told who."""
 
 

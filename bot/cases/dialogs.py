@@ -10,11 +10,14 @@ from bot.conversation import ThreadRef
 from bot.slack import dialogs
 from bot.slack.blocks import Block
 from bot.slack.client import SlackClient, SlackRefused
+from bot.slack.mrkdwn import from_slack
+from bot.store import drafts
 from bot.store.cases import Case
 
 TOO_LATE = "That took too long for Slack to open the dialog. Please press it again."
 NO_DESK = "There is no other desk to transfer it to: DESK_CHANNELS names none."
 NOTHING_TO_MERGE = "The customer has no other open case that this one could be merged into."
+NO_SUCH_DRAFT = "Frontdesk knows no such draft (any more): nothing was done."
 NO_SUCH_CASE = "Frontdesk knows no such case (any more): nothing was done."
 
 
@@ -51,7 +54,10 @@ class Dialogs:
         states, build = OPENED_BY[action]
         channel, in_thread = about.thread.channel, about.thread.ts if about.ts != about.thread.ts else None
         try:
-            case = await self.cases.find(about.case)
+            case = await self.cases.find(about.case.partition("/")[0])
+            if action in OF_THE_OWNER and not case.is_with(user):
+                await self.cases.tell_moved_on(case, user, action, channel=channel, thread_ts=in_thread)
+                return
             if case.state not in states or self.cases.messages.desk(case) != channel:
                 await self.cases.tell_moved_on(case, user, action, channel=channel, thread_ts=in_thread)
                 return
@@ -94,6 +100,25 @@ async def _merge(cases: Cases, case: Case, about: str) -> Block | str:
     return dialogs.merge(case=case.ref, others=others, about=about) if others else NOTHING_TO_MERGE
 
 
+async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
+    asked, number = numbers_of(About.of(about, team=case.thread.team).case)
+    async with cases.database.transaction() as tx:
+        texts = await drafts.find(tx, case.id, asked)
+    if not 1 <= number <= len(texts):
+        return NO_SUCH_DRAFT
+    return dialogs.edit_draft(case=case.ref, text=from_slack(texts[number - 1], bot_user=""), about=about)
+
+
+def numbers_of(value: str) -> tuple[int, int]:
+    """Press and number of the draft that a button names, as `FD-1042/7/2`; zeros when it names none."""
+    numbers = value.split("/")[1:]
+    if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) <= 12 for each in numbers):
+        return 0, 0
+    return int(numbers[0]), int(numbers[1])
+
+
+OF_THE_OWNER = frozenset({"draft.edit"})
+"""Buttons whose dialogs open only for the person who is on the case."""
 OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Awaitable[Block | str]]]] = {
     "case.handback": (("waiting", "away", "human"), _hand_back),
     "case.resolve": (("human",), _resolve),
@@ -101,6 +126,7 @@ OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Await
     "case.more.spam": (("waiting", "away", "human"), _spam),
     "case.more.transfer": (("waiting", "away", "human"), _transfer),
     "case.more.merge": (("waiting", "away", "human"), _merge),
+    "draft.edit": (("human",), _edit_draft),
 }
 """Button -> the states in which it opens its dialog, and the dialog; or the words that say why there is none."""
 SUBMISSIONS = frozenset(
@@ -112,6 +138,7 @@ SUBMISSIONS = frozenset(
         "submit.transfer",
         "submit.merge",
         "submit.article",
+        "submit.draft",
     }
 )
 """What comes of them, in the names of their callbacks."""

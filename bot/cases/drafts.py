@@ -7,8 +7,9 @@ send       one draft goes out like a message that the owner wrote
 A draft is never relayed by itself. Its text is kept under the press that brought it; a button only names it.
 """
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from bot.cases.case import owned
 from bot.cases.cases import UnknownCase, the_case
@@ -17,6 +18,7 @@ from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.slack import staff_cards
 from bot.slack.blocks import Card
+from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.slack.staff_cards import Choice
 from bot.store import cases, drafts, outbox, records
@@ -48,15 +50,19 @@ class CaseDrafts:
         """The channel of the case's card."""
         return case.stands_in(self.agent_channel)
 
-    def shown(self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = ()) -> Outgoing:
-        """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3."""
-        card = _card(case, asked, texts, doubtful=doubtful)
+    def shown(
+        self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = (), pages: str = ""
+    ) -> Outgoing:
+        """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3, and
+        `pages` is what they rest on."""
+        card = _card(case, asked, texts, doubtful=doubtful, pages=pages)
         return Outgoing(
             drafts_key(asked), "post", self.desk(case), payload(card), parent=card_key(case), case_id=case.id
         )
 
-    async def send(self, ref: str, user: str, *, asked: int, number: int, ts: str) -> bool:
-        """Send one draft; `ts` is the message that shows it. Again the same, and it is sent once.
+    async def send(self, ref: str, user: str, *, asked: int, number: int, ts: str, words: str | None = None) -> bool:
+        """Send one draft, or `words` in its place; `ts` is the message that shows it. Again the same, and it is sent
+        once.
 
         False when another draft of the message was sent: one of them answers the customer.
 
@@ -70,26 +76,31 @@ class CaseDrafts:
             texts = await drafts.find(tx, case.id, asked)
             if not 1 <= number <= len(texts):
                 raise UnknownCase(ref)
-            refused = self._chosen(case, asked, texts, Choice(number, user, self.clock.now(), failed=True))
+            edited = words is not None
+            choice = Choice(number, user, self.clock.now(), edited=edited)
+            shown = await outbox.by_key(tx, drafts_key(asked))
+            pages = _pages(shown.payload) if shown else ""
+            refused = self._chosen(case, asked, texts, replace(choice, failed=True), pages=pages)
+            text = texts[number - 1] if words is None else escape(words)
             key = f"{drafts_key(asked)}/sent"
-            row = self.relay.to_customer(case, texts[number - 1], key=key, ts=ts, when_failed=(refused,))
+            row = self.relay.to_customer(case, text, key=key, ts=ts, when_failed=(refused,))
             before = await outbox.by_key(tx, key)
             if before is not None:
                 return before.payload == row.payload
             owned(case, user)
-            sent = self._chosen(case, asked, texts, Choice(number, user, self.clock.now()))
+            sent = self._chosen(case, asked, texts, choice, pages=pages)
             await outbox.add(tx, row, sent, now=self.clock.now())
             await cases.note_reply(tx, case, now=self.clock.now())
-            detail = {"asked": asked, "number": number}
+            detail = {"asked": asked, "number": number, "edited": edited}
             await records.note(
                 tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now()
             )
         self.outbox.wake()
         return True
 
-    def _chosen(self, case: Case, asked: int, texts: Sequence[str], choice: Choice) -> Outgoing:
+    def _chosen(self, case: Case, asked: int, texts: Sequence[str], choice: Choice, *, pages: str) -> Outgoing:
         """The update that says which draft was sent and takes the buttons away."""
-        card = _card(case, asked, texts, choice=choice)
+        card = _card(case, asked, texts, choice=choice, pages=pages)
         return Outgoing(
             f"{drafts_key(asked)}/{'refused' if choice.failed else 'chosen'}",
             "update",
@@ -105,12 +116,30 @@ def drafts_key(asked: int) -> str:
     return f"drafts/{asked}"
 
 
+def _pages(shown: Mapping[str, Any]) -> str:
+    """What the message says that its drafts rest on."""
+    blocks = (block for block in shown.get("blocks", ()) if block.get("block_id") == staff_cards.PAGES)
+    return next((str(block["elements"][0]["text"]) for block in blocks), "")
+
+
 def _card(
-    case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = (), choice: Choice | None = None
+    case: Case,
+    asked: int,
+    texts: Sequence[str],
+    *,
+    doubtful: Collection[int] = (),
+    choice: Choice | None = None,
+    pages: str = "",
 ) -> Card:
     """Each draft under its voice; when one is missing, nobody knows whose the others are."""
     voices = VOICES if len(texts) == len(VOICES) else ["Draft"] * len(texts)
     titled, others_read = list(zip(voices, texts, strict=True)), not case.thread.is_direct
     return staff_cards.drafts(
-        case=case.ref, asked=asked, texts=titled, doubtful=doubtful, choice=choice, others_read=others_read
+        case=case.ref,
+        asked=asked,
+        texts=titled,
+        doubtful=doubtful,
+        choice=choice,
+        others_read=others_read,
+        pages=pages,
     )

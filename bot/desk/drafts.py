@@ -34,11 +34,12 @@ from bot.cases.cases import the_case
 from bot.cases.drafts import VOICES, CaseDrafts, drafts_key
 from bot.clock import Clock
 from bot.conversation import Customer
-from bot.desk.answers import passages_text
+from bot.desk.answers import Evidence, passages_text
 from bot.desk.budgets import Budgets
 from bot.desk.claim_patterns import Wording
 from bot.desk.claims import ClaimGate, Grounds
 from bot.desk.team import read_instructions
+from bot.slack.cards import Source, source_link
 from bot.slack.client import SlackClient
 from bot.slack.mrkdwn import best_cut, from_slack, to_mrkdwn
 from bot.slack.outbox import Outbox
@@ -46,6 +47,7 @@ from bot.store import drafts as draft_rows
 from bot.store import outbox, spending, turns
 from bot.store.cases import Case
 from bot.store.database import Database
+from bot.store.outbox import Outgoing
 from bot.store.spending import Spending
 from bot.telemetry import Metrics
 from knowledge.knowledge_base import Findings, KnowledgeBase
@@ -165,9 +167,13 @@ class Drafting:
             await self._tell(case, user, f"No drafts for {case.ref}: {words}")
             return "over_budget"
         await self._tell(case, user, f"Writing draft replies for {case.ref}; they appear in its thread in a moment.")
-        written = await self._write(case, said, asked=asked, journal=journal)
+        evidence = Evidence()
+        written = await self._write(case, said, evidence, asked=asked, journal=journal)
         texts = [text for text in (presentable(text, self.link_hosts) for text in written.texts) if text]
-        if not await self._keep(case, user, texts, written, asked=asked, doubtful=self._doubtful(texts, said)):
+        shown = self.drafts.shown(
+            case, asked, texts, doubtful=self._doubtful(texts, said), pages=_pages(evidence, texts)
+        )
+        if not await self._keep(case, user, texts, written, shown, asked=asked):
             words = "A message was deleted while they were written. Press the button again."
             await self._tell(case, user, f"No drafts for {case.ref}. {words}")
             return "outdated"
@@ -179,7 +185,9 @@ class Drafting:
         await self._tell(case, user, f"No drafts for {case.ref}. {words}")
         return "draft_failed"
 
-    async def _write(self, case: Case, said: Sequence[Message], *, asked: int, journal: Journal) -> Drafts:
+    async def _write(
+        self, case: Case, said: Sequence[Message], evidence: Evidence, *, asked: int, journal: Journal
+    ) -> Drafts:
         customer = Customer(
             case.thread.team,
             case.customer,
@@ -191,7 +199,7 @@ class Drafting:
         end = now() + DRAFTS_SECONDS
         try:
             async with asyncio.timeout_at(end), self.places:
-                passages = await self._material(case, said)
+                passages = await self._material(case, said, evidence)
                 seconds = min(LIMITS.turn_seconds, max(0.0, end - now() - CLOSING_SECONDS))
                 terms = Terms(
                     models=self.models,
@@ -206,7 +214,7 @@ class Drafting:
             return replace(await self._noted(journal), reason="deadline")
 
     async def _keep(
-        self, case: Case, user: str, texts: Sequence[str], written: Drafts, *, asked: int, doubtful: Sequence[int]
+        self, case: Case, user: str, texts: Sequence[str], written: Drafts, shown: Outgoing, *, asked: int
     ) -> bool:
         """Store and show the drafts, unless the user is not on the case any more; False when they may hold words that
         were deleted meanwhile, and are dropped."""
@@ -219,7 +227,7 @@ class Drafting:
             is_outdated = bool(texts) and await draft_rows.deleted_since(tx, case, asked)
             if texts and is_theirs and not is_outdated:
                 await draft_rows.save(tx, case.id, asked, texts, now=now)
-                await outbox.add(tx, self.drafts.shown(case, asked, texts, doubtful=doubtful), now=now)
+                await outbox.add(tx, shown, now=now)
         self.outbox.wake()
         spending.count(self.metrics, spent)
         if not is_theirs:
@@ -247,9 +255,11 @@ class Drafting:
         gate = ClaimGate(self.wordings, grounds, OutputGate(frozenset()))
         return [number for number, text in enumerate(texts, start=1) if gate.find(text)]
 
-    async def _material(self, case: Case, said: Sequence[Message]) -> str:
-        """The second system message: the passages, the case, earlier look-ups; all of it data."""
+    async def _material(self, case: Case, said: Sequence[Message], evidence: Evidence) -> str:
+        """The second system message: the passages, the case, earlier look-ups; all of it data. What the pages bring
+        is added to the evidence."""
         findings = await self._search(case, [message.text for message in said if isinstance(message, CustomerMessage)])
+        evidence.add(findings)
         today = datetime.fromtimestamp(self.clock.now(), UTC).date()
         parts = [passages_text(findings, today=today) if findings.answerable else f"{NO_PASSAGES} Today is {today}."]
         if not case.thread.is_direct:
@@ -287,6 +297,13 @@ class Drafting:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TELL_SECONDS):
                 await self.slack.whisper(self.drafts.desk(case), user, text=words)
+
+
+def _pages(evidence: Evidence, texts: Sequence[str]) -> str:
+    """The pages that the drafts rest on, in mrkdwn; empty when nothing was found."""
+    used = evidence.sources("\n".join(texts)) if evidence.found else []
+    links = " · ".join(source_link(Source(hit.title, hit.url or "")) for hit in used)
+    return f":books: From the help pages: {links}" if links else ""
 
 
 def presentable(markdown: str, link_hosts: frozenset[str]) -> str:

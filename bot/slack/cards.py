@@ -206,13 +206,14 @@ def _with_help(sentences: Sentences, language: Language, case: str, words: str) 
 
 
 def _source_line(sentences: Sentences, language: Language, sources: Sequence[Source]) -> str:
-    links = " · ".join(_source(source) for source in sources[:SOURCES_SHOWN])
+    links = " · ".join(source_link(source) for source in sources[:SOURCES_SHOWN])
     updated = max((source.updated for source in sources[:SOURCES_SHOWN]), default="")
     note = f"  ·  {sentences.say(language, 'updated', date=escape(updated))}" if updated else ""
     return f":books: {links}{note}"
 
 
-def _source(source: Source) -> str:
+def source_link(source: Source) -> str:
+    """The page in mrkdwn: linked, where it has an address that is safe to link."""
     title = one_line(source.title, 80).replace("|", "¦")
     url = escape(source.url)
     return f"<{url}|{title}>" if source.url.startswith("https://") and "|" not in url else title

@@ -11,6 +11,8 @@ from bot.slack.staff_cards import CAUSES, OUTCOMES, PRIORITIES
 
 NOTE_LIMIT = 1_000
 """Characters of a note."""
+DRAFT_LIMIT = 3_000
+"""Characters of a reply; Slack takes no more in a field."""
 SUGGEST = "suggest"
 """What `kb` holds when it is ticked."""
 TITLE_LIMIT = 150
@@ -52,6 +54,13 @@ def article(*, title: str, question: str, answer: str, about: str) -> Block:
         _text("answer", "Answer", most=ANSWER_LIMIT, lines=True, initial=answer),
         about=about,
     )
+
+
+def edit_draft(*, case: str, text: str, about: str) -> Block:
+    """A draft's words before they are sent, as `text`."""
+    words = context("The customer reads what you write here, under your name. This sends it.")
+    block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
+    return _modal("submit.draft", f"Reply in {case}", "Send", words, block, about=about)
 
 
 def priority(*, case: str, present: str, about: str) -> Block:

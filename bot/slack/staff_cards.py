@@ -45,6 +45,8 @@ CAUSES = {
     "other": "Something else",
 }
 """What a case was about, as it is chosen and shown."""
+PAGES = "pages"
+"""The block that names what drafts rest on."""
 MORE = {
     "priority": "Set priority…",
     "transfer": "Transfer…",
@@ -386,6 +388,8 @@ class Choice:
     """A Slack user id."""
     at: float
     """Seconds since 1970."""
+    edited: bool = False
+    """True: with other words than the draft's."""
     failed: bool = False
     """True: Slack refused it, so the customer does not see it."""
 
@@ -398,19 +402,20 @@ def drafts(
     doubtful: Collection[int] = (),
     choice: Choice | None = None,
     others_read: bool = False,
+    pages: str = "",
 ) -> Card:
     """Replies to choose from, in the case's thread; once one is chosen it says so and has no buttons any more.
 
     `texts` are pairs of what a draft is like ("Short") and its words as mrkdwn, of together no more than one message
     takes; the words stand as quotations, and can therefore imitate no other part of the message. `asked` is the
     number of the press that brought them, `doubtful` are the numbers of those that claim a deed nothing shows.
-    `others_read`: the customer is not alone in their thread.
+    `others_read`: the customer is not alone in their thread. `pages` names in mrkdwn what the drafts rest on.
     """
     blocks = [
         section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
         context(
             "Written by the language model and checked by nobody: read before you send. "
-            "To change one, copy it and write it in this thread yourself."
+            "“Edit…” sends one with your changes."
         ),
     ]
     if others_read:
@@ -425,9 +430,13 @@ def drafts(
             )
         if choice is None:
             label = f"Send draft {number} to the customer"
-            blocks.append(actions(button("draft.send", "Send this", f"{case}/{asked}/{number}", label=label)))
+            value = f"{case}/{asked}/{number}"
+            send = button("draft.send", "Send this", value, label=label)
+            blocks.append(actions(send, button("draft.edit", "Edit…", value, label=f"Edit draft {number}")))
         elif choice.number == number:
             blocks.append(context(_chosen(choice)))
+    if pages:
+        blocks.append({**context(pages), "block_id": PAGES})
     return Card(f"Draft replies for {escape(case)}, written by the language model: read before you send.", (*blocks,))
 
 
@@ -438,7 +447,8 @@ def refreshing(words: str, *, run: str) -> Card:
 
 def _chosen(choice: Choice) -> str:
     who = f"<@{choice.staff}> {moment(choice.at, '{time}')}"
-    return f":warning: *Not delivered*, chosen by {who}" if choice.failed else f":white_check_mark: *Sent* by {who}"
+    sent = "Sent with changes" if choice.edited else "Sent"
+    return f":warning: *Not delivered*, chosen by {who}" if choice.failed else f":white_check_mark: *{sent}* by {who}"
 
 
 def _minutes(minutes: float) -> str:

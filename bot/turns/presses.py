@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from bot.agent.guardrails import clean, mask
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.cases import ENDED, Cases, UnknownCase
-from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS
+from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS, numbers_of
 from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
 from bot.cases.waiting import Waiting
@@ -21,7 +22,7 @@ from bot.desk.learning import Learning
 from bot.desk.why import Why
 from bot.sentences import Sentences
 from bot.slack.client import SlackClient
-from bot.slack.dialogs import SUGGEST
+from bot.slack.dialogs import DRAFT_LIMIT, SUGGEST
 from bot.slack.learning_cards import REASONS
 from bot.store import turns
 from bot.store.cases import Case, find_open
@@ -146,7 +147,7 @@ class Presses:
                     card = await self.why.card(await self.cases.find(value))
                     channel, told_in = item.thread.channel, pressed_in(item)
                     await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks, thread_ts=told_in)
-                case "draft.send":
+                case "draft.send" | "submit.draft":
                     await self._send_draft(item, value)
                 case "kb.suggest":
                     journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
@@ -225,12 +226,10 @@ class Presses:
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _send_draft(self, item: InboxItem, value: str) -> None:
-        ref, _, draft = value.partition("/")
-        asked, _, number = draft.partition("/")
-        if not (_is_number(asked) and _is_number(number)):
-            raise UnknownCase(ref)
-        ts = item.body["message_ts"]
-        if not await self.drafts.send(ref, item.author, asked=int(asked), number=int(number), ts=ts):
+        ref, (asked, number), ts = value.partition("/")[0], numbers_of(value), item.body["message_ts"]
+        written = item.body.get("fields", {}).get("text")
+        words = None if written is None else mask(clean(written, limit=DRAFT_LIMIT))
+        if not await self.drafts.send(ref, item.author, asked=asked, number=number, ts=ts, words=words):
             await self._tell_one(item, "One of these drafts was sent already. To say more, write it in this thread.")
 
     async def _customer(self, item: InboxItem, action: str, value: str) -> str:
@@ -363,7 +362,7 @@ def _was_done(action: str, case: Case, user: str) -> bool:
             return case.keeps_helping
         case "submit.spam":
             return case.state == "closed"
-        case "case.draft" | "draft.send" | "kb.suggest":
+        case "case.draft" | "draft.send" | "submit.draft" | "kb.suggest":
             return False
         case _:
             return case.state == "bot"

@@ -18,6 +18,7 @@ from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Us
 from bot.agent.replies import Reply
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, UnknownCase
+from bot.cases.dialogs import About, Dialogs
 from bot.cases.drafts import CaseDrafts
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
@@ -32,7 +33,7 @@ from bot.store import drafts as draft_rows
 from bot.store import inbox, outbox, schema, spending, turns
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.store.inbox import Kind
+from bot.store.inbox import InboxItem, Kind
 from bot.store.outbox import OutboxRow
 from bot.store.spending import Spending
 from bot.store.turns import TurnRecord
@@ -40,6 +41,7 @@ from bot.telemetry import Metrics
 from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.presses import Presses
 from demo.slack.blocks import message_faults
+from handlers.dialogs import read_submission
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 from tests.doubles.clock import ManualClock
@@ -346,6 +348,47 @@ async def test_a_refused_draft_says_that_the_customer_does_not_see_it(room: Room
     assert "Not delivered" in str(message["blocks"])
     assert [mark["name"] for mark in message["reactions"]] == ["warning"]
     assert any("Slack refused it" in text for text in room.slack.texts("C0AGENTS"))
+
+
+async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None:
+    asked, _ = await room.presses()
+    await room.delivers()
+    post = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
+    assert post.ts is not None
+    about = About(f"{room.case.ref}/{asked}/2", ThreadRef(TEAM, "C0AGENTS", post.ts), post.ts)
+    opens, triggers = Dialogs(room.slack.client, room.cases).open, room.slack.workspace.triggers
+    await opens("draft.edit", about, user=COLLEAGUE, trigger_id=triggers.issue(COLLEAGUE))
+    assert any(f"<@{OWNER}> has claimed" in words for words in room.whispers)
+    assert COLLEAGUE not in room.slack.workspace.modals
+    await opens("draft.edit", about, user=OWNER, trigger_id=triggers.issue(OWNER))
+    (view,) = room.slack.workspace.modals[OWNER]
+    draft = (await room.shown(asked))[1].splitlines()[1].removeprefix(">")
+    assert view["blocks"][1]["element"]["initial_value"] == draft
+
+    for words, is_sent in (("As agreed & <!here>, card 4111 1111 1111 1111", True), ("Something else", False)):
+        body = {"view": {**view, "state": {"values": {"text": {"text": {"value": words}}}}}, "user": {"id": OWNER}}
+        press = read_submission(body, About.of(view["private_metadata"], team=TEAM))
+        assert press.body["value"] == about.case
+        item = InboxItem(
+            900, "press", press.thread, press.ts, OWNER, TEAM, press.body, attempts=1, received_at=1.0, fence=1
+        )
+        assert await presses_in(room).carry_out(item) == "pressed"
+        await room.delivers()
+        assert any("was sent already" in told for told in room.whispers) != is_sent
+    sent = room.slack.texts("D0CUSTOMERA")[-1]
+    assert sent.startswith("*Agent A (support)*\nAs agreed &amp; &lt;!here&gt;, card")
+    assert "4111" not in sent
+    chosen = (await room.rows(f"drafts/{asked}/chosen"))[f"drafts/{asked}/chosen"].payload
+    assert "Sent with changes" in str(chosen)
+
+
+async def test_the_pages_that_drafts_rest_on_stand_under_them_also_once_one_is_sent(room: Room) -> None:
+    asked, _ = await room.presses()
+    await room.delivers()
+    assert await room.sends(asked, 1)
+    found = await room.rows(f"drafts/{asked}")
+    for key in (f"drafts/{asked}", f"drafts/{asked}/chosen"):
+        assert RETURNS.title in str(found[key].payload["blocks"][-1])
 
 
 async def test_sending_twice_is_sending_once_and_of_two_drafts_one_goes_out(room: Room) -> None:

@@ -21,7 +21,8 @@ from demo.slack.blocks import message_faults
 SENTENCES = load_sentences()
 HANDLED = {
     "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
-    "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "relay.claim_send",
+    "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "draft.edit",
+    "relay.claim_send",
     "relay.note", "relay.send", "case.join", "case.more", "kb.suggest", "kb.new", "kb.update", "kb.edit", "kb.discard",
     "case.snooze", "esc.urgent", "esc.wait", "esc.keep",
     "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
@@ -184,7 +185,7 @@ def test_values_name_the_case_or_the_answer() -> None:
     scores = values(cards.resolved(SENTENCES, "en", case="FD-1042", staff="Agent A"))
     assert scores == [*(f"FD-1042/{score}" for score in range(1, 6)), "FD-1042"]
     drafts = staff_cards.drafts(case="FD-1042", asked=7, texts=[("Short", "Yes."), ("Warm", "Yes!")])
-    assert values(drafts) == ["FD-1042/7/1", "FD-1042/7/2"]
+    assert values(drafts) == [*["FD-1042/7/1"] * 2, *["FD-1042/7/2"] * 2]
     assert values(staff_cards.take_over_prompt(case="FD-1042", ts="1.2")) == ["FD-1042/1.2", "FD-1042/1.2"]
     (feedback,) = cards.answer_footer(SENTENCES, "en", ref="7", offer_person=False).blocks[0]["elements"]
     assert (feedback["positive_button"]["value"], feedback["negative_button"]["value"]) == ("7/up", "7/down")

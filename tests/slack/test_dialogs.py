@@ -14,6 +14,7 @@ ABOUT = '["FD-999999999999", "C0AGENTS", "1795200123.000100", "1795200123.000100
 EVERY = (
     dialogs.hand_back(case="FD-999999999999", about=ABOUT),
     dialogs.resolve(case="FD-999999999999", about=ABOUT),
+    dialogs.edit_draft(case="FD-999999999999", text="x" * 4_000, about=ABOUT),
     dialogs.priority(case="FD-999999999999", present="medium", about=ABOUT),
     dialogs.spam(case="FD-999999999999", about=ABOUT),
 )
