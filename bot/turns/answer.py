@@ -4,7 +4,8 @@ answer        wait for a place, have the agents asked (asking.py), end
   _conclude   which of the endings it is
     _deliver  the answer, its sources, the buttons under it
     _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
-    _say_not_found       nothing was found to rest an answer on: say so and offer a person
+    _say_not_found       nothing was found to rest an answer on: say so and offer a person; the second time
+                         in a row, call one
     _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person;
                          or look-ups were refused that came too fast: say so
     _withdraw            it says that a deed was done which nothing did: take it back and call a person
@@ -359,6 +360,13 @@ class Answers:
             writer.text(f"\n\n{self.sentences.say(asked.question.language, 'shortened')}")
 
     async def _say_not_found(self, asked: Asked) -> str:
+        question = asked.question
+        if question.in_vain_before:
+            said = self.sentences.say(question.language, "not_found_again")
+            asked.writer.text(said)
+            await asked.writer.finish()
+            await self.cases.open(question.item.thread, question.customer, reason="no_answer", priority="medium")
+            return await self._keep(asked, "no_answer", instead=said)
         card = cards.no_answer(self.sentences, asked.question.language, ref=str(asked.question.item.id))
         asked.writer.text(card.text)
         await asked.writer.finish(blocks=card.blocks)

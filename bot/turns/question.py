@@ -27,6 +27,8 @@ class Question:
     """What was found in those turns of the episode that the history only sums up."""
     heading: str = ""
     """What is said before the answer."""
+    in_vain_before: bool = False
+    """Whether nothing was found for the message before this one either."""
     interruption: Interruption = field(default_factory=Interruption)
     """Ends the answer early."""
 

@@ -14,7 +14,6 @@ take               count the attempt, do the work, close the row; then sum up wh
 import asyncio
 import contextlib
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -41,7 +40,6 @@ from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.threads import ThreadState
-from bot.store.turns import PastTurn
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.dead import UNSTORABLE, dead_line
@@ -269,7 +267,7 @@ class Turns:
             return "done", await self._help(case, item, customer, language, state.agent, episode, interruption)
         if ended is not None and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, item, customer)
-        reason = _reason_for_person(text, episode.turns)
+        reason = _reason_for_person(text)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
         if not item.body["text"]:
@@ -363,6 +361,7 @@ class Turns:
             episode.number,
             episode.history,
             episode.looked_up,
+            in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
             heading=self.sentences.say(language, "saw_edit") if item.kind == "edit" else "",
             interruption=interruption,
         )
@@ -462,17 +461,15 @@ def _waits(case: Case) -> str:
     )
 
 
-Reason = Literal["asked_for_person", "sensitive", "no_answer"]
+Reason = Literal["asked_for_person", "sensitive"]
 
 
-def _reason_for_person(text: str, past: Sequence[PastTurn]) -> Reason | None:
+def _reason_for_person(text: str) -> Reason | None:
     """Why a person is called without asking the model; None when the agent may try."""
     if policy.asks_for_person(text):
         return "asked_for_person"
     if policy.needs_person(text):
         return "sensitive"
-    if len(past) >= 2 and all(turn.ended == "no_answer" for turn in past[-2:]) and not policy.is_small_talk(text):
-        return "no_answer"
     return None
 
 
