@@ -449,6 +449,69 @@ async def test_nothing_private_and_nobody_elses_is_merged(desks: Desks) -> None:
     assert (await desks.cases.merge(shared.ref, AGENT_A, into=private.ref)).state == "merged"
 
 
+async def test_of_a_merge_and_the_end_of_the_other_case_none_is_left_half_done(desks: Desks) -> None:
+    for number in range(5):
+        first, second = [
+            await desks.cases.open(
+                ThreadRef(TEAM, DIRECT, f"{number}.{each}"), CUSTOMER, reason="asked_for_person", priority="medium"
+            )
+            for each in (1, 2)
+        ]
+        await desks.cases.claim(first.ref, AGENT_A)
+        await asyncio.gather(
+            desks.cases.merge(second.ref, AGENT_A, into=first.ref),
+            desks.cases.hand_back(first.ref, AGENT_A),
+            desks.cases.merge(first.ref, AGENT_B, into=second.ref),
+            return_exceptions=True,
+        )
+        states = {(await desks.stands(each.ref)).state for each in (first, second)}
+        assert states in ({"bot"}, {"bot", "waiting"}, {"merged", "waiting"}, {"merged", "human"}), states
+        for each in (first, second):
+            found, now = await desks.opened_case_of(each.thread), await desks.stands(each.ref)
+            assert (found is None) == (now.state == "bot"), "a merged thread leads to a case that is open"
+            if found is not None:
+                await desks.cases.hand_back(found.ref, AGENT_A)
+
+
+async def test_of_many_who_move_a_case_one_does(desks: Desks) -> None:
+    case = await desks.opens_in(DIRECT)
+    presses = [desks.cases.transfer(case.ref, AGENT_A, BILLING) for _ in range(10)]
+    presses += [desks.cases.claim(case.ref, AGENT_B) for _ in range(10)]
+    ended = await asyncio.gather(*presses, return_exceptions=True)
+    moved = [each for each in ended if isinstance(each, Case) and each.state == "waiting"]
+    assert len(moved) == 1
+    await desks.delivers()
+    assert len(desks.roots(BILLING, case.ref)) == 1
+    assert sum("is now with colleagues" in text for text in desks.slack.texts(DIRECT)) == 1
+
+
+async def test_what_a_customer_changes_changes_wherever_the_case_has_been(desks: Desks) -> None:
+    case = await desks.cases.claim((await desks.opens_in(DIRECT)).ref, AGENT_A)
+    other = await desks.opens_in(DIRECT, "Another matter")
+    written = await desks.asks(case, "My zebracanary77 lamp", case.thread)
+    await desks.cases.transfer(case.ref, AGENT_A, BILLING)
+    await desks.delivers()
+    changed = edit(written.ts, "1999999998.0", "My zebracanary77 chair", thread_ts=case.thread.ts, channel=DIRECT)
+    await desks.thoughts.edited(await desks.hears(changed))
+    await desks.delivers()
+    (card,) = desks.roots(BILLING, case.ref)
+    assert "It now says" in desks.texts(BILLING, card["ts"])[-1], "who has it now has no copy, and is told both"
+    assert "chair" in desks.texts(BILLING, card["ts"])[-1]
+    await desks.cases.merge(case.ref, AGENT_B, into=other.ref)
+    await desks.delivers()
+    quoted = [text for text in desks.slack.texts(AGENTS) if "has merged" in text]
+    assert "zebracanary77" in quoted[0]
+    gone = deletion(written.ts, "1999999999.0", thread_ts=case.thread.ts, channel=DIRECT)
+    await desks.thoughts.deleted(await desks.hears(gone))
+    await desks.delivers()
+    for channel in (AGENTS, BILLING):
+        assert not any("zebracanary77" in text for text in desks.slack.texts(channel)), channel
+    assert [text for text in desks.slack.texts(AGENTS) if "has merged" in text], "our own words stay"
+    async with desks.database.transaction() as tx:
+        stored = [(await tx.execute(select(table))).all() for table in schema.metadata.sorted_tables]
+    assert "zebracanary77" not in str(stored)
+
+
 PLACES = ("case_changed", "case_stepped", "post_marked", "post_sent", "post_kept")
 
 
