@@ -15,8 +15,8 @@ WISH = f"{QUESTION} I am Customer A, mail me at customer.a@example.com. I want t
 ANSWER = "Yes Customer A, our workshop repairs tungsten furnaces of the Ember series within 19 days for 45 EUR."
 
 
-async def solved(world: World, wish: str = WISH, answer: str = ANSWER) -> tuple[Post, Seen, str]:
-    """The customer's thread, the closed card, the reference."""
+async def solved(world: World, wish: str = WISH, answer: str = ANSWER, **inputs: object) -> tuple[Post, Seen, str]:
+    """The customer's thread, the closed card, the reference; `inputs` of the dialog that resolves it."""
     asked = await world.customer.says(wish)
     card = await world.card_of(asked)
     ref = re.search(r"FD-\d+", card.text)
@@ -25,7 +25,7 @@ async def solved(world: World, wish: str = WISH, answer: str = ANSWER) -> tuple[
     await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
     await world.staff.says(answer, to=card)
     await world.customer.reads(asked, having=lambda seen: "(support)" in seen.text)
-    await world.staff.resolves(await world.card(having=ref[0]))
+    await world.staff.resolves(await world.card(having=ref[0]), **inputs)
     closed = await world.until(
         lambda state: next((s for s in posts(state) if ref[0] in s.text and "kb.suggest" in s.buttons), None),
         what="the closed card",
@@ -99,8 +99,9 @@ async def test_what_a_person_answered_is_answered_from_the_article_next_time(wor
 
 async def test_a_suggestion_is_edited_before_it_is_added_and_another_is_discarded_by_one_tap(world: World) -> None:
     wish = "May I rent a crampon set for glaciers? I want to talk to a real person"
-    _, card, _ = await solved(world, wish, "You can rent crampon sets in our shop for 12 EUR a day.")
-    shown = await suggested(world, card)
+    answer = "You can rent crampon sets in our shop for 12 EUR a day."
+    _, card, _ = await solved(world, wish, answer, kb=["suggest"])
+    shown = await world.staff.reads(card, having=lambda seen: "kb.new" in seen.buttons)
     await world.staff.presses(shown, "kb.edit")
     await world.staff.fills_in(
         "submit.article",
