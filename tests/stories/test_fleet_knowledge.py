@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.postgres import Postgres
+from tests.stories.test_learning import solved, suggested
 from tests.stories.world import PATIENCE, ROOT, World, open_worker, open_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.chaos]
@@ -71,3 +72,13 @@ async def test_so_is_a_rollback(two: Two) -> None:
     assert "serves again, with 27 documents" in await two.world.staff.runs("/kb rollback")
     told = await two.status(lambda told: "as all 2 machines" in told and "27 documents" in told)
     assert ":warning:" not in told
+
+
+async def test_an_article_that_was_added_on_one_machine_is_in_the_index_of_the_other(two: Two) -> None:
+    _, card, ref = await solved(two.world)
+    await two.world.staff.presses(await suggested(two.world, card), "kb.new")
+    told = await two.status(lambda told: "as all 2 machines" in told and "`learned`: 1 document" in told)
+    assert ":warning:" not in told
+    assert len(list(two.world.data.rglob(f"learned/{ref}-1.md"))) == 2
+    # Each has read it once and is content: nobody sends the other round in circles.
+    assert "generation" in await two.status(lambda again: again.splitlines()[0] == told.splitlines()[0])
