@@ -200,11 +200,13 @@ class Articles:
     async def expire(self) -> None:
         """Close what nobody has decided on in time."""
         async with self.database.transaction() as tx:
-            for old in await suggestions.undecided_since(tx, self.clock.now() - KEPT_SECONDS):
+            overdue = await suggestions.undecided_since(tx, self.clock.now() - KEPT_SECONDS)
+            for old in overdue:
                 with contextlib.suppress(Decided):
                     gone = await self._change(tx, old, "expired", "frontdesk")
                     await self._show(tx, gone, learning_cards.EXPIRED)
-        self.outbox.wake()
+        if overdue:
+            self.outbox.wake()
 
     async def told(self) -> str:
         """The newest articles as mrkdwn, each with whether its question finds it now."""

@@ -167,6 +167,9 @@ class Presses:
     async def _decide(self, item: InboxItem, action: str, value: str) -> str:
         """Whether something becomes an article; the first who says so decides."""
         number, _, rest = value.partition("/")
+        if action == "submit.article" and not _wording(item).is_whole:
+            await self._tell_one(item, "Not added: title, question and answer each need words. Open the dialog again.")
+            return "not_whole"
         try:
             match action:
                 case "submit.article" if number == "message":

@@ -323,6 +323,7 @@ async def test_edited_words_are_added_unless_they_were_changed_meanwhile(room: R
     fields = {"title": "Late", "question": "Late?", "answer": "Within 41 days; card 4111 1111 1111 1111."}
     assert await room.decides("submit.article", "1/7", **fields) == "decided_before"
     assert "changed meanwhile" in room.told()
+    assert await room.decides("submit.article", "1/1", **(fields | {"title": " … "})) == "not_whole"
     assert await room.decides("submit.article", "1/1", **fields) == "pressed"
     assert (await room.only()).answer == "Within 41 days; card [card number]."
 
