@@ -79,6 +79,8 @@ from bot.turns.asking import Agents
 from bot.turns.calling_over import CallingOver
 from bot.turns.calm import Calm
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
+from bot.turns.erasure import Erasure
+from bot.turns.erasure import watch as watch_erasures
 from bot.turns.inbox import Inbox
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
@@ -285,6 +287,19 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         why = Why(database, knowledge)
         identities = Identities(slack, shop, database)
         interruptions = Interruptions()
+        second_thoughts = SecondThoughts(database, outbox, clock, sentences, answers, relay)
+        erasure = Erasure(
+            database,
+            outbox,
+            slack,
+            clock,
+            sentences,
+            identities,
+            cases,
+            second_thoughts,
+            interruptions,
+            show_home=lambda user: home.show(user),
+        )
         turns = Turns(
             database=database,
             outbox=outbox,
@@ -308,6 +323,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
                 calling_over=CallingOver(me, database, slack, clock, sentences, identities, cases),
                 learning=learning,
                 articles=articles,
+                erasure=erasure,
                 accept=lambda press: inbox.accept(press),
                 why=why,
             ),
@@ -322,7 +338,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
                 places=asyncio.Semaphore(SUMMARIES),
             ),
             metrics=metrics,
-            second_thoughts=SecondThoughts(database, outbox, clock, sentences, answers, relay),
+            second_thoughts=second_thoughts,
             interruptions=interruptions,
         )
         calm = Calm()
@@ -338,7 +354,10 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         _start(watches, calm.run())
         if role != "ingress":
             _start(watches, interruptions.watch(database, clock))
+        if not settings.is_shared:
+            _start(watches, watch_erasures(database, clock, engine.submit))
         figures = partial(tell_figures, database, clock, settings.targets.hours.between)
+        home = Home(me, slack, database, clock, sentences, identities, staff, library, figures)
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(
             me=me,
@@ -351,7 +370,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             cases=cases,
             dialogs=Dialogs(slack, cases),
             identities=identities,
-            home=Home(me, slack, database, clock, sentences, identities, staff, library, figures),
+            home=home,
             overview=Overview(me, database, clock, figures),
             library=library,
             refreshes=Refreshes(library, slack),

@@ -1,4 +1,4 @@
-"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost, report.
+"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost, report, erase.
 
 Faults are sentences on standard error and exit status 2.
 """
@@ -97,6 +97,9 @@ def build_parser() -> argparse.ArgumentParser:
     report.add_argument(
         "--output", type=Path, metavar="FILE", default=Path(REPORT), help=f"where the page goes; {REPORT} unless given"
     )
+    erase = commands.add_parser("erase", help="erase everything that is kept of a customer")
+    erase.add_argument("user", type=_user, help="their Slack id, as U0123ABCDEF")
+    erase.add_argument("--yes", action="store_true", help="do it; else it is only counted")
     return parser
 
 
@@ -160,6 +163,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _user(text: str) -> str:
+    if not re.fullmatch(r"[UW][A-Z0-9]{2,30}", text):
+        raise argparse.ArgumentTypeError("it must be a person's Slack id, as U0123ABCDEF")
+    return text
+
+
 def _days(text: str) -> int:
     if _count(text) > DAYS_LIMIT:
         raise argparse.ArgumentTypeError(f"it must be a number from 1 to {DAYS_LIMIT}")
@@ -192,6 +201,10 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
             from bot.cli_report import run as run_report
 
             return await run_report(given, settings)
+        case "erase", _:
+            from bot.cli_erase import run as run_erase
+
+            return await run_erase(given, settings)
         case "turns", "list":
             return await _list_turns(given, settings)
         case "turns", _:

@@ -44,6 +44,10 @@ LABELS = frozenset(
         "home_open",
         "home_past",
         "home_language_slack",
+        "erase_button",
+        "erase_title",
+        "erase_yes",
+        "erase_no",
     }
 )
 

@@ -68,6 +68,21 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
     )
 
 
+def read_home_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Arrival:
+    """The same for a press in somebody's Home tab, which stands in no channel: the tab is its lane."""
+    tab = body["container"]["view_id"]
+    return Arrival(
+        event_id=f"press/{body['trigger_id']}",
+        kind="press",
+        thread=ThreadRef(team, tab, tab),
+        ts=action["action_ts"],
+        author=body["user"]["id"],
+        author_team=body["user"].get("team_id") or team,
+        body={"action": action["action_id"], "value": "", "message_ts": tab, "response_url": "", "text": ""},
+        addressed=True,
+    )
+
+
 def _chosen(action: dict[str, Any]) -> tuple[str, str]:
     """What was pressed, and its value; the entry `priority/FD-1042` of the menu `case.more` is `case.more.priority`."""
     if "selected_option" not in action:

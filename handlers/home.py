@@ -8,6 +8,8 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.errors import StoreUnavailable
 from bot.slack.client import SlackRefused, SlackUnanswered
+from bot.store.persons import REQUEST
+from handlers.actions import read_home_press
 from handlers.desk import Desk
 
 logger = logging.getLogger(__name__)
@@ -16,7 +18,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """Opening a tab fills it; the Home tab's button and menu fill it anew."""
+    """Opening a tab fills it; the Home tab's button and menu fill it anew. The wish to be erased must not be lost."""
 
     @app.event("app_home_opened")
     async def fill(event: dict[str, Any]) -> None:
@@ -29,6 +31,11 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def refresh(ack: Ack, body: dict[str, Any]) -> None:
         await ack()
         desk.start(_filled(desk.home.show(body["user"]["id"])))
+
+    @app.action(REQUEST)
+    async def erase(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+        await desk.inbox.accept(read_home_press(body, action, team=desk.me.team))
+        await ack()
 
     @app.action("home.language")
     async def choose_language(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:

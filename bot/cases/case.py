@@ -8,7 +8,8 @@
     bot              bot                    waiting
 
 An open case can be marked as spam, and is closed: nothing opens it again. It can be transferred to another desk, where
-it waits; and it can be merged into another open one, with whose end it is the assistant's again.
+it waits; and it can be merged into another open one, with whose end it is the assistant's again. Any case is closed
+when its customer's data is erased.
 
 While the desk is closed "away" stands for "waiting" and is treated alike, save that no time passes for it: at the
 opening it becomes "waiting". Whoever waits goes up a ladder: each rung is climbed at `due`, and what is done then is
@@ -22,7 +23,7 @@ from typing import Literal
 
 from bot.cases.hours import Targets
 from bot.errors import FrontdeskError
-from bot.store.cases import MERGED, WAITING, Case, Helper
+from bot.store.cases import ERASED, MERGED, WAITING, Case, Helper
 
 State = Literal["waiting", "away", "human", "resolved", "closed", "merged", "bot"]
 Priority = Literal["low", "medium", "high"]
@@ -208,6 +209,11 @@ def mark_spam(case: Case, *, now: float) -> Case:
     """Nobody answers it."""
     _must_be(case, "human", *WAITING)
     return replace(case, state="closed", ended_at=now, due=None, keeps_helping=False, outcome="spam")
+
+
+def erase(case: Case, *, now: float) -> Case:
+    """The customer's data is erased; what is left of the case is counted."""
+    return replace(case, state="closed", ended_at=case.ended_at or now, due=None, keeps_helping=False, outcome=ERASED)
 
 
 def prioritize(case: Case, priority: Priority, *, targets: Targets) -> Case:

@@ -12,6 +12,7 @@ cancel       the customer does not want a person any more
 reopen       the customer says it is not solved
 mark_spam    nobody answers it
 prioritize   it is more urgent, or less
+end_erased   the customer's data is erased
 """
 
 import asyncio
@@ -368,6 +369,21 @@ class Cases:
     def targets(self) -> Targets:
         """Within what time a case shall be claimed, and when the desk is open."""
         return self.messages.targets
+
+    async def end_erased(self, tx: Transaction, team: str, user: str, *, by: str) -> None:
+        """End a customer's cases in the transaction that erases what they hold; `by` is for the audit trail.
+
+        Until the transaction ends they get no new case. `team` is their own, as `open` is told of it. MovedOn when one
+        of them changed meanwhile; then nothing is erased yet.
+        """
+        await lock(tx, f"cases/{team}/{user}")
+        for name in sorted({_lock_of(case.thread) for case in await cases.find_of(tx, user)}):
+            await lock(tx, name)
+        for before in await cases.find_of(tx, user):
+            after = await self._put(tx, before, steps.erase(before, now=self.clock.now()))
+            if before.state in cases.OPEN_STATES:
+                await outbox.add(tx, self.messages.erased(before), now=self.clock.now())
+            await self._note(tx, by, "erased", after)
 
     async def find(self, ref: str) -> Case:
         """The case with this reference. Raises UnknownCase."""

@@ -136,6 +136,11 @@ class CaseMessages:
         told = cards.not_answered(self.sentences, language(case), case=case.ref)
         return [self._to_customer(case, "spam", told), self._card_update(case, by=by)]
 
+    def erased(self, case: Case) -> Outgoing:
+        """An open case has ended, and its card goes: one line that says why, and nothing of the customer."""
+        text = f"{case.ref} was erased at the customer's wish."
+        return Outgoing(f"forgotten/case/{case.id}", "post", case.desk or self.agent_channel, {"text": text})
+
     def updated(self, case: Case) -> list[Outgoing]:
         """Something of the case is otherwise that only its card shows."""
         return [self._card_update(case)]

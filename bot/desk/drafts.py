@@ -218,9 +218,10 @@ class Drafting:
     ) -> bool:
         """Store and show the drafts, unless the user is not on the case any more; False when they may hold words that
         were deleted meanwhile, and are dropped."""
-        now, spent = self.clock.now(), self._spent(case, written, asked=asked)
+        now = self.clock.now()
         async with self.database.transaction() as tx:
             present = await the_case(tx, case.ref)
+            spent = self._spent(present, written, asked=asked)
             is_theirs = present.is_with(user)
             await turns.forget(tx, asked)
             await spending.add(tx, spent, now=now)

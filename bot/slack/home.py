@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.sentences import LANGUAGES, Language, Sentences
-from bot.slack.blocks import Block, actions, button, context, header, moment, one_line, plain, section
+from bot.slack.blocks import Block, actions, button, capped, context, header, moment, one_line, plain, section
 from bot.slack.mrkdwn import escape
 from bot.slack.staff_cards import PRIORITIES
+from bot.store.persons import REQUEST
 
 SHOWN = 20
 """Cases in a list: a tab has a hundred blocks, and nobody reads more."""
@@ -67,6 +68,15 @@ def for_customer(
         "initial_option": next((option for option in options if option["value"] == chosen), as_in_slack),
     }
     blocks += [{"type": "divider"}, {**section(say("home_language")), "accessory": menu}]
+    confirm = {
+        "title": plain(capped(say("erase_title"), 100)),
+        "text": plain(capped(say("erase_confirm"), 300)),
+        "confirm": plain(capped(say("erase_yes"), 30)),
+        "deny": plain(capped(say("erase_no"), 30)),
+        "style": "danger",
+    }
+    erase = {**button(REQUEST, say("erase_button"), "all", style="danger"), "confirm": confirm}
+    blocks += [{"type": "divider"}, {**section(say("erase_about")), "accessory": erase}]
     return {"type": "home", "blocks": blocks}
 
 

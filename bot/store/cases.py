@@ -18,6 +18,9 @@ MERGED = "merged"
 WAITING = ("waiting", "away")
 """Nobody has claimed it; "away": nobody is there to do so before the desk opens."""
 
+ERASED = "erased"
+"""The outcome of a case whose customer's data was erased."""
+
 LATER = (
     "desk",
     "waiting_since",
@@ -209,6 +212,13 @@ async def merged_into(tx: AsyncConnection, case_id: int) -> list[Case]:
     """The cases that people have in this one."""
     table = schema.kase
     statement = select(table).where(table.c.merged_into == case_id, table.c.state == MERGED).order_by(table.c.id)
+    return [as_case(row) for row in await tx.execute(statement)]
+
+
+async def find_of(tx: AsyncConnection, customer: str) -> list[Case]:
+    """All of a person's cases, the oldest first."""
+    table = schema.kase
+    statement = select(table).where(table.c.customer == customer).order_by(table.c.id)
     return [as_case(row) for row in await tx.execute(statement)]
 
 

@@ -7,7 +7,7 @@ from sqlalchemy import Text, cast, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
-from bot.store.cases import ref_of
+from bot.store.cases import ERASED, ref_of
 from bot.store.database import Database
 from bot.store.wishes import is_erased
 
@@ -224,10 +224,10 @@ async def _cases(tx: AsyncConnection, *, since: float) -> list[Opened]:
             # The column tells of whoever has it now.
             claimed_at=min(steps.get((ref_of(row.id), CLAIMED), [row.claimed_at])),
             replied_at=row.replied_at,
-            was_resolved=row.reopened > 0 or row.state in ("resolved", "closed"),
+            was_resolved=row.reopened > 0 or (row.state in ("resolved", "closed") and row.outcome != ERASED),
             reopened=row.reopened,
             reopened_at=tuple(steps.get((ref_of(row.id), REOPENED), ())),
-            outcome=row.outcome,
+            outcome="" if row.outcome == ERASED else row.outcome,
             was_merged=row.merged_into is not None,
         )
         for row in await tx.execute(statement.order_by(table.c.opened_at, table.c.id))

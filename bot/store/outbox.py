@@ -236,9 +236,11 @@ async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now:
 
 async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: float) -> None:
     """Say that Slack refused for good, and queue what follows."""
-    statement = update(schema.outbox).where(schema.outbox.c.id == row.id)
-    await tx.execute(statement.values(state="failed", error=error))
-    await add(tx, *row.when_failed, now=now)
+    table = schema.outbox
+    failing = update(table).where(table.c.id == row.id).values(state="failed", error=error)
+    # What follows may have been erased since the row was read.
+    follows = (await tx.execute(failing.returning(table.c.afterwards))).scalar_one()
+    await add(tx, *map(_outgoing, follows["failed"]), now=now)
 
 
 async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:

@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import schema
+from bot.store import attempts, schema
 from bot.store.statements import insert_new
 
 
@@ -33,7 +33,8 @@ async def latest(tx: AsyncConnection, thread: ThreadRef, episode: int) -> Summar
 
 
 async def save(tx: AsyncConnection, thread: ThreadRef, episode: int, summary: Summary, *, now: float) -> bool:
-    """Keep a summary; False when there is one through that turn already."""
+    """Keep a summary; False when there is one through that turn already. Superseded when what it is of was erased."""
+    await attempts.hold(tx)
     values = {
         "thread": thread.key,
         "episode": episode,

@@ -6,6 +6,7 @@ channel gets this line, with the number under which operators find it.
 
 from bot.store.inbox import InboxItem, Kind
 from bot.store.outbox import Outgoing
+from bot.store.persons import REQUEST
 
 UNSTORABLE = "unstorable"
 """In a row's body: the event could not be stored as it came, and what could not is left out."""
@@ -31,6 +32,11 @@ def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
     if item.kind == "delete":
         text += (
             " *The deleted text is still stored.* "
+            f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."
+        )
+    if item.body.get("action") == REQUEST:
+        text += (
+            " *A customer wants their data erased, and it is still stored.* "
             f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."
         )
     # One that is tried again and fails again is told again.

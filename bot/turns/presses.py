@@ -29,6 +29,8 @@ from bot.store.cases import Case, find_open
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.calling_over import CALL_OVER, CallingOver
+from bot.store.persons import REQUEST
+from bot.turns.erasure import Erasure
 from bot.turns.journal import open_journal
 
 logger = logging.getLogger(__name__)
@@ -79,6 +81,7 @@ class Presses:
     calling_over: CallingOver
     learning: Learning
     articles: Articles
+    erasure: Erasure
     accept: Callable[[Arrival], Awaitable[None]]
     """Stores a press that follows from another one."""
     why: Why
@@ -90,6 +93,8 @@ class Presses:
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
+        if item.body["action"] == REQUEST:
+            return await self.erasure.carry_out(item)
         try:
             if item.body["action"] == CALL_OVER:
                 return await self.calling_over.carry_out(item)
@@ -203,7 +208,10 @@ class Presses:
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
-        """Tell a member of staff that their press came to nothing."""
+        """Tell whoever pressed that it came to nothing: a member of staff, or who wants their data erased."""
+        if item.body["action"] == REQUEST:
+            await self.erasure.tell_failed(item)
+            return
         if (action := item.body["action"]) in SLOW_PRESSES:
             journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
             work = self.drafting if action == "case.draft" else self.learning

@@ -39,8 +39,10 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem
 from bot.store.outbox import Outgoing
+from bot.store.persons import REQUEST
 from bot.store.threads import ThreadState
 from bot.telemetry import Metrics
+from bot.turns import erasure
 from bot.turns.answer import Answers
 from bot.turns.dead import UNSTORABLE, dead_line
 from bot.turns.interruptions import Interrupted, Interruption, Interruptions
@@ -180,7 +182,7 @@ class Turns:
     async def _work(self, item: InboxItem, interruption: Interruption) -> Ending:
         if item.kind in ("message", "edit"):
             return await self._customer_thought(item, interruption)
-        async with asyncio.timeout(SETTLE_SECONDS):
+        async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else SETTLE_SECONDS):
             match item.kind:
                 case "delete":
                     await self.second_thoughts.deleted(item)
@@ -431,7 +433,7 @@ class Turns:
             return "dead", reason
         if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.body.get("answers")):
             return "dead", reason
-        if item.body.get("action") in BY_STAFF:
+        if item.body.get("action") in (*BY_STAFF, REQUEST):
             await self.presses.tell_failed(item)
             return "dead", reason
         await self.answers.close_leftover(item)

@@ -10,7 +10,13 @@ from tests.contracts.tree import ROOT, Source, calls, imports, product_files, re
 
 pytestmark = pytest.mark.contract
 
-TALKS_ON_STANDARD_OUTPUT = {"bot/cli.py", "bot/cli_knowledge.py", "bot/cli_report.py", "knowledge/build.py"}
+TALKS_ON_STANDARD_OUTPUT = {
+    "bot/cli.py",
+    "bot/cli_knowledge.py",
+    "bot/cli_report.py",
+    "bot/cli_erase.py",
+    "knowledge/build.py",
+}
 """The two programs, one in three files; the builder reports in JSON lines."""
 RUNS_SQL = {"execute", "executemany", "executescript", "exec_driver_sql"}
 DANGEROUS_MODULES = {"dill", "marshal", "pickle", "shelve"}

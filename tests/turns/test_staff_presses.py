@@ -62,6 +62,7 @@ class Channel:
             calling_over=nothing,
             learning=nothing,
             articles=nothing,
+            erasure=nothing,
             accept=self.accept,
             why=Why(database, cast(Any, FewPages())),
         )

@@ -1,0 +1,30 @@
+"""`frontdesk erase`: the operators' way to what customers do by a button of their Home tab."""
+
+import argparse
+import sys
+import time
+
+from bot.settings import Settings
+from bot.store import persons
+from bot.store.database import open_database
+
+
+async def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Tell what is kept of a person, and with `--yes` have it erased by whoever serves."""
+    user = given.user
+    async with open_database(settings.database, read_only=not given.yes) as database, database.transaction() as tx:
+        kept = await persons.find(tx, user)
+        counts = await persons.count(tx, kept)
+        teams = await persons.teams_of(tx, user)
+        if given.yes and teams:
+            await persons.ask(tx, kept, teams[-1], now=time.time())
+    for what, number in counts.items():
+        print(f"{what:12}{number:>8}")
+    if not any(counts.values()) and not teams:
+        print(f"Nothing is kept of {user}.")
+        return 0
+    if not given.yes:
+        print("frontdesk: nothing was erased; --yes erases it for good", file=sys.stderr)
+        return 1
+    print("It is erased within a minute, or when Frontdesk starts the next time.")
+    return 0

@@ -1,0 +1,407 @@
+"""Everything that is kept of one person, all of it in transactions of the caller's: found, and erased but for numbers.
+
+find             what there is
+withdraw         have Slack take away what is ours to delete; before the rest, which forgets where it stands
+forget           what they wrote, what they were answered, what was noted of them
+close_requests   the further presses by which they asked for it
+ask              ask for it from outside of Slack
+asked_outside    who was asked for in that way, and nobody has begun
+
+What stays of a row is its number, its times, what it cost, and Slack's ids of channels, messages and files; where a
+person's id stood, ERASED stands. Staff who are customers as well keep what they did as staff: the rows of the channels
+in which cards stand.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.conversation import ThreadRef
+from bot.store import erasure, outbox, schema
+from bot.store.cases import ERASED, ref_of
+from bot.store.erasure import GONE_COPY, NO_TITLE
+from bot.store.inbox import Arrival, InboxItem, insert, item_of
+from bot.store.outbox import OPEN, Outgoing
+from bot.store.wishes import is_erased
+
+REQUEST = "home.erase"
+"""The press by which somebody asks for it; operators ask in the same way."""
+OPERATORS = "operators"
+"""The channel of such a press that nobody made in Slack."""
+KEPT = "forgotten/"
+"""How the keys of the outbox's rows begin that belong to the erasing itself."""
+AT_ONCE = 150
+"""Values in one statement: SQLite follows no longer chains of alternatives."""
+
+Each = TypeVar("Each")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a person."""
+
+    user: str
+    items: tuple[InboxItem, ...]
+    """All that came from them."""
+    open: frozenset[int]
+    """Those of the items that are not closed."""
+    turns: tuple[int, ...]
+    own: frozenset[ThreadRef]
+    """Threads in which nobody else has asked anything; others are `shared`."""
+    shared: frozenset[ThreadRef]
+    cases: tuple[int, ...]
+    cards: frozenset[str]
+    """The keys of the threads below their cases' cards."""
+    others_copies: frozenset[str]
+    """The outbox's keys of what others wrote, relayed in their cases."""
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """The items' ids."""
+        return tuple(item.id for item in self.items)
+
+    @property
+    def channels(self) -> frozenset[str]:
+        """Their direct messages."""
+        return frozenset(thread.channel for thread in self.own if thread.is_direct)
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxRef:
+    """A row of the outbox, without what it says."""
+
+    id: int
+    key: str
+    method: str
+    channel: str
+    parent: str | None
+    state: str
+
+
+async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) -> Kept:
+    """What is kept of the person, without the inbox's row `besides`."""
+    inbox, turn, kase = schema.inbox, schema.turn, schema.kase
+    desks = await _desks(tx)
+    written = await tx.execute(select(inbox).where(inbox.c.author == user, inbox.c.channel.not_in(desks)))
+    rows = [row for row in written if row.id != besides]
+    ids = [row.id for row in rows]
+    answered = [*await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.customer == user))]
+    for some in _batches(ids):
+        answered += await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.id.in_(some)))
+    theirs = (await tx.execute(select(kase).where(kase.c.customer == user).order_by(kase.c.id))).all()
+    keys = {row.thread for row in rows if row.kind != "press"} | {row.thread for row in (*answered, *theirs)}
+    threads = frozenset(map(ThreadRef.of, keys))
+    own = frozenset([thread for thread in threads if thread.is_direct or await _is_alone(tx, user, thread, desks)])
+    cards = await _cards(tx, [case.id for case in theirs])
+    return Kept(
+        user=user,
+        items=tuple(map(item_of, rows)),
+        open=frozenset(row.id for row in rows if row.state == "new"),
+        turns=tuple(dict.fromkeys(row.id for row in answered)),
+        own=own,
+        shared=threads - own,
+        cases=tuple(case.id for case in theirs),
+        cards=frozenset(ThreadRef(team, channel, ts).key for team, channel, ts in cards),
+        others_copies=frozenset(await _others_copies(tx, user, [case.id for case in theirs])),
+    )
+
+
+async def count(tx: AsyncConnection, kept: Kept) -> dict[str, int]:
+    """How much of what there is."""
+    posts = await _posts(tx, kept)
+    copies = await _file_copies(tx, [row.key for row in posts])
+    draft, suggestion, feedback, spending = schema.draft, schema.suggestion, schema.feedback, schema.spending
+
+    async def number(statement: Select[Any]) -> int:
+        return int((await tx.execute(select(func.count()).select_from(statement.subquery()))).scalar_one())
+
+    return {
+        "messages": sum(item.kind in ("message", "edit") for item in kept.items),
+        "answers": len(kept.turns),
+        "cases": len(kept.cases),
+        "drafts": await number(select(draft.c.number).where(draft.c.case_id.in_(kept.cases))),
+        "suggestions": await number(select(suggestion.c.id).where(_undecided(kept))),
+        "feedback": await number(select(feedback.c.subject).where(feedback.c.person == kept.user)),
+        "posts": sum(row.method == "post" for row in posts),
+        "files": len(copies),
+        "costs": await number(select(spending.c.key).where(spending.c.customer == kept.user)),
+    }
+
+
+async def withdraw(tx: AsyncConnection, kept: Kept, *, now: float) -> None:
+    """Queue the deletion of our messages and files that are about them, replies before what they stand under."""
+    posts = [row for row in await _posts(tx, kept) if row.method == "post" and row.state in ("sent", "sending")]
+    shared = await _file_copies(tx, [row.key for row in posts])
+    gone = await _deleted(tx, [row.key for row in posts])
+    calls = []
+    for row in sorted(posts, key=lambda row: row.id, reverse=True):
+        name = f"{KEPT}{row.id}"
+        if row.key in shared:
+            calls.append(Outgoing(f"{name}/files", "unshare", row.channel, {"files": []}, parent=row.key))
+        if row.key not in gone:
+            calls.append(Outgoing(name, "delete", row.channel, {}, parent=row.key))
+    table = schema.turn
+    for some in _batches(kept.turns):
+        given = await tx.execute(select(table.c.thread, table.c.posts).where(table.c.id.in_(some)))
+        for thread, stands in given.all():
+            channel = ThreadRef.of(thread).channel
+            calls += [
+                Outgoing(f"{KEPT}{channel}/{ts}", "delete", channel, {"ts": ts})
+                for ts in stands or ()
+                if await outbox.by_key(tx, f"withdrawn/{channel}/{ts}") is None
+            ]
+    await outbox.add(tx, *calls, now=now)
+
+
+async def forget(tx: AsyncConnection, kept: Kept, *, now: float) -> None:
+    """Erase all of it. What is on its way to Slack and has not left does not leave."""
+    await _forget_posts(tx, kept)
+    await _forget_cases(tx, kept)
+    await _forget_threads(tx, kept)
+    await _forget_records(tx, kept)
+    for some in _batches(kept.turns):
+        await erasure.forget_answers(tx, some)
+        await tx.execute(update(schema.turn).where(schema.turn.c.id.in_(some)).values(customer=ERASED))
+    await _forget_items(tx, kept, now=now)
+
+
+async def close_requests(tx: AsyncConnection, user: str, *, item: int, now: float) -> None:
+    """Take the person's name from the request that is carried out, and close their other ones: this one is for all."""
+    table = schema.inbox
+    await tx.execute(update(table).where(table.c.id == item).values(author=ERASED, author_team=ERASED))
+    waiting = select(table).where(table.c.author == user, table.c.kind == "press", table.c.state == "new")
+    others = [row.id for row in await tx.execute(waiting) if row.body.get("action") == REQUEST]
+    closed = {"state": "dropped", "reason": ERASED, "fence": table.c.fence + 1, "finished_at": now}
+    await tx.execute(update(table).where(table.c.id.in_(others)).values(author=ERASED, author_team=ERASED, **closed))
+
+
+async def ask(tx: AsyncConnection, kept: Kept, team: str, *, now: float) -> None:
+    """Store an operator's wish, in the workspace `team` of ours; whoever serves finds it."""
+    name = uuid4().hex
+    thread = ThreadRef(team, OPERATORS, name)
+    own_team = next((item.author_team for item in reversed(kept.items)), team)
+    body = {"action": REQUEST, "value": "", "message_ts": name, "response_url": "", "text": ""}
+    arrival = Arrival(f"erase/{name}", "press", thread, name, kept.user, own_team, body, addressed=True)
+    await insert(tx, arrival, now=now)
+
+
+async def asked_outside(tx: AsyncConnection) -> list[tuple[int, str]]:
+    """The rows as (id, thread key)."""
+    table = schema.inbox
+    where = (table.c.channel == OPERATORS, table.c.state == "new", table.c.fence == 0)
+    return [(row.id, row.thread) for row in await tx.execute(select(table.c.id, table.c.thread).where(*where))]
+
+
+async def wish_deleted(tx: AsyncConnection, kept: Kept) -> list[int]:
+    """Have the turns that run for them end, each as after the deletion of its message; their ids."""
+    table = schema.inbox
+    open_rows = [item.id for item in kept.items if item.id in kept.open and item.kind in ("message", "edit")]
+    statement = update(table).where(table.c.id.in_(open_rows), table.c.state == "new").values(wish="deleted")
+    return list((await tx.execute(statement.returning(table.c.id))).scalars())
+
+
+async def still_open(tx: AsyncConnection, ids: Collection[int]) -> bool:
+    """Whether any of these rows is not closed."""
+    table = schema.inbox
+    found = select(table.c.id).where(table.c.id.in_(ids), table.c.state == "new").limit(1)
+    return (await tx.execute(found)).first() is not None
+
+
+async def teams_of(tx: AsyncConnection, user: str) -> list[str]:
+    """The workspaces of ours in which something came from the person."""
+    inbox, kase = schema.inbox, schema.kase
+    wrote = await tx.execute(select(inbox.c.team).where(inbox.c.author == user).distinct())
+    asked = await tx.execute(select(kase.c.team).where(kase.c.customer == user).distinct())
+    return sorted({*wrote.scalars(), *asked.scalars()})
+
+
+async def _desks(tx: AsyncConnection) -> list[str]:
+    """The channels in which cards stand."""
+    table = schema.outbox
+    return list((await tx.execute(select(table.c.channel).where(_is_card()).distinct())).scalars())
+
+
+def _is_card() -> ColumnElement[bool]:
+    """Whether the row is what posted a case's card, at whichever desk."""
+    key = schema.outbox.c.key
+    return (schema.outbox.c.method == "post") & (key.like("case/%/card") | key.like("case/%/card/%"))
+
+
+async def _is_alone(tx: AsyncConnection, user: str, thread: ThreadRef, desks: Sequence[str]) -> bool:
+    """Whether nobody else has asked anything in the thread."""
+    table = schema.inbox
+    where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author.not_in((user, ERASED)))
+    others = await tx.execute(select(table.c.id).where(*where, table.c.channel.not_in(desks)).limit(1))
+    return others.first() is None
+
+
+async def _cards(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str, str, str]]:
+    """Team, channel and ts of the cases' cards, as far as they are posted."""
+    table, kase = schema.outbox, schema.kase
+    rows = await tx.execute(
+        select(kase.c.team, table.c.channel, table.c.ts)
+        .join(kase, kase.c.id == table.c.case_id)
+        .where(table.c.case_id.in_(cases), _is_card(), table.c.ts.is_not(None))
+    )
+    return [(row.team, row.channel, row.ts) for row in rows]
+
+
+async def _others_copies(tx: AsyncConnection, user: str, cases: Collection[int]) -> list[str]:
+    table, said = schema.outbox, schema.inbox
+    written = and_(said.c.channel == table.c.source_channel, said.c.ts == table.c.source_ts)
+    rows = await tx.execute(
+        select(table.c.key)
+        .join(said, written)
+        .where(table.c.case_id.in_(cases), said.c.kind == "message", said.c.author.not_in((user, ERASED)))
+    )
+    return list(rows.scalars())
+
+
+async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
+    """The outbox's rows about the person, without those of others' words and of the erasing itself."""
+    table = schema.outbox
+    columns = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent, table.c.state)
+    found: dict[str, OutboxRef] = {}
+
+    async def look(*alternatives: ColumnElement[bool]) -> list[str]:
+        """Find rows; the keys of those that are new."""
+        new = []
+        for some in _batches(alternatives):
+            for row in [OutboxRef(*row) for row in await tx.execute(columns.where(or_(*some)))]:
+                if not (row.key in found or row.key.startswith(KEPT) or _is_of(row, kept.others_copies)):
+                    found[row.key] = row
+                    new.append(row.key)
+        return new
+
+    places = [(table.c.channel == each.channel) & (table.c.thread_ts == each.ts) for each in kept.own]
+    prefixes = [table.c.key.startswith(f"{kind}/{row}/") for row in kept.rows for kind in ("turn", "relay")]
+    new = await look(
+        *(table.c.case_id.in_(some) for some in _batches(kept.cases)),
+        table.c.channel.in_(kept.channels),
+        *places,
+        *prefixes,
+        *(table.c.key == f"relay/{row}" for row in kept.rows),
+    )
+    # What was said of these in turn, which may name neither case nor thread.
+    while new:
+        new = await look(
+            *(table.c.parent.in_(some) for some in _batches(new)),
+            *(table.c.key.startswith(f"{key}/", autoescape=True) for key in new),
+        )
+    return list(found.values())
+
+
+def _is_of(row: OutboxRef, keys: Collection[str]) -> bool:
+    """Whether the row is one of these, or follows from one."""
+    return row.key in keys or row.parent in keys or any(row.key.startswith(f"{key}/") for key in keys)
+
+
+async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
+    """Those of the posts that brought files of which the app has copies."""
+    table = schema.file_copy
+    found: set[str] = set()
+    for some in _batches(posts):
+        copies = await tx.execute(select(table.c.post).where(table.c.post.in_(some), table.c.copy != ""))
+        found.update(copies.scalars())
+    return found
+
+
+async def _deleted(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
+    """Those of the posts that are deleted already, or will be."""
+    table = schema.outbox
+    found: set[str] = set()
+    for some in _batches(posts):
+        where = (table.c.parent.in_(some), table.c.method == "delete", table.c.state != "failed")
+        found.update((await tx.execute(select(table.c.parent).where(*where))).scalars())
+    return found
+
+
+async def _forget_posts(tx: AsyncConnection, kept: Kept) -> None:
+    table = schema.outbox
+    emptied = {"payload": {"text": GONE_COPY}, "afterwards": {"sent": [], "failed": []}}
+    said = [row for row in await _posts(tx, kept) if row.method not in ("delete", "unshare")]
+    for some in _batches([row.id for row in said]):
+        await tx.execute(update(table).where(table.c.id.in_(some)).values(**emptied))
+        # A post that is leaving is deleted after it; of what else is on its way nothing would be left to send.
+        unsent = and_(table.c.state.in_(OPEN), or_(table.c.state == "pending", table.c.method != "post"))
+        await tx.execute(update(table).where(table.c.id.in_(some), unsent).values(state="failed", error=ERASED))
+    copies = schema.file_copy
+    for keys in _batches([row.key for row in said]):
+        await tx.execute(delete(copies).where(copies.c.post.in_(keys), copies.c.copy == ""))
+
+
+async def _forget_cases(tx: AsyncConnection, kept: Kept) -> None:
+    """Their cases' words, what was drafted and suggested, and what staff wrote and filled in below the cards."""
+    kase, draft, inbox, journal = schema.kase, schema.draft, schema.inbox, schema.journal
+    words = {"customer": ERASED, "customer_name": "", "link": "", "title": NO_TITLE, "summary": ""}
+    for some in _batches(kept.cases):
+        await tx.execute(update(kase).where(kase.c.id.in_(some)).values(**words))
+        await tx.execute(delete(draft).where(draft.c.case_id.in_(some)))
+    await tx.execute(delete(schema.suggestion).where(_undecided(kept)))
+    below = [item_of(row) for row in await tx.execute(select(inbox).where(inbox.c.thread.in_(kept.cards)))]
+    said = [item for item in below if item.kind in ("staff", "edit") and not is_erased(item.body)]
+    await erasure.tombstone(tx, said)
+    presses = [item for item in below if item.kind == "press"]
+    for item in presses:
+        body = {name: value for name, value in item.body.items() if name != "fields"}
+        await tx.execute(update(inbox).where(inbox.c.id == item.id).values(body=body))
+    refs = {ref_of(case) for case in kept.cases}
+    # Drafts that are being written have a lane of their own, and remember the conversation.
+    writing = select(inbox).where(inbox.c.kind == "press", inbox.c.state.in_(("new", "dead")))
+    asked = [row.id for row in await tx.execute(writing) if str(row.body.get("value", "")).split("/")[0] in refs]
+    for some in _batches([*asked, *(item.id for item in below)]):
+        await tx.execute(delete(journal).where(journal.c.turn.in_(some)))
+
+
+def _undecided(kept: Kept) -> ColumnElement[bool]:
+    table = schema.suggestion
+    return table.c.case_id.in_(kept.cases) & table.c.decided_at.is_(None)
+
+
+async def _forget_threads(tx: AsyncConnection, kept: Kept) -> None:
+    """What is noted of the threads that are theirs alone, and what the assistant was told of their cases."""
+    table, summary, kase = schema.thread, schema.summary, schema.kase
+    own = [thread.key for thread in kept.own]
+    for some in _batches(own):
+        await tx.execute(update(table).where(table.c.key.in_(some)).values(note="", language=""))
+        await tx.execute(delete(summary).where(summary.c.thread.in_(some)))
+    with_cases = select(kase.c.thread).where(kase.c.id.in_(kept.cases))
+    await tx.execute(update(table).where(table.c.key.in_(with_cases)).values(note=""))
+
+
+async def _forget_records(tx: AsyncConnection, kept: Kept) -> None:
+    user, audit = kept.user, schema.audit
+    await tx.execute(delete(schema.feedback).where(schema.feedback.c.person == user))
+    await tx.execute(delete(schema.preference).where(schema.preference.c.person == user))
+    await tx.execute(delete(schema.pace).where(schema.pace.c.key.endswith(f"/{user}", autoescape=True)))
+    await tx.execute(update(schema.spending).where(schema.spending.c.customer == user).values(customer=ERASED))
+    for some in _batches(map(ref_of, kept.cases)):
+        theirs = audit.c.subject.in_(some)
+        await tx.execute(update(audit).where(theirs).values(detail={}))
+        await tx.execute(update(audit).where(theirs, audit.c.actor == user).values(actor=ERASED))
+
+
+async def _forget_items(tx: AsyncConnection, kept: Kept, *, now: float) -> None:
+    """What came from them; whoever still works on it is refused what they write."""
+    table = schema.inbox
+    await erasure.tombstone(tx, [item for item in kept.items if not is_erased(item.body)])
+    for some in _batches(kept.rows):
+        anonymous = {"author": ERASED, "author_team": ERASED, "fence": table.c.fence + 1}
+        await tx.execute(update(table).where(table.c.id.in_(some)).values(**anonymous))
+        await tx.execute(
+            update(table)
+            .where(table.c.id.in_(some), table.c.state == "new")
+            .values(state="dropped", reason=ERASED, finished_at=now)
+        )
+
+
+def _batches(values: Iterable[Each]) -> Iterator[list[Each]]:
+    """The values, as many together as one statement takes."""
+    left = iter(values)
+    while some := list(islice(left, AT_ONCE)):
+        yield some
