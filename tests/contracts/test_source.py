@@ -17,7 +17,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli_erase.py",
     "knowledge/build.py",
 }
-"""The two programs, one in three files; the builder reports in JSON lines."""
+"""The two programs, one in several files; the builder reports in JSON lines."""
 RUNS_SQL = {"execute", "executemany", "executescript", "exec_driver_sql"}
 DANGEROUS_MODULES = {"dill", "marshal", "pickle", "shelve"}
 DANGEROUS_CALLS = {"eval", "exec", "full_load", "unsafe_load"}

@@ -13,7 +13,9 @@ from bot.conversation import ThreadRef
 from bot.desk.home import Home
 from bot.desk.identity import Identities
 from bot.desk.overview import Overview
+from bot.store import inbox
 from bot.store.database import Database
+from bot.store.inbox import Arrival
 from demo.slack.workspace import Json
 from handlers import frontdesk, home
 from handlers.desk import Desk
@@ -46,6 +48,11 @@ class Wired:
     slack: LocalSlack
     cases: Cases
     work: list[asyncio.Task[None]] = field(default_factory=list)
+    stored: list[Arrival] = field(default_factory=list)
+
+    async def accept(self, arrival: Arrival) -> None:
+        """As Inbox.accept."""
+        self.stored.append(arrival)
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         self.work.append(asyncio.create_task(work))
@@ -102,6 +109,7 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
         "home": Home(me, client, database, clock, answers.sentences, identities, staff, cast(Any, Shelf()), figures),
         "overview": Overview(me, database, clock, figures),
         "start": wired.start,
+        "inbox": wired,
     }
 
     def register(app: Any, desk: Desk) -> None:
@@ -136,6 +144,25 @@ async def test_a_customer_chooses_the_language_and_it_is_kept(wired: Wired) -> N
     assert customer is not None
     assert customer.locale == "de"
     assert "You have no open cases" in await wired.does(CUSTOMER.user, "home.language", "slack")
+
+
+async def test_a_customers_wish_to_be_erased_is_stored_before_slack_hears_ok(wired: Wired) -> None:
+    await wired.opens(CUSTOMER.user)
+    view = wired.view(CUSTOMER.user)
+    (button,) = [block["accessory"] for block in view["blocks"] if "Delete my data" in str(block)]
+    assert (button["style"], button["confirm"]["style"]) == ("danger", "danger")
+    assert "It cannot be undone." in button["confirm"]["text"]["text"]
+    ack = await wired.slack.workspace.act.click_view(CUSTOMER.user, view["id"], "home.erase", value=None)
+    assert ack.ok
+    (press,) = wired.stored
+    assert (press.kind, press.author, press.body["action"]) == ("press", CUSTOMER.user, "home.erase")
+    assert CUSTOMER.user not in press.thread.key
+    async with wired.cases.database.transaction() as tx:
+        row = await inbox.add(tx, press, now=1.0)
+        assert await inbox.add(tx, press, now=1.0) is None
+    assert row is not None
+    wired.work.clear()
+    assert "home.erase" not in await wired.opens(AGENT)
 
 
 async def test_staff_see_the_queue_the_figures_and_the_knowledge_base(wired: Wired) -> None:

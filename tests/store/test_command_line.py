@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.outside import check
 from bot.settings import load_settings
-from bot.store import cases
+from bot.store import cases, inbox, persons
 from bot.store.database import Database, open_database
 from tests.doubles.postgres import Postgres
 from tests.store.rows import a_case
@@ -19,6 +19,7 @@ COMMANDS = {
     "turns show 999999999999": "",
     "dead list": "No dead letters.",
     "cost --by day": "Nothing was spent.",
+    "erase U0NOBODY": "Nothing is kept of U0NOBODY.",
     "kb gaps": "",
     "report --days 7 --output /dev/null": "Conversations",
 }
@@ -47,6 +48,30 @@ async def test_every_command_works_on_it(database: Database, database_url: str, 
         assert status == (1 if "show" in command else 0), (command, out, err)
         assert expected in out, (command, out, err)
         assert "Traceback" not in err
+
+
+async def test_erasing_is_counted_first_and_asked_for_with_yes(
+    database: Database, database_url: str, tmp_path: Path
+) -> None:
+    async with database.transaction() as tx:
+        await cases.add(tx, a_case())
+    environ = {"DATABASE_URL": database_url, "DATA_DIR": str(tmp_path)}
+    status, out, err = await run("erase U0CUSTOMERA", environ)
+    assert (status, err) == (1, "frontdesk: nothing was erased; --yes erases it for good\n")
+    assert ["cases", "1"] in [line.split() for line in out.splitlines()]
+    async with database.transaction() as tx:
+        assert await persons.asked_outside(tx) == []
+    status, out, _ = await run("erase U0CUSTOMERA --yes", environ)
+    assert status == 0
+    assert "It is erased within a minute" in out
+    async with database.transaction() as tx:
+        ((row, _),) = await persons.asked_outside(tx)
+        item = await inbox.start(tx, row)
+    assert item is not None
+    assert (item.author, item.body["action"]) == ("U0CUSTOMERA", persons.REQUEST)
+    status, _, err = await run("erase somebody", environ)
+    assert status == 2
+    assert "Slack id" in err
 
 
 async def test_a_database_that_is_away_is_one_sentence_without_the_password(tmp_path: Path) -> None:

@@ -184,6 +184,9 @@ class Dying(Database):
         async with self._database.transaction(urgent=urgent) as tx:
             yield tx
 
+    async def scrub(self) -> None:
+        await self._database.scrub()
+
 
 async def test_wherever_a_stop_is_cut_off_it_is_known_where_the_half_answer_stands(desk: Desk) -> None:
     (item,) = await desk.receives(arrival("1.1"))

@@ -1,0 +1,465 @@
+"""Whoever has their data erased is in no column of any table any more, and nobody else has lost anything.
+
+Each text column is either filled here with what a customer wrote, is called or stands for, or named in IMPERSONAL: a
+new column belongs to one of the two, and what of the first kind is not erased is found.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from sqlalchemy import JSON, Column, String, Text, insert, select, update
+
+from bot.conversation import Customer, ThreadRef
+from bot.desk.identity import Identities
+from bot.errors import StoreUnavailable, Superseded
+from bot.sentences import LANGUAGES, Language, load_sentences
+from bot.slack.client import SlackRefused
+from bot.store import (
+    attempts,
+    drafts,
+    inbox,
+    limits,
+    outbox,
+    persons,
+    preferences,
+    records,
+    schema,
+    spending,
+    summaries,
+    threads,
+)
+from bot.store.cases import ERASED, Case, card_key, find
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.summaries import Summary
+from bot.turns import erasure
+from bot.turns.costs import costs_of
+from bot.turns.dead import dead_line
+from bot.turns.erasure import Erasure
+from bot.turns.interruptions import Interruptions
+from demo.slack import timeline
+from demo.slack.files import keep
+from tests.doubles.local_slack import LocalSlack
+from tests.store.test_wishes import edit
+from tests.turns.answering import CUSTOMER, build_outbox
+from tests.turns.arrivals import TEAM, arrival
+from tests.turns.test_second_thoughts import REPLY, Desk, Dying
+
+AGENTS, SUPPORT = "C0AGENTS", "C0SUPPORT"
+OTHER = Customer(TEAM, "U0CUSTOMERB", "Customer B", "en-US", "member")
+DIRECT = {CUSTOMER.user: "D0CUSTOMERA", OTHER.user: "D0CUSTOMERB"}
+CANARY = {CUSTOMER.user: "quokkalamp77", OTHER.user: "numbatchair88"}
+USAGE = {"input_tokens": 9, "output_tokens": 2, "cached_tokens": 0, "cost": 0.1, "estimated": False}
+
+IMPERSONAL = {
+    # Slack's ids of deliveries, workspaces, channels, messages and files, and keys made of them and of rows' numbers.
+    *("inbox.event_id", "inbox.team", "inbox.channel", "inbox.ts", "inbox.thread", "inbox.author_team"),
+    *("thread.key", "thread.team", "thread.channel", "thread.ts", "turn.thread", "turn.ts", "turn.posts"),
+    *("case_.team", "case_.thread", "case_.channel", "case_.thread_ts", "case_.desk"),
+    *("outbox.key", "outbox.channel", "outbox.thread_ts", "outbox.lane", "outbox.parent", "outbox.ts"),
+    *("outbox.source_channel", "outbox.source_ts", "file_copy.post", "file_copy.source", "file_copy.copy"),
+    *("spending.key", "spending.team", "spending.thread", "summary.thread", "summary.through"),
+    *("suggestion.key", "pause.channel", "feedback.subject"),
+    # Words of closed lists, and names of agents, models, documents and steps.
+    *("inbox.kind", "inbox.state", "inbox.reason", "inbox.wish", "thread.agent", "thread.language"),
+    *("turn.agent", "turn.ended", "turn.reason", "turn.sources", "journal.name", "case_.standing", "case_.language"),
+    *("case_.state", "case_.reason", "case_.priority", "case_.outcome", "case_.cause", "outbox.method", "outbox.state"),
+    *("outbox.error", "file_copy.refusal", "spending.purpose", "spending.models", "suggestion.state"),
+    *("suggestion.close_to", "suggestion.reason", "feedback.value", "preference.language", "audit.action"),
+    # Staff, and processes.
+    *("case_.owner", "case_.owner_name", "case_.last_owner", "case_helper.person", "case_helper.name"),
+    *("suggestion.asked_by", "suggestion.decided_by", "pause.by"),
+    *("schedule.name", "schedule.rule", "member.id", "member.role", "claim.name", "claim.owner"),
+    *("alias.name", "alias.target", "alias.set_by"),
+}
+"""The text columns that hold nothing of a customer's own."""
+STAYS = {"audit.subject"}
+"""Where the id of somebody who was erased stands: in the one line that says so."""
+
+
+@dataclass
+class Homes:
+    """Remembers whose Home tab was shown."""
+
+    shown: list[str] = field(default_factory=list)
+
+    async def show(self, user: str) -> None:
+        """As Home.show."""
+        self.shown.append(user)
+
+
+class Company(Desk):
+    """A desk that two customers have filled."""
+
+    def __init__(self, database: Database, slack: LocalSlack) -> None:
+        super().__init__(database, slack)
+        self.homes, self.interruptions, self.count = Homes(), Interruptions(), 0
+        self.erasure = Erasure(
+            database,
+            self.outbox,
+            slack.client,
+            self.clock,
+            self.answers.sentences,
+            Identities(slack.client, None, database),
+            self.cases,
+            self.thoughts,
+            self.interruptions,
+            show_home=self.homes.show,
+        )
+
+    async def fills(self, who: Customer, root: str) -> Case:
+        """All that a customer can leave behind: directly, and in the thread `root` of a channel."""
+        user, words, direct = who.user, CANARY[who.user], DIRECT[who.user]
+        thread = ThreadRef(TEAM, direct, await self.writes(who, direct, f"Where is my {words}?"))
+        asked = await self.received(who, thread, thread.ts, f"Where is my {words}?")
+        told = await self.slack.client.post(direct, text=f"Your {words} is late.", thread_ts=thread.ts)
+        await self.answered(asked, f"Your {words} is late.", posts=(told,))
+        case = await self.cases.open(
+            thread, who, reason="billing", priority="high", summary=f"{who.name} misses {words}"
+        )
+        async with self.database.transaction() as tx:
+            await tx.execute(update(schema.kase).values(link=f"https://x.slack.com/{words}").where(_is(case)))
+            await preferences.choose_language(tx, user, "de")
+            await records.rate(tx, f"turn/{asked.id}", user, "up", now=1.0)
+            await limits.take(tx, f"tools/{TEAM}/{user}", times=5, seconds=60.0, now=1.0)
+            await summaries.save(tx, thread, 0, Summary("1.1", f"They miss {words}."), now=1.0)
+            for use in costs_of(asked, {"round-1": {**REPLY, "usage": USAGE}}):
+                await spending.add(tx, use, now=1.0)
+            detail = {"told": f"{who.name} of {words}"}
+            await records.note(tx, actor=user, action="case.noted", subject=case.ref, detail=detail, now=1.0)
+        await self.sends()
+        case = await self.cases.claim(case.ref, "U0AGENTA")
+        async with self.database.transaction() as tx:
+            card = await outbox.by_key(tx, card_key(case.id))
+            await drafts.save(tx, case.id, asked.id, [f"Dear {who.name}, your {words} …"], now=1.0)
+            await threads.begin_episode(tx, thread, note=f"They spoke of {words}.")
+            await tx.execute(insert(schema.suggestion).values(_suggestion(case, words)))
+        assert card is not None
+        assert card.ts is not None
+        below = ThreadRef(TEAM, AGENTS, card.ts)
+        lamp = keep(self.slack.workspace, f"{words}.png", b"\x89PNG", user=user)
+        at = await self.writes(who, direct, words, thread_ts=thread.ts, files=[lamp])
+        seen = await self.received(who, thread, at, words, files=[_file(lamp)])
+        await self.relay.from_customer(case, seen, who)
+        await self.closes(seen)
+        answer = await self.received(who, below, self.ts(), f"So your {words}, {who.name}?", kind="staff")
+        await self.relay.from_staff(answer)
+        await self.closes(answer)
+        await self.pressed(below, "submit.priority", case.ref, fields={"note": f"{who.name}: {words}"})
+        await self.sends()
+        # In a channel with others.
+        said = await self.received(who, ThreadRef(TEAM, SUPPORT, root), self.ts(), f"I have a {words} and a blue table")
+        there = await self.slack.client.post(SUPPORT, text=f"A {words}, {who.name}?", thread_ts=root)
+        await self.answered(said, f"A {words}, {who.name}?", posts=(there,))
+        (changed,) = await self.receives(
+            edit(said.ts, self.ts(), f"I have the {words}!", thread_ts=root, channel=SUPPORT, author=user)
+        )
+        await self.thoughts.edited(changed)
+        await self.closes(changed)
+        dead = await self.received(who, ThreadRef(TEAM, SUPPORT, root), self.ts(), f"Is {words} lost?")
+        await self.notes(dead, call_c1={"result": f"{words} of {who.name}"})
+        await self.closes(dead, "dead")
+        return case
+
+    def ts(self) -> str:
+        """A later moment each time."""
+        self.count += 1
+        return f"1795000100.{self.count:06}"
+
+    async def writes(self, who: Customer, channel: str, text: str, **more: Any) -> str:
+        """What a customer writes in Slack; its ts."""
+        said = {"type": "message", "user": who.user, "text": text, **more}
+        workspace = self.slack.workspace
+        return str(timeline.post(workspace, workspace.channel(channel), said)["ts"])
+
+    async def received(
+        self, who: Customer, thread: ThreadRef, ts: str, text: str, *, kind: Any = "message", files: Any = ()
+    ) -> InboxItem:
+        author = "U0AGENTA" if kind == "staff" else who.user
+        said = arrival(ts, text=text, thread_ts=thread.ts, channel=thread.channel, author=author, kind=kind)
+        (item,) = await self.receives(replace(said, body={"text": text, "masked": False, "files": list(files)}))
+        return item
+
+    async def pressed(self, thread: ThreadRef, action: str, value: str, **more: Any) -> InboxItem:
+        said = arrival(self.ts(), thread_ts=thread.ts, channel=thread.channel, author="U0AGENTA", kind="press")
+        (item,) = await self.receives(replace(said, body={"action": action, "value": value, "text": "", **more}))
+        await self.closes(item)
+        return item
+
+    async def closes(self, item: InboxItem, state: Any = "done") -> None:
+        async with self.database.transaction() as tx:
+            await inbox.finish(tx, item.id, state, now=1.0)
+
+    async def wishes(self, who: Customer = CUSTOMER, channel: str = "V0HOME") -> InboxItem:
+        """A press of "Delete my data", at its first try."""
+        press = arrival(self.ts(), thread_ts=channel, channel=channel, author=who.user, kind="press")
+        (item,) = await self.receives(replace(press, body=_asks()))
+        return item
+
+    async def erases(self, item: InboxItem) -> str:
+        with attempts.working_on(item.id, item.fence):
+            done = await self.erasure.carry_out(item)
+            await self.closes(item)
+        return done
+
+    async def sends(self) -> None:
+        running = asyncio.create_task(self.outbox.run())
+        self.outbox.wake()
+        try:
+            assert await self.outbox.flush(10_000)
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+    async def rows(self) -> dict[tuple[str, ...], Mapping[str, Any]]:
+        """Every row of every table, by the table's name and the row's key."""
+        found: dict[tuple[str, ...], Mapping[str, Any]] = {}
+        async with self.database.transaction() as tx:
+            for table in schema.metadata.sorted_tables:
+                for row in (await tx.execute(select(table))).mappings():
+                    found[(table.name, *(str(row[key.name]) for key in table.primary_key))] = dict(row)
+        return found
+
+    async def columns_with(self, who: Customer) -> set[str]:
+        """The columns that hold a word, the name or the id of somebody."""
+        return {
+            f"{name[0]}.{column}"
+            for name, row in (await self.rows()).items()
+            for column, value in row.items()
+            if _is_of(who, value)
+        }
+
+    def told(self, channel: str) -> str:
+        """All that the app says there now."""
+        messages = self.slack.workspace.messages.get(channel, {}).values()
+        return json.dumps([message for message in messages if message.get("bot_id")], ensure_ascii=False)
+
+
+def _asks() -> dict[str, str]:
+    return {"action": persons.REQUEST, "value": "", "text": "", "message_ts": "V", "response_url": ""}
+
+
+def _is(case: Case) -> Any:
+    return schema.kase.c.id == case.id
+
+
+def _is_of(who: Customer, value: object) -> bool:
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return any(mark in text for mark in (CANARY[who.user], who.user, who.name))
+
+
+def _file(kept: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": kept["id"], "name": kept["name"], "mimetype": "image/png", "size": 4}
+
+
+def _suggestion(case: Case, words: str) -> dict[str, Any]:
+    said = {"title": words, "question": f"Where is {words}?", "answer": f"The {words} is late."}
+    return {**said, "key": case.ref, "case_id": case.id, "state": "open", "asked_by": "U0AGENTA", "made_at": 1.0}
+
+
+def text_columns() -> set[str]:
+    def holds_text(column: Column[Any]) -> bool:
+        kind = column.type
+        return isinstance(getattr(kind, "impl", kind), String | Text | JSON)
+
+    tables = schema.metadata.sorted_tables
+    return {f"{table.name}.{column.name}" for table in tables for column in table.columns if holds_text(column)}
+
+
+@pytest.fixture
+async def company(database: Database, slack: LocalSlack) -> Company:
+    company = Company(database, slack)
+    company.outbox = build_outbox(database, slack.client, company.clock)
+    return company
+
+
+async def filled(company: Company) -> tuple[Case, Case]:
+    root = await company.slack.client.post(SUPPORT, text="A thread of the channel")
+    return await company.fills(CUSTOMER, root), await company.fills(OTHER, root)
+
+
+async def test_nothing_of_a_customer_is_left_and_nobody_else_has_lost_anything(company: Company) -> None:
+    await filled(company)
+    held = await company.columns_with(CUSTOMER)
+    assert text_columns() - IMPERSONAL == held | STAYS, "a column is neither filled above nor named in IMPERSONAL"
+    rows = (await company.rows()).items()
+    before = {key: row for key, row in rows if _is_of(OTHER, row) and not _is_of(CUSTOMER, row)}
+    assert await company.erases(await company.wishes()) == ERASED
+    after = await company.rows()
+    assert await company.columns_with(CUSTOMER) == STAYS
+    assert {key: after.get(key) for key in before} == before
+    # Nor does what is queued bring anything back.
+    await company.sends()
+    assert await company.columns_with(CUSTOMER) == STAYS
+
+
+async def test_what_stood_in_slack_is_taken_away_and_both_sides_are_told(company: Company) -> None:
+    case, others = await filled(company)
+    places = (AGENTS, SUPPORT, *DIRECT.values())
+    before = [company.told(place) for place in places]
+    assert [CANARY[CUSTOMER.user] in told for told in before] == [True, True, True, False]
+    assert ".png" in before[0]
+    await company.erases(await company.wishes())
+    await company.sends()
+    agents, support, direct, theirs = (company.told(place) for place in places)
+    for mark in (CANARY[CUSTOMER.user], CUSTOMER.user, CUSTOMER.name, case.ref):
+        assert mark not in agents.replace(f"{case.ref} was erased at the customer's wish.", "") + support
+    assert f"{case.ref} was erased at the customer's wish." in agents
+    assert others.ref in agents
+    assert CANARY[OTHER.user] in support
+    assert theirs == before[3]
+    # The language they had chosen is the last thing that was known of them.
+    (words,) = (message for message in json.loads(direct))
+    assert words["text"] == load_sentences().say("de", "erased")
+    assert company.homes.shown == [CUSTOMER.user]
+    uploads = company.slack.workspace.uploads
+    assert len([file for file in uploads.values() if file]) == 3
+
+
+async def test_a_case_stays_as_a_number_and_the_audit_trail_says_who_and_how_much(company: Company) -> None:
+    case, _ = await filled(company)
+    await company.erases(await company.wishes())
+    async with company.database.transaction() as tx:
+        left = await find(tx, case.id)
+        noted = (await tx.execute(select(schema.audit).where(schema.audit.c.action == "person.erased"))).one()
+    assert left is not None
+    assert (left.state, left.outcome, left.owner, left.due) == ("closed", ERASED, "U0AGENTA", None)
+    assert (left.customer, left.customer_name, left.summary, left.link) == (ERASED, "", "", "")
+    assert (noted.actor, noted.subject) == ("customer", CUSTOMER.user)
+    assert {"cases": 1, "answers": 2, "drafts": 1, "suggestions": 1, "files": 1}.items() <= noted.detail.items()
+
+
+async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(company)
+    item = await company.wishes()
+    for lives in range(60):
+        dying = Dying(company.database, lives)
+        thoughts = replace(company.thoughts, database=dying)
+        monkeypatch.setattr(company, "erasure", replace(company.erasure, database=dying, second_thoughts=thoughts))
+        async with company.database.transaction() as tx:
+            row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == item.id))).one()
+        with attempts.working_on(row.id, row.fence), suppress(StoreUnavailable):
+            await company.erasure.carry_out(inbox.item_of(row))
+    await company.closes(item)
+    assert await company.columns_with(CUSTOMER) == STAYS
+    keys = [key for _, key in await company.queued()]
+    assert keys.count(f"forgotten/told/{item.id}") == 1
+    rows = (await company.rows()).values()
+    assert [row["detail"]["cases"] for row in rows if row.get("action") == "person.erased"] == [1]
+
+
+async def test_two_presses_are_one_erasing_and_one_sentence(company: Company) -> None:
+    first, again = await company.wishes(), await company.wishes()
+    await company.erases(first)
+    rows = await company.rows()
+    assert rows[("inbox", str(again.id))]["state"] == "dropped"
+    assert await company.columns_with(CUSTOMER) == STAYS
+    later = await company.wishes()
+    await company.erases(later)
+    assert [key for _, key in await company.queued()] == [f"forgotten/told/{item.id}" for item in (first, later)]
+
+
+async def test_a_running_answer_ends_first_and_what_it_still_writes_is_refused(company: Company) -> None:
+    thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], await company.writes(CUSTOMER, DIRECT[CUSTOMER.user], "Hello"))
+    running = await company.received(CUSTOMER, thread, thread.ts, f"Where is my {CANARY[CUSTOMER.user]}?")
+    item = await company.wishes()
+    with company.interruptions.running(running.id) as interruption:
+        began = company.clock.monotonic()
+        await company.erases(item)
+    assert interruption.wish == "deleted"
+    assert company.clock.monotonic() - began >= erasure.WAIT_SECONDS
+    assert (await company.rows())[("inbox", str(running.id))]["state"] == "dropped"
+    with attempts.working_on(running.id, running.fence), pytest.raises(Superseded):
+        await company.answered(running, f"Your {CANARY[CUSTOMER.user]} is late.")
+    assert await company.columns_with(CUSTOMER) == STAYS
+
+
+async def test_an_answer_that_ends_in_time_is_waited_for_and_no_longer(company: Company) -> None:
+    thread = ThreadRef(TEAM, SUPPORT, "1795000000.000001")
+    running = await company.received(CUSTOMER, thread, thread.ts, "Hello")
+    item, clock = await company.wishes(), company.clock
+
+    async def end() -> None:
+        with company.interruptions.running(running.id) as interruption, suppress(TimeoutError):
+            async with asyncio.timeout(20) as limit:
+                with interruption.bounding(limit):
+                    await asyncio.Event().wait()
+        await company.closes(running, "dropped")
+
+    ending = asyncio.create_task(end())
+    await asyncio.sleep(0)
+    began = clock.monotonic()
+    await company.erases(item)
+    await ending
+    assert clock.monotonic() - began < erasure.WAIT_SECONDS
+
+
+async def test_what_others_wrote_in_their_case_stays(company: Company) -> None:
+    root = await company.writes(CUSTOMER, SUPPORT, "Where is it?")
+    thread = ThreadRef(TEAM, SUPPORT, root)
+    await company.closes(await company.received(CUSTOMER, thread, root, f"Where is my {CANARY[CUSTOMER.user]}?"))
+    case = await company.cases.open(thread, CUSTOMER, reason="billing", priority="high", summary="A lamp")
+    said = await company.received(OTHER, thread, company.ts(), f"And my {CANARY[OTHER.user]}?")
+    await company.relay.from_customer(case, said, OTHER)
+    await company.closes(said)
+    await company.sends()
+    await company.erases(await company.wishes())
+    await company.sends()
+    assert CANARY[OTHER.user] in company.told(AGENTS)
+    assert "outbox.payload" in await company.columns_with(OTHER)
+    assert await company.columns_with(CUSTOMER) == STAYS
+
+
+async def test_whom_slack_does_not_know_any_more_is_erased_all_the_same(
+    company: Company, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nobody(user: str) -> None:
+        raise SlackRefused("users.info", "user_not_found")
+
+    await filled(company)
+    monkeypatch.setattr(company.slack.client, "user", nobody)
+    await company.erases(await company.wishes())
+    assert await company.columns_with(CUSTOMER) == STAYS
+    assert not [key for _, key in await company.queued() if key.startswith("forgotten/told")]
+
+
+async def test_operators_ask_from_outside_and_it_is_found(company: Company) -> None:
+    await filled(company)
+    async with company.database.transaction() as tx:
+        kept = await persons.find(tx, CUSTOMER.user)
+        await persons.ask(tx, kept, TEAM, now=1.0)
+    found: asyncio.Queue[int] = asyncio.Queue()
+    submit = found.put_nowait
+    watching = asyncio.create_task(erasure.watch(company.database, company.clock, lambda row, _: submit(row)))
+    async with asyncio.timeout(20):
+        asked = await found.get()
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    async with company.database.transaction() as tx:
+        item = await inbox.start(tx, asked)
+    assert item is not None
+    await company.erases(item)
+    assert await company.columns_with(CUSTOMER) == STAYS
+    assert "operator" in str([row.get("actor") for row in (await company.rows()).values()])
+
+
+async def test_who_cannot_be_erased_is_told_so(company: Company) -> None:
+    item = await company.wishes()
+    await company.erasure.tell_failed(item)
+    await company.sends()
+    assert load_sentences().say("en", "erase_failed") in company.told(DIRECT[CUSTOMER.user])
+    assert "it is still stored" in dead_line(item, agent_channel=AGENTS).payload["text"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_dialog_says_it_within_what_slack_shows(language: Language) -> None:
+    say = load_sentences().say
+    assert len(say(language, "erase_confirm")) <= 300
+    assert max(len(say(language, key)) for key in ("erase_yes", "erase_no")) <= 30
