@@ -75,7 +75,7 @@ class Erasure:
     async def carry_out(self, item: InboxItem) -> str:
         """Erase everything that is kept of the item's author; how it ended, in one stable word."""
         if item.author != ERASED:
-            channel, words = await self._farewell(item, "erased")
+            channel, words = await self._farewell(item, "erased", "erased_stays")
             await self._interrupt(item)
             await self._take_out(item)
             await self._erase(item, channel, words)
@@ -96,8 +96,8 @@ class Erasure:
                 await self._tell(tx, f"failed/{item.id}/{item.fence}", channel, words)
             self.outbox.wake()
 
-    async def _farewell(self, item: InboxItem, key: str) -> tuple[str, str]:
-        """Where the person is told, and the sentence in their language; no channel when Slack knows no such person."""
+    async def _farewell(self, item: InboxItem, *keys: str) -> tuple[str, str]:
+        """Where the person is told, and the sentences in their language; no channel when Slack knows no such person."""
         try:
             customer = await self.identities.identify(item.author, with_shop=False)
             channel = await self.slack.open_dm(item.author) if customer else ""
@@ -105,7 +105,7 @@ class Erasure:
             logger.warning("who is erased cannot be told", extra={"turn": item.id, "slack": refusal.error})
             return "", ""
         language = self.sentences.language_for(customer.locale if customer else "")
-        return channel, self.sentences.say(language, key)
+        return channel, "\n".join(self.sentences.say(language, key) for key in keys)
 
     async def _interrupt(self, item: InboxItem) -> None:
         """End what runs for the person, and wait until it has ended."""

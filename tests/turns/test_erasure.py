@@ -315,7 +315,7 @@ async def test_what_stood_in_slack_is_taken_away_and_both_sides_are_told(company
     assert theirs == before[3]
     # The language they had chosen is the last thing that was known of them.
     (words,) = (message for message in json.loads(direct))
-    assert words["text"] == load_sentences().say("de", "erased")
+    assert words["text"] == "\n".join(load_sentences().say("de", key) for key in ("erased", "erased_stays"))
     assert company.homes.shown == [CUSTOMER.user]
     uploads = company.slack.workspace.uploads
     assert len([file for file in uploads.values() if file]) == 3
