@@ -79,8 +79,7 @@ from bot.turns.asking import Agents
 from bot.turns.calling_over import CallingOver
 from bot.turns.calm import Calm
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
-from bot.turns.erasure import Erasure
-from bot.turns.erasure import watch as watch_erasures
+from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.inbox import Inbox
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
@@ -289,16 +288,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         interruptions = Interruptions()
         second_thoughts = SecondThoughts(database, outbox, clock, sentences, answers, relay)
         erasure = Erasure(
-            database,
-            outbox,
-            slack,
-            clock,
-            sentences,
-            identities,
-            cases,
-            second_thoughts,
-            interruptions,
-            show_home=lambda user: home.show(user),
+            database, slack, identities, cases, second_thoughts, interruptions, lambda user: home.show(user)
         )
         turns = Turns(
             database=database,

@@ -125,7 +125,7 @@ async def count(tx: AsyncConnection, kept: Kept) -> dict[str, int]:
         "answers": len(kept.turns),
         "cases": len(kept.cases),
         "drafts": await number(select(draft.c.number).where(draft.c.case_id.in_(kept.cases))),
-        "suggestions": await number(select(suggestion.c.id).where(_undecided(kept))),
+        "suggestions": await number(select(suggestion.c.id).where(_suggested(kept))),
         "feedback": await number(select(feedback.c.subject).where(feedback.c.person == kept.user)),
         "posts": sum(row.method == "post" for row in posts),
         "files": len(copies),
@@ -223,13 +223,7 @@ async def teams_of(tx: AsyncConnection, user: str) -> list[str]:
 async def _desks(tx: AsyncConnection) -> list[str]:
     """The channels in which cards stand."""
     table = schema.outbox
-    return list((await tx.execute(select(table.c.channel).where(_is_card()).distinct())).scalars())
-
-
-def _is_card() -> ColumnElement[bool]:
-    """Whether the row is what posted a case's card, at whichever desk."""
-    key = schema.outbox.c.key
-    return (schema.outbox.c.method == "post") & (key.like("case/%/card") | key.like("case/%/card/%"))
+    return list((await tx.execute(select(table.c.channel).where(*_is_card()).distinct())).scalars())
 
 
 async def _is_alone(tx: AsyncConnection, user: str, thread: ThreadRef, desks: Sequence[str]) -> bool:
@@ -246,9 +240,15 @@ async def _cards(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str,
     rows = await tx.execute(
         select(kase.c.team, table.c.channel, table.c.ts)
         .join(kase, kase.c.id == table.c.case_id)
-        .where(table.c.case_id.in_(cases), _is_card(), table.c.ts.is_not(None))
+        .where(table.c.case_id.in_(cases), table.c.ts.is_not(None), *_is_card())
     )
     return [(row.team, row.channel, row.ts) for row in rows]
+
+
+def _is_card() -> tuple[ColumnElement[bool], ...]:
+    """Whether a row of the outbox is the card of a case, at whichever desk."""
+    table = schema.outbox
+    return table.c.method == "post", table.c.key.startswith("case/"), (table.c.key + "/").contains("/card/")
 
 
 async def _others_copies(tx: AsyncConnection, user: str, cases: Collection[int]) -> list[str]:
@@ -342,7 +342,7 @@ async def _forget_cases(tx: AsyncConnection, kept: Kept) -> None:
     for some in _batches(kept.cases):
         await tx.execute(update(kase).where(kase.c.id.in_(some)).values(**words))
         await tx.execute(delete(draft).where(draft.c.case_id.in_(some)))
-    await tx.execute(delete(schema.suggestion).where(_undecided(kept)))
+    await tx.execute(delete(schema.suggestion).where(_suggested(kept)))
     below = [item_of(row) for row in await tx.execute(select(inbox).where(inbox.c.thread.in_(kept.cards)))]
     said = [item for item in below if item.kind in ("staff", "edit") and not is_erased(item.body)]
     await erasure.tombstone(tx, said)
@@ -358,9 +358,10 @@ async def _forget_cases(tx: AsyncConnection, kept: Kept) -> None:
         await tx.execute(delete(journal).where(journal.c.turn.in_(some)))
 
 
-def _undecided(kept: Kept) -> ColumnElement[bool]:
+def _suggested(kept: Kept) -> ColumnElement[bool]:
+    """What was suggested after their cases, and is or was no article."""
     table = schema.suggestion
-    return table.c.case_id.in_(kept.cases) & table.c.decided_at.is_(None)
+    return table.c.case_id.in_(kept.cases) & table.c.state.in_(("pending", "discarded", "expired"))
 
 
 async def _forget_threads(tx: AsyncConnection, kept: Kept) -> None:

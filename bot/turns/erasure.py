@@ -16,9 +16,7 @@ from bot.clock import Clock
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
 from bot.failpoints import reach
-from bot.sentences import Sentences
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
-from bot.slack.outbox import Outbox
 from bot.store import outbox, persons, records, spending, turns
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
@@ -42,7 +40,7 @@ WATCH_SECONDS = 5.0
 """Between two looks whether an operator wishes it."""
 
 
-async def watch(database: Database, clock: Clock, submit: Callable[[int, str], None]) -> None:
+async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int, str], None]) -> None:
     """Have what operators ask for at the command line worked on, in a process that is alone, until cancelled.
 
     Several processes find what others have stored by themselves.
@@ -61,10 +59,7 @@ class Erasure:
     """Carries it out; the parts are put together in `bot.app`."""
 
     database: Database
-    outbox: Outbox
     slack: SlackClient
-    clock: Clock
-    sentences: Sentences
     identities: Identities
     cases: Cases
     second_thoughts: SecondThoughts
@@ -80,7 +75,7 @@ class Erasure:
             await self._take_out(item)
             await self._erase(item, channel, words)
             reach("person_erased")
-            self.outbox.wake()
+            self.cases.outbox.wake()
         # Before a crash all but this may have been done.
         await self.database.scrub()
         with contextlib.suppress(SlackRefused, SlackUnanswered, StoreUnavailable):
@@ -94,7 +89,7 @@ class Erasure:
         if channel:
             async with self.database.transaction() as tx:
                 await self._tell(tx, f"failed/{item.id}/{item.fence}", channel, words)
-            self.outbox.wake()
+            self.cases.outbox.wake()
 
     async def _farewell(self, item: InboxItem, *keys: str) -> tuple[str, str]:
         """Where the person is told, and the sentences in their language; no channel when Slack knows no such person."""
@@ -104,8 +99,8 @@ class Erasure:
         except SlackRefused as refusal:
             logger.warning("who is erased cannot be told", extra={"turn": item.id, "slack": refusal.error})
             return "", ""
-        language = self.sentences.language_for(customer.locale if customer else "")
-        return channel, "\n".join(self.sentences.say(language, key) for key in keys)
+        language = self.second_thoughts.sentences.language_for(customer.locale if customer else "")
+        return channel, "\n".join(self.second_thoughts.sentences.say(language, key) for key in keys)
 
     async def _interrupt(self, item: InboxItem) -> None:
         """End what runs for the person, and wait until it has ended."""
@@ -113,12 +108,12 @@ class Erasure:
             told = await persons.wish_deleted(tx, await persons.find(tx, item.author, besides=item.id))
         for each in told:
             self.interruptions.tell(each, "deleted")
-        end = self.clock.monotonic() + WAIT_SECONDS
-        while told and self.clock.monotonic() < end:
+        end = self.cases.clock.monotonic() + WAIT_SECONDS
+        while told and self.cases.clock.monotonic() < end:
             async with self.database.transaction() as tx:
                 if not await persons.still_open(tx, told):
                     return
-            await self.clock.sleep(LOOK_SECONDS)
+            await self.cases.clock.sleep(LOOK_SECONDS)
 
     async def _take_out(self, item: InboxItem) -> None:
         """Erase what the person wrote where others write too, and what has not ended, as if they had deleted it."""
@@ -131,7 +126,7 @@ class Erasure:
 
     async def _erase(self, item: InboxItem, channel: str, words: str) -> None:
         """All that is left, in one transaction."""
-        now = self.clock.now()
+        now = self.cases.clock.now()
         by = "operator" if item.thread.channel == OPERATORS else "customer"
         async with self.database.transaction() as tx:
             await self.cases.end_erased(tx, item.author_team, item.author, by=by)
@@ -147,10 +142,10 @@ class Erasure:
         logger.info("a person's data was erased", extra={"turn": item.id, "by": by, "counts": counts})
 
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:
-        await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.clock.now())
+        await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.cases.clock.now())
 
     async def _book(self, tx: Transaction, kept: Kept) -> None:
         """Keep what unfinished turns have cost."""
         for each in kept.items:
             for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
-                await spending.add(tx, use, now=self.clock.now())
+                await spending.add(tx, use, now=self.cases.clock.now())

@@ -28,8 +28,8 @@ from bot.store import turns
 from bot.store.cases import Case, find_open
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
-from bot.turns.calling_over import CALL_OVER, CallingOver
 from bot.store.persons import REQUEST
+from bot.turns.calling_over import CALL_OVER, CallingOver
 from bot.turns.erasure import Erasure
 from bot.turns.journal import open_journal
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Column, String, Text, insert, select, update
+from sqlalchemy import JSON, Column, String, Text, select, update
 
 from bot.conversation import Customer, ThreadRef
 from bot.desk.identity import Identities
@@ -30,12 +30,14 @@ from bot.store import (
     records,
     schema,
     spending,
+    suggestions,
     summaries,
     threads,
 )
 from bot.store.cases import ERASED, Case, card_key, find
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
 from bot.turns import erasure
 from bot.turns.costs import costs_of
@@ -99,17 +101,9 @@ class Company(Desk):
     def __init__(self, database: Database, slack: LocalSlack) -> None:
         super().__init__(database, slack)
         self.homes, self.interruptions, self.count = Homes(), Interruptions(), 0
+        identities = Identities(slack.client, None, database)
         self.erasure = Erasure(
-            database,
-            self.outbox,
-            slack.client,
-            self.clock,
-            self.answers.sentences,
-            Identities(slack.client, None, database),
-            self.cases,
-            self.thoughts,
-            self.interruptions,
-            show_home=self.homes.show,
+            database, slack.client, identities, self.cases, self.thoughts, self.interruptions, self.homes.show
         )
 
     async def fills(self, who: Customer, root: str) -> Case:
@@ -135,10 +129,10 @@ class Company(Desk):
         await self.sends()
         case = await self.cases.claim(case.ref, "U0AGENTA")
         async with self.database.transaction() as tx:
-            card = await outbox.by_key(tx, card_key(case.id))
+            card = await outbox.by_key(tx, card_key(case))
             await drafts.save(tx, case.id, asked.id, [f"Dear {who.name}, your {words} …"], now=1.0)
             await threads.begin_episode(tx, thread, note=f"They spoke of {words}.")
-            await tx.execute(insert(schema.suggestion).values(_suggestion(case, words)))
+            await suggestions.add(tx, _suggestion(case, words))
         assert card is not None
         assert card.ts is not None
         below = ThreadRef(TEAM, AGENTS, card.ts)
@@ -257,9 +251,9 @@ def _file(kept: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": kept["id"], "name": kept["name"], "mimetype": "image/png", "size": 4}
 
 
-def _suggestion(case: Case, words: str) -> dict[str, Any]:
-    said = {"title": words, "question": f"Where is {words}?", "answer": f"The {words} is late."}
-    return {**said, "key": case.ref, "case_id": case.id, "state": "open", "asked_by": "U0AGENTA", "made_at": 1.0}
+def _suggestion(case: Case, words: str) -> Suggestion:
+    said = (words, f"Where is {words}?", f"The {words} is late.")
+    return Suggestion(0, case.ref, case.id, *said, state="pending", asked_by="U0AGENTA", made_at=1.0)
 
 
 def text_columns() -> set[str]:
@@ -437,7 +431,7 @@ async def test_operators_ask_from_outside_and_it_is_found(company: Company) -> N
         await persons.ask(tx, kept, TEAM, now=1.0)
     found: asyncio.Queue[int] = asyncio.Queue()
     submit = found.put_nowait
-    watching = asyncio.create_task(erasure.watch(company.database, company.clock, lambda row, _: submit(row)))
+    watching = asyncio.create_task(erasure.watch_erasures(company.database, company.clock, lambda row, _: submit(row)))
     async with asyncio.timeout(20):
         asked = await found.get()
     watching.cancel()
