@@ -359,13 +359,11 @@ def _was_done(action: str, case: Case, user: str) -> bool:
             return case.is_with(user)
         case "case.join" | "relay.send":
             return case.speaker(user) is not None
-        case "submit.transfer":
-            return case.state == "waiting"
         case "submit.merge":
             return case.state == "merged"
         case "submit.resolve":
             return case.state == "resolved"
-        case "case.reopen" | "case.snooze":
+        case "submit.transfer" | "case.reopen" | "case.snooze":
             return case.waits
         case "esc.urgent" | "esc.wait":
             return case.state == "away"
