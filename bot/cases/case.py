@@ -216,12 +216,12 @@ def erase(case: Case, *, now: float) -> Case:
     return replace(case, state="closed", ended_at=case.ended_at or now, due=None, keeps_helping=False, outcome=ERASED)
 
 
-def prioritize(case: Case, priority: Priority, *, targets: Targets) -> Case:
-    """It is more urgent than was thought, or less; the first two rungs come accordingly."""
+def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) -> Case:
+    """It is more urgent than was thought, or less; the first two rungs come accordingly, one after the other."""
     _must_be(case, "human", *WAITING)
     due = case.due
     if case.state == "waiting" and case.step < 2:
-        due = _rung(case.waiting_since or case.opened_at, RUNGS[case.step], priority, targets)
+        due = max(now, _rung(case.waiting_since or case.opened_at, RUNGS[case.step], priority, targets))
     return replace(case, priority=priority, due=due)
 
 

@@ -360,7 +360,7 @@ class Cases:
             ref,
             user,
             "prioritized",
-            lambda case: steps.prioritize(case, priority, targets=self.targets),
+            lambda case: steps.prioritize(case, priority, now=self.clock.now(), targets=self.targets),
             lambda _, case: self.messages.updated(case),
             priority=priority,
         )

@@ -81,7 +81,7 @@ def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed
 
 
 def waiting(**fields: Any) -> Case:
-    return steps.wait(a_case(**fields), now=0.0, targets=ALWAYS_THERE)
+    return steps.wait(a_case(opened_at=0.0, **fields), now=0.0, targets=ALWAYS_THERE)
 
 
 def test_the_rungs_are_climbed_at_one_two_and_four_times_the_target_and_the_second_makes_it_more_urgent() -> None:
@@ -109,6 +109,16 @@ def test_a_snooze_puts_the_next_rung_off_and_leaves_the_time_between_the_others(
     snoozed = steps.snooze(case, targets=ALWAYS_THERE)
     assert snoozed.due == 40 * MINUTE
     assert steps.climb(snoozed, now=40 * MINUTE, targets=ALWAYS_THERE).due == 70 * MINUTE
+
+
+def test_what_turns_out_to_be_more_urgent_is_called_for_sooner_and_still_step_by_step() -> None:
+    now = 30 * MINUTE
+    urgent = steps.prioritize(waiting(priority="low"), "high", now=now, targets=ALWAYS_THERE)
+    assert urgent.due == now
+    called = steps.climb(urgent, now=now, targets=ALWAYS_THERE)
+    assert (called.step, called.due) == (1, now + 5 * MINUTE)
+    later = steps.prioritize(waiting(priority="high"), "low", now=0.0, targets=ALWAYS_THERE)
+    assert later.due == 60 * MINUTE
 
 
 def test_a_case_that_comes_at_night_waits_from_the_opening_on() -> None:
