@@ -81,9 +81,9 @@ def climb(case: Case, *, now: float, targets: Targets) -> Case:
 
 
 def snooze(case: Case, *, targets: Targets) -> Case:
-    """The next rung comes later."""
+    """The next rung comes later; before the first one, as at a desk that the case has just come to, none does."""
     _must_be(case, "waiting")
-    if case.due is None:
+    if case.due is None or not case.step:
         raise MovedOn(case)
     return replace(case, due=targets.hours.after(case.due, SNOOZE_SECONDS))
 

@@ -121,6 +121,14 @@ def test_what_turns_out_to_be_more_urgent_is_called_for_sooner_and_still_step_by
     assert later.due == 60 * MINUTE
 
 
+def test_what_was_called_for_at_another_desk_is_not_snoozed_any_more() -> None:
+    called = steps.climb(waiting(), now=15 * MINUTE, targets=ALWAYS_THERE)
+    moved = steps.transfer(called, "C0BILLING", now=16 * MINUTE, targets=ALWAYS_THERE)
+    assert (moved.step, moved.due) == (0, 31 * MINUTE)
+    with pytest.raises(MovedOn):
+        steps.snooze(moved, targets=ALWAYS_THERE)
+
+
 def test_a_case_that_comes_at_night_waits_from_the_opening_on() -> None:
     away = steps.wait(a_case(priority="low"), now=NIGHT, targets=DAYTIME)
     assert (away.state, away.due) == ("away", DAY)
