@@ -24,7 +24,6 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.telemetry import Metrics
-from bot.turns.presses import Presses
 from bot.turns.second_thoughts import SecondThoughts
 from demo.slack.workspace import Channel as SlackChannel
 from handlers.messages import read_event
@@ -52,14 +51,13 @@ class Desks(Channel):
 
     def builds(self) -> None:
         """A process begins, or another one after it was killed."""
-        nothing: Any = None
         client, clock, sentences = self.slack.client, ManualClock(), load_sentences()
         self.outbox = Outbox(self.database, client, clock, essential=[AGENTS, BILLING])
         messages = CaseMessages(sentences, AGENTS)
         self.cases = Cases(self.database, self.outbox, client, clock, messages, Metrics(), desks=DESKS)
         self.staff = Staff(client, clock, agent_channel=AGENTS, others=DESKS)
         self.relay = Relay(self.database, self.outbox, client, clock, sentences, AGENTS, self.staff)
-        self.presses = Presses(self.database, client, clock, sentences, nothing, self.cases, self.relay, *[nothing] * 6)
+        self.presses = replace(self.presses, cases=self.cases, relay=self.relay)
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
         self.thoughts = SecondThoughts(self.database, self.outbox, clock, sentences, answers, self.relay)
 
