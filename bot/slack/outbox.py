@@ -379,8 +379,8 @@ class Outbox:
             logger, "a post was refused for good", about=about, key=row.key, channel=row.channel, slack=error
         )
         async with self._database.transaction() as tx:
-            await outbox.mark_failed(tx, row, error, now=self._clock.now())
-            await outbox.add(tx, *await self._told(tx, row, error), now=self._clock.now())
+            failed = await outbox.mark_failed(tx, row, error, now=self._clock.now())
+            await outbox.add(tx, *await self._told(tx, failed, error), now=self._clock.now())
             return await outbox.head(tx, row.channel, row.lane)
 
     async def _told(self, tx: Transaction, row: OutboxRow, error: str) -> list[Outgoing]:

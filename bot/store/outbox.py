@@ -234,13 +234,14 @@ async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now:
     await add(tx, *row.when_sent, now=now)
 
 
-async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: float) -> None:
-    """Say that Slack refused for good, and queue what follows."""
+async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: float) -> OutboxRow:
+    """Say that Slack refused for good, and queue what follows; the row as it is now: it may have been erased since it
+    was read."""
     table = schema.outbox
-    failing = update(table).where(table.c.id == row.id).values(state="failed", error=error)
-    # What follows may have been erased since the row was read.
-    follows = (await tx.execute(failing.returning(table.c.afterwards))).scalar_one()
-    await add(tx, *map(_outgoing, follows["failed"]), now=now)
+    failing = update(table).where(table.c.id == row.id).values(state="failed", error=error).returning(table)
+    failed = row_of((await tx.execute(failing)).one())
+    await add(tx, *failed.when_failed, now=now)
+    return failed
 
 
 async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:

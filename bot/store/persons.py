@@ -8,11 +8,10 @@ ask              ask for it from outside of Slack
 asked_outside    who was asked for in that way, and nobody has begun
 
 What stays of a row is its number, its times, what it cost, and Slack's ids of channels, messages and files; where a
-person's id stood, ERASED stands. Staff who are customers as well keep what they did as staff: the rows of the channels
-in which cards stand.
+person's id stood, ERASED stands. Staff who are customers as well keep what they did as staff.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, TypeVar
@@ -87,8 +86,8 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     """What is kept of the person, without the inbox's row `besides`."""
     inbox, turn, kase = schema.inbox, schema.turn, schema.kase
     desks = await _desks(tx)
-    written = await tx.execute(select(inbox).where(inbox.c.author == user, inbox.c.channel.not_in(desks)))
-    rows = [row for row in written if row.id != besides]
+    written = await tx.execute(select(inbox).where(inbox.c.author == user))
+    rows = [row for row in written if row.id != besides and not _is_staffs(item_of(row), desks)]
     ids = [row.id for row in rows]
     answered = [*await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.customer == user))]
     for some in _batches(ids):
@@ -96,7 +95,7 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     theirs = (await tx.execute(select(kase).where(kase.c.customer == user).order_by(kase.c.id))).all()
     keys = {row.thread for row in rows if row.kind != "press"} | {row.thread for row in (*answered, *theirs)}
     threads = frozenset(map(ThreadRef.of, keys))
-    own = frozenset([thread for thread in threads if thread.is_direct or await _is_alone(tx, user, thread, desks)])
+    own = frozenset([thread for thread in threads if thread.is_direct or await _is_alone(tx, user, thread)])
     cards = await _cards(tx, [case.id for case in theirs])
     return Kept(
         user=user,
@@ -226,12 +225,20 @@ async def _desks(tx: AsyncConnection) -> list[str]:
     return list((await tx.execute(select(table.c.channel).where(*_is_card()).distinct())).scalars())
 
 
-async def _is_alone(tx: AsyncConnection, user: str, thread: ThreadRef, desks: Sequence[str]) -> bool:
+def _is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
+    """Whether they wrote or pressed it as one of the team."""
+    return (
+        item.kind == "staff"
+        or bool(item.body.get("is_staff"))
+        or (item.kind == "press" and item.thread.channel in desks)
+    )
+
+
+async def _is_alone(tx: AsyncConnection, user: str, thread: ThreadRef) -> bool:
     """Whether nobody else has asked anything in the thread."""
     table = schema.inbox
     where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author.not_in((user, ERASED)))
-    others = await tx.execute(select(table.c.id).where(*where, table.c.channel.not_in(desks)).limit(1))
-    return others.first() is None
+    return (await tx.execute(select(table.c.id).where(*where).limit(1))).first() is None
 
 
 async def _cards(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str, str, str]]:

@@ -34,9 +34,10 @@ from bot.store import (
     summaries,
     threads,
 )
-from bot.store.cases import ERASED, Case, card_key, find
+from bot.store.cases import ERASED, Case, card_key, cards_key, find
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
+from bot.store.outbox import Outgoing
 from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
 from bot.turns import erasure
@@ -129,13 +130,10 @@ class Company(Desk):
         await self.sends()
         case = await self.cases.claim(case.ref, "U0AGENTA")
         async with self.database.transaction() as tx:
-            card = await outbox.by_key(tx, card_key(case))
             await drafts.save(tx, case.id, asked.id, [f"Dear {who.name}, your {words} …"], now=1.0)
             await threads.begin_episode(tx, thread, note=f"They spoke of {words}.")
             await suggestions.add(tx, _suggestion(case, words))
-        assert card is not None
-        assert card.ts is not None
-        below = ThreadRef(TEAM, AGENTS, card.ts)
+        below = ThreadRef(TEAM, AGENTS, await self.card_of(case))
         lamp = keep(self.slack.workspace, f"{words}.png", b"\x89PNG", user=user)
         at = await self.writes(who, direct, words, thread_ts=thread.ts, files=[lamp])
         seen = await self.received(who, thread, at, words, files=[_file(lamp)])
@@ -227,6 +225,14 @@ class Company(Desk):
             for column, value in row.items()
             if _is_of(who, value)
         }
+
+    async def card_of(self, case: Case) -> str:
+        """The ts of the case's card."""
+        async with self.database.transaction() as tx:
+            card = await outbox.by_key(tx, card_key(case))
+        assert card is not None
+        assert card.ts is not None
+        return card.ts
 
     def told(self, channel: str) -> str:
         """All that the app says there now."""
@@ -409,6 +415,58 @@ async def test_what_others_wrote_in_their_case_stays(company: Company) -> None:
     assert CANARY[OTHER.user] in company.told(AGENTS)
     assert "outbox.payload" in await company.columns_with(OTHER)
     assert await company.columns_with(CUSTOMER) == STAYS
+
+
+async def test_a_post_that_is_refused_while_it_is_erased_is_quoted_to_nobody(company: Company) -> None:
+    case, _ = await filled(company)
+    below = ThreadRef(TEAM, AGENTS, await company.card_of(case))
+    said = await company.received(CUSTOMER, below, company.ts(), f"Thanks, {CUSTOMER.name}", kind="staff")
+    await company.relay.from_staff(said)
+    await company.closes(said)
+    reached, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def refuse(*_: Any, ready: Any, **__: Any) -> str:
+        await ready()
+        reached.set()
+        await goes_on.wait()
+        raise SlackRefused("chat.postMessage", "is_archived")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(company.slack.client, "post", refuse)
+        running = asyncio.create_task(company.outbox.run())
+        company.outbox.wake()
+        await reached.wait()
+        await company.erases(await company.wishes())
+    goes_on.set()
+    assert await company.outbox.flush(10_000)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert await company.columns_with(CUSTOMER) == STAYS
+    assert CUSTOMER.name not in company.told(AGENTS)
+
+
+async def test_a_card_that_was_at_two_desks_is_gone_at_both(company: Company) -> None:
+    case, _ = await filled(company)
+    moved = Outgoing(f"{cards_key(case.id)}/{SUPPORT}", "post", SUPPORT, {"text": case.title}, case_id=case.id)
+    async with company.database.transaction() as tx:
+        await outbox.add(tx, moved, now=1.0)
+    await company.sends()
+    below = ThreadRef(TEAM, SUPPORT, await company.card_of(replace(case, desk=SUPPORT)))
+    note = await company.received(CUSTOMER, below, company.ts(), f"// {CUSTOMER.name}", kind="staff")
+    await company.closes(note)
+    await company.erases(await company.wishes())
+    await company.sends()
+    assert case.title not in company.told(AGENTS) + company.told(SUPPORT)
+    assert await company.columns_with(CUSTOMER) == STAYS
+
+
+async def test_what_somebody_did_as_staff_is_not_theirs_as_a_customer(company: Company) -> None:
+    await filled(company)
+    before = await company.rows()
+    await company.erases(await company.wishes(replace(CUSTOMER, user="U0AGENTA")))
+    after = await company.rows()
+    assert {key: after[key] for key in before} == before
+    assert "Agent A" in company.told(DIRECT[CUSTOMER.user])
 
 
 async def test_whom_slack_does_not_know_any_more_is_erased_all_the_same(
