@@ -637,7 +637,7 @@ def presses_in(room: Room) -> Presses:
         room.relay,
         room.drafting.drafts,
         room.drafting,
-        *[cast(Any, None)] * 5,
+        *[cast(Any, None)] * 6,
     )
 
 

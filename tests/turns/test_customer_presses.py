@@ -48,7 +48,7 @@ class Desk:
             answers.sentences,
             cast(Any, Everybody()),
             self.cases,
-            *[nothing] * 8,
+            *[nothing] * 9,
         )
         self.thread = ThreadRef(TEAM, "C0SUPPORT", "")
         self.pressed = 0
