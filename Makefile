@@ -9,7 +9,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-clients test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser test-clients test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -98,6 +98,9 @@ bench-streams: $(VENV)/.dev  ## sixty answers at once in a workspace that keeps 
 
 bench-page: $(VENV)/.dev  ## how soon the page of make demo can be used (1 minute); last line is JSON
 	@$(BIN)/python -m bench.page
+
+bench-handover: $(VENV)/.dev  ## how soon customers and staff read each other (1 minute); last line is JSON
+	@$(BIN)/python -m bench.handover
 
 eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
 	@$(BIN)/python -m evals.retrieval

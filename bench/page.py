@@ -67,7 +67,7 @@ async def _measured(runs: int) -> dict[str, float]:
 
 async def _floor(http: aiohttp.ClientSession) -> float:
     began = time.monotonic()
-    async with _running("-c", FLOOR) as port, http.get(f"http://127.0.0.1:{int(port)}/") as answer:
+    async with running("-c", FLOOR) as port, http.get(f"http://127.0.0.1:{int(port)}/") as answer:
         await answer.read()
         return time.monotonic() - began
 
@@ -75,12 +75,12 @@ async def _floor(http: aiohttp.ClientSession) -> float:
 async def _demo(http: aiohttp.ClientSession) -> tuple[float, float]:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        async with _running("-m", "demo", "--json", "--no-browser", "--port", "0", "--data", folder) as told:
+        async with running("-m", "demo", "--json", "--no-browser", "--port", "0", "--data", folder) as told:
             return await _visit(http, json.loads(told)["page"], began)
 
 
 @asynccontextmanager
-async def _running(*arguments: str) -> AsyncIterator[bytes]:
+async def running(*arguments: str) -> AsyncIterator[bytes]:
     """A Python process until the block ends; the first line that it prints."""
     process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
     if process.stdout is None:

@@ -34,3 +34,10 @@ def test_the_page_bench_ends_with_its_figures() -> None:
     figures = run("bench.page", "--runs", "1")
     assert figures.keys() == {"usable_s", "answered_s", "floor_s", "ratio"}
     assert figures["floor_s"] < figures["usable_s"] < figures["answered_s"]
+
+
+def test_the_handover_bench_ends_with_its_figures() -> None:
+    figures = run("bench.handover", "--rounds", "2")
+    assert figures["floor_ms"] > 0
+    steps = ("escalated", "card", "claimed", "to_customer", "to_staff", "back")
+    assert all(figures[f"{step}_p50_ms"] > 0 for step in steps)
