@@ -23,7 +23,11 @@ _PERSON = (
     r"(?:real\s|actual\s|live\s|human\s|support\s)*(?:human|person|someone|somebody|representative|agent|operator)\b",
     r"\b(?:real|actual|live)\s(?:human|person)\b",
     r"\b(?:human|person|agent)\s(?:please|now)\b",
-    r"^\W*(?:human|agent|person|representative|operator)\W*$",
+    r"\bi(?:\s(?:need|want)|['’ ](?:d|would)\s(?:like|prefer|rather\shave))\s(?:to\shave\s)?"
+    r"an?\s(?:real\s|live\s|human\s)*(?:human|representative|operator|agent|person(?=\W*$|\s(?:to\s(?:help|look|answer|talk)|who|please)))",
+    r"\bis\sthere\s(?:an?\s(?:person|human|agent)|some(?:one|body)|any(?:one|body))\s(?:that\s|who\s)?"
+    r"i\s(?:can|could)\s(?:talk|speak)\b",
+    r"\b(?:can|could)\san?\s(?:real\s)?(?:person|human)\s(?:please\s)?(?:look|help|answer|check|take)\b",
     # Indonesian
     r"\b(?:bicara|ngomong|ngobrol|hubungkan|sambungkan|disambungkan)\s(?:saya\s)?(?:dengan\s|sama\s|ke\s|dgn\s)?"
     r"(?:orang|manusia|cs|admin|petugas|staf|agen|operator)\b",
@@ -40,6 +44,19 @@ _PERSON = (
     r"(?:humain|personne|conseill\w+|agent|quelqu.un)\b",
     r"\bvraie\spersonne\b",
 )
+_PERSON_ALONE = (
+    r"human(?:\sbeing)?|person|agent|representative|operator|customer\s(?:service|support)",
+    r"orang|manusia|cs|admin|petugas|staf|agen",
+    r"mensch(?:en)?|mitarbeiter(?:in)?|berater(?:in)?|kundenservice|kundendienst",
+    r"persona|humano|agente|representante|operador",
+    r"humain|personne|conseill\w+",
+)
+"""Who is called by nothing but the word, as in "A person, please. It is about my order";"""
+_BESIDE_PERSON = (
+    r"an?|the|real|live|actual|ein(?:e|en|em|er)?|echte[nr]?|richtige[nr]?|una?|une|seorang|asli|vraie?",
+    r"please|pls|now|hi|hello|tolong|mohon|minta|dong|bitte|por\sfavor|s['’]il\s(?:vous|te)\spla[iî]t|svp|stp",
+)
+"""and what may stand beside it."""
 _SENSITIVE = (
     r"\b(?:charge ?back|lawyer|attorney|lawsuit|sue you|legal action|fraud(?:ulent)?|scam(?:med)?)\b",
     r"\bcall(?:ing)? the police\b",
@@ -86,6 +103,11 @@ _REQUESTS = (
 )
 
 _PERSON_PATTERN = re.compile("|".join(_PERSON), re.IGNORECASE)
+_PERSON_ALONE_PATTERN = re.compile(
+    rf"(?:(?:{'|'.join(_BESIDE_PERSON)})[\s,]+)*(?:{'|'.join(_PERSON_ALONE)})(?:[\s,]+(?:{'|'.join(_BESIDE_PERSON)}))*",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[.!?…:;\n]+")
 _SENSITIVE_PATTERN = re.compile("|".join(_SENSITIVE), re.IGNORECASE)
 _SMALL_TALK_PATTERN = re.compile(rf"\W*(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)+", re.IGNORECASE)
 _PLEASANTRY_PATTERN = re.compile(
@@ -121,7 +143,9 @@ _ASKS = re.compile(r"[?？][!?？！…]*[\s)\]*_~]*$")
 
 def asks_for_person(text: str) -> bool:
     """True when the customer's words ask for a human being; then no model is asked."""
-    return bool(_PERSON_PATTERN.search(text[:_READ_LIMIT]))
+    read = text[:_READ_LIMIT]
+    clauses = (clause.strip(" ,*_~") for clause in _CLAUSE_END.split(read))
+    return bool(_PERSON_PATTERN.search(read)) or any(map(_PERSON_ALONE_PATTERN.fullmatch, clauses))
 
 
 def needs_person(text: str) -> bool:

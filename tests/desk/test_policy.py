@@ -34,6 +34,28 @@ def test_words_that_ask_for_a_person_are_understood(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "A person, please. It is about my order ORD-1001",
+        "Please, a person.",
+        "Hello! A real person, please: my parcel is lost",
+        "I need a human",
+        "I'd rather have a human look at this",
+        "Is there a person I can talk to?",
+        "Could a person please look at this?",
+        "Ein Mensch, bitte. Es geht um meine Bestellung",
+        "Mitarbeiter bitte!",
+        "Una persona, por favor. Es sobre mi pedido",
+        "Un humain, s'il vous plaît. C'est pour ma commande",
+        "Tolong orang. Ini tentang pesanan saya",
+        "Customer service",
+    ],
+)
+def test_a_person_may_be_called_by_nothing_but_the_word(text: str) -> None:
+    assert policy.asks_for_person(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "Where is my order ORD-12345?",
         "Do you sell wigs made of human hair?",
         "The delivery person left the parcel at the wrong door",
@@ -45,6 +67,12 @@ def test_words_that_ask_for_a_person_are_understood(text: str) -> None:
         "Puedo regalar el pedido a otra persona?",
         "Combien de personnes peuvent utiliser le compte ?",
         "What is a human resources discount?",
+        "What does a person need to return an item?",
+        "Can a person return an item twice?",
+        "Do I need a person at home when the parcel comes?",
+        "A person of my household lost the parcel.",
+        "Which agent carried it: DHL?",
+        "Can someone help me?",
     ],
 )
 def test_words_that_only_mention_people_are_not(text: str) -> None:
