@@ -8,11 +8,11 @@ the first to write does it, and none after somebody has claimed. What was missed
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from bot.alerts import Alerts
 from bot.cases import case as steps
 from bot.cases.cases import Cases
-from bot.errors import FrontdeskError
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.store import cases, inbox, outbox, records
 from bot.store.cases import WAITING, Case
@@ -37,14 +37,15 @@ class Ladder:
     cases: Cases
     lead: str | None = None
     """The Slack user who is told directly when a case waits for long."""
+    alerts: Alerts = field(default_factory=Alerts)
 
     async def run(self) -> None:
         """Do what is due, for ever."""
         while True:
             try:
                 await self.look()
-            except FrontdeskError as error:
-                logger.warning("what is due of cases could not be read", extra={"reason": str(error)})
+            except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look
+                self.alerts.tell(logger, "what is due of cases could not be read", about=type(error).__name__)
             await self.cases.clock.sleep(NAP_SECONDS)
 
     async def look(self) -> None:

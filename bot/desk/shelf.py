@@ -19,9 +19,10 @@ from typing import Protocol
 
 import yaml
 
+from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.desk.articles import document_of
-from bot.errors import FrontdeskError, StoreUnavailable
+from bot.errors import StoreUnavailable
 from bot.store import suggestions
 from bot.store.database import Database
 from bot.store.suggestions import Suggestion
@@ -127,6 +128,7 @@ class Publishing:
         self._expire = expire
         self._woken = asyncio.Event()
         self._not_before = float("-inf")
+        self._alerts = Alerts()
 
     def wake(self) -> None:
         """Say that this process has changed the articles."""
@@ -146,8 +148,8 @@ class Publishing:
             self._woken.clear()
             try:
                 await self.look(follows=not is_ours)
-            except (FrontdeskError, OSError) as error:
-                logger.warning("the articles could not be looked at", extra={"reason": str(error)})
+            except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look
+                self._alerts.tell(logger, "the articles could not be looked at", about=type(error).__name__)
 
     async def look(self, *, follows: bool) -> None:
         """Close what is overdue, and have the index follow if it is behind."""

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import Clock
 from bot.desk.identity import Identities
@@ -45,13 +46,17 @@ async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int
 
     Several processes find what others have stored by themselves.
     """
+    alerts = Alerts()
     while True:
         await clock.sleep(WATCH_SECONDS)
-        with contextlib.suppress(StoreUnavailable):
+        try:
             async with database.transaction() as tx:
                 found = await persons.asked_outside(tx)
-            for row, thread in found:
-                submit(row, thread)
+        except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look
+            alerts.tell(logger, "wishes for an erasure were not looked for", about=type(error).__name__)
+            continue
+        for row, thread in found:
+            submit(row, thread)
 
 
 @dataclass(frozen=True, slots=True)
