@@ -9,7 +9,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser test-clients test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser pictures test-clients test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -38,6 +38,10 @@ test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: 
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(BIN)/python -m pytest -m browser
+
+pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
+	$(BIN)/python -m pytest -m browser tests/browser/test_staff_guide.py
+	cp build/screenshots/staff-*.png docs/images/
 
 $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
 	@echo "Installing Slack's clients for Node into $(CLIENTS)/node_modules ..."

@@ -10,13 +10,12 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
-from tests.browser.journeys import AGENTS, CUSTOMER, PATIENCE, SHOTS, choose, visit, write
+from tests.browser.journeys import AGENTS, CUSTOMER, PATIENCE, SHOTS, visit, write
 from tests.stories.world import World, open_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 WIDE: ViewportSize = {"width": 1280, "height": 800}
-AGENT_B = "U0AGENTB:C0AGENTS"
 CUSTOMER_B = "U0CUSTOMERB:D0CUSTOMERB"
 
 
@@ -44,52 +43,52 @@ async def test_a_case_comes_is_claimed_and_answered(browser: Browser, desk: Worl
     async with seen(browser, desk) as page:
         wish = "The lamp of my order ORD-12345 arrived broken. Can I talk to a person, please?"
         await write(page, f"{CUSTOMER} .channel .composer textarea", wish)
-        card = await waiting(page, "lamp")
-        await picture(page, "staff-card", half="right")
-        await card.locator("[data-action-id='case.claim']").click()
-        await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text("Agent A has joined")
-        await open_thread(page, "lamp")
+        await waiting(page, "lamp")
+        await picture(page, "staff-card", half="right", height=500)
+        await claim(page, "lamp")
         await say(page, "Hello, I am sorry about your lamp. Is the glass broken, or the foot?")
         await write(page, f"{CUSTOMER} .thread .composer textarea", "The glass. It was in pieces in the box.")
         await expect(page.locator(f"{AGENTS} .thread")).to_contain_text("in pieces")
         await write(page, f"{AGENTS} .thread .composer textarea", "// third broken glass this week, tell the warehouse")
         await say(page, "Thank you. A new glass is on its way tomorrow; you need not send anything back.")
         await picture(page, "staff-thread", half="right")
-        await picture(page, "staff-customer-side", half="left")
-        await picture(page, "staff-both")
+        await picture(page, "staff-customer-side", half="left", of=page.locator(f"{CUSTOMER} .thread .message").last)
+        await picture(page, "staff-both", height=620)
 
 
 async def test_drafts_are_written_changed_and_sent(browser: Browser, desk: World) -> None:
     async with seen(browser, desk) as page:
-        await claimed(page, desk, "How do I return a rug? I want to talk to a person.", "rug")
+        await write(page, f"{CUSTOMER} .channel .composer textarea", "How do I return an item?")
+        await page.locator(f"{CUSTOMER} .thread [data-action-id='esc.customer']").click()
+        await claim(page, "return an item")
         await page.locator(f"{AGENTS} .channel [data-action-id='case.draft']").last.click()
         drafts = page.locator(f"{AGENTS} .thread .message").filter(has=page.locator("[data-action-id='draft.edit']"))
         await expect(drafts).to_be_visible()
         await picture(page, "staff-drafts", half="right")
         await drafts.locator("[data-action-id='draft.edit']").first.click()
         dialog = page.locator(f"{AGENTS} .modal")
-        await dialog.locator("textarea").fill("You have 30 days, and we fetch rugs at your door.")
+        await dialog.locator("textarea").fill("You have 30 days, and we fetch it at your door.")
         await dialog.get_by_role("button", name="Send").click()
-        await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text("fetch rugs at your door")
+        await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text("fetch it at your door")
         await expect(drafts).to_have_count(0)
 
 
 async def test_a_colleague_is_told_and_may_help_or_take_over(browser: Browser, desk: World) -> None:
     async with seen(browser, desk) as page:
-        await claimed(page, desk, "My kettle leaks. I want to talk to a person.", "kettle")
+        await claimed(page, "My kettle leaks. I want to talk to a person.", "kettle")
         await page.locator(f"{CUSTOMER} [data-choose=act_as]").select_option("U0AGENTB")
         await page.locator(f"{CUSTOMER} .place", has_text="agents").click()
         await open_thread(page, "kettle", half=CUSTOMER)
         await write(page, f"{CUSTOMER} .thread .composer textarea", "I had that one yesterday, it is the seal.")
-        await expect(page.locator(f"{CUSTOMER} .thread [data-action-id='case.takeover']").last).to_be_visible()
-        await picture(page, "staff-colleague", half="left")
+        offer = page.locator(f"{CUSTOMER} .thread .ephemeral [data-action-id='case.takeover']")
+        await expect(offer).to_be_visible()
+        await picture(page, "staff-colleague", half="left", of=offer)
         await page.locator(f"{CUSTOMER} .thread [data-action-id='case.join']").last.click()
         await expect(page.locator(f"{CUSTOMER} .thread .ephemeral").last).to_contain_text("You help with")
         await write(page, f"{CUSTOMER} .thread .composer textarea", "It is the seal: a new one is free.")
         await page.locator(f"{CUSTOMER} .thread [data-action-id='relay.send']").last.click()
         sent = page.locator(f"{CUSTOMER} .thread .message").filter(has_text="a new one is free")
         await expect(sent.locator(".reaction").first).to_be_visible()
-        await picture(page, "staff-helper", half="left")
 
 
 async def test_two_cases_of_a_customer_become_one(browser: Browser, desk: World) -> None:
@@ -100,13 +99,17 @@ async def test_two_cases_of_a_customer_become_one(browser: Browser, desk: World)
         card = await waiting(page, "the parcel again")
         await choose_in_menu(card, "Merge into…")
         dialog = page.locator(f"{AGENTS} .modal")
-        await expect(dialog).to_be_visible()
+        earlier = dialog.locator("select option").filter(has_text="has not come")
+        await dialog.locator("select").select_option(await earlier.get_attribute("value"))
         await picture(page, "staff-merge", half="right")
+        await dialog.get_by_role("button", name="Merge", exact=True).click()
+        merged = page.locator(f"{AGENTS} .channel .message").filter(has_text="Merged into")
+        await expect(merged).to_contain_text("the parcel again")
 
 
 async def test_a_solved_case_teaches(browser: Browser, desk: World) -> None:
     async with seen(browser, desk) as page:
-        await claimed(page, desk, "Do you repair clocks of the Dawn series? I want to talk to a person.", "Dawn")
+        await claimed(page, "Do you repair clocks of the Dawn series? I want to talk to a person.", "Dawn")
         await say(page, "Yes, our workshop repairs clocks of the Dawn series within 12 days for 30 EUR.")
         await page.locator(f"{AGENTS} .channel [data-action-id='case.resolve']").last.click()
         dialog = page.locator(f"{AGENTS} .modal")
@@ -122,7 +125,6 @@ async def test_a_solved_case_teaches(browser: Browser, desk: World) -> None:
         await picture(page, "staff-article", half="right")
         await suggestion.locator("[data-action-id='kb.new']").click()
         await expect(page.locator(f"{AGENTS} .thread")).to_contain_text("approved by")
-        await picture(page, "staff-solved")
 
 
 async def test_nobody_claims_and_the_desk_is_called(browser: Browser, desk: World) -> None:
@@ -139,9 +141,14 @@ async def test_nobody_claims_and_the_desk_is_called(browser: Browser, desk: Worl
         await picture(page, "staff-home", half="right")
 
 
-async def claimed(page: Page, desk: World, wish: str, words: str) -> None:
+async def claimed(page: Page, wish: str, words: str) -> None:
     """Customer A's case with Agent A, its thread open in both halves."""
     await write(page, f"{CUSTOMER} .channel .composer textarea", wish)
+    await claim(page, words)
+
+
+async def claim(page: Page, words: str) -> None:
+    """Agent A claims the case with these words and opens its thread."""
     await (await waiting(page, words)).locator("[data-action-id='case.claim']").click()
     await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text("Agent A has joined")
     await open_thread(page, words)
@@ -173,9 +180,13 @@ async def say(page: Page, words: str) -> None:
     await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text(words)
 
 
-async def picture(page: Page, name: str, *, half: str = "both") -> None:
-    """One half of the page, as wide as the window, or both with the bar above them."""
+async def picture(page: Page, name: str, *, half: str = "both", height: int = 700, of: Locator | None = None) -> None:
+    """One half of the page, as wide as the window, or both with the bar above them; `of` is in sight."""
     await page.locator(f".bar .views [data-show={half}]").click()
+    await page.set_viewport_size({"width": WIDE["width"], "height": height})
+    if of is not None:
+        await of.scroll_into_view_if_needed()
     part = page if half == "both" else page.locator(f"#{half}")
     await part.screenshot(path=str(SHOTS / f"{name}.png"), animations="disabled")
+    await page.set_viewport_size(WIDE)
     await page.locator(".bar .views [data-show=both]").click()

@@ -22,6 +22,12 @@ def test_links_within_the_repository_lead_somewhere(document: str) -> None:
     assert [target for target in targets if target and not (folder / target).exists()] == []
 
 
+def test_every_picture_is_shown_in_a_document_and_soon_there() -> None:
+    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()}
+    shown = {link.rpartition("/")[2] for document in DOCUMENTS for link in LINK.findall(read(document))}
+    assert [name for name, size in pictures.items() if name not in shown or size > 300_000] == []
+
+
 @pytest.mark.parametrize("document", [*DOCUMENTS, ".ci/run"])
 def test_make_targets_that_are_spoken_of_exist(document: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
