@@ -58,18 +58,18 @@ async def test_a_case_comes_is_claimed_and_answered(browser: Browser, desk: Worl
 
 async def test_drafts_are_written_changed_and_sent(browser: Browser, desk: World) -> None:
     async with seen(browser, desk) as page:
-        await write(page, f"{CUSTOMER} .channel .composer textarea", "How do I return an item?")
+        await write(page, f"{CUSTOMER} .channel .composer textarea", "How long are gift cards valid?")
         await page.locator(f"{CUSTOMER} .thread [data-action-id='esc.customer']").click()
-        await claim(page, "return an item")
+        await claim(page, "gift cards")
         await page.locator(f"{AGENTS} .channel [data-action-id='case.draft']").last.click()
         drafts = page.locator(f"{AGENTS} .thread .message").filter(has=page.locator("[data-action-id='draft.edit']"))
         await expect(drafts).to_be_visible()
-        await picture(page, "staff-drafts", half="right")
+        await picture(page, "staff-drafts", half="right", height=800)
         await drafts.locator("[data-action-id='draft.edit']").first.click()
         dialog = page.locator(f"{AGENTS} .modal")
-        await dialog.locator("textarea").fill("You have 30 days, and we fetch it at your door.")
+        await dialog.locator("textarea").fill("Five years from the day you bought it.")
         await dialog.get_by_role("button", name="Send").click()
-        await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text("fetch it at your door")
+        await expect(page.locator(f"{CUSTOMER} .thread")).to_contain_text("from the day you bought it")
         await expect(drafts).to_have_count(0)
 
 
@@ -118,9 +118,7 @@ async def test_a_solved_case_teaches(browser: Browser, desk: World) -> None:
         await picture(page, "staff-resolve", half="right")
         await dialog.locator("footer .button-primary").click()
         await expect(page.locator(f"{CUSTOMER} .thread [data-action-id='csat.5']")).to_be_visible()
-        suggestion = page.locator(f"{AGENTS} .thread .message").filter(
-            has=page.locator("[data-action-id='kb.new']")
-        )
+        suggestion = page.locator(f"{AGENTS} .thread .message").filter(has=page.locator("[data-action-id='kb.new']"))
         await expect(suggestion).to_be_visible()
         await picture(page, "staff-article", half="right")
         await suggestion.locator("[data-action-id='kb.new']").click()
@@ -138,7 +136,7 @@ async def test_nobody_claims_and_the_desk_is_called(browser: Browser, desk: Worl
         await page.locator(f"{AGENTS} .place", has_text="Frontdesk").click()
         await page.locator(AGENTS).get_by_role("tab", name="Home").click()
         await expect(page.locator(f"{AGENTS} .home .block-header").first).to_be_visible()
-        await picture(page, "staff-home", half="right")
+        await picture(page, "staff-home", half="right", height=1000)
 
 
 async def claimed(page: Page, wish: str, words: str) -> None:
