@@ -2,9 +2,10 @@
 
 take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
                    deletes the message meanwhile, begin again with what it is by then
-  _customer_wrote  an answer is begun: go on · a person is on it, or shall be: relay, and answer as well when the
-                   customer wishes that while nobody is there · a person was: thanks, or the case again · a stop of
-                   nothing: say so · the words ask for a person: a case · else an answer
+  _customer_wrote  a case is open: the next one · a person was there: thanks, or the case again · a stop of nothing:
+                   say so · the words ask for a person: a case · else an answer
+  _to_people       an answer is begun, and nobody is there: go on · else relay, and answer as well when the customer
+                   wishes that while nobody is there
   _begin_anew      the conversation is long: say so, and go on with a summary
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
@@ -68,6 +69,19 @@ SAY_SECONDS = 10.0
 
 Ending = tuple[FinishedState, str]
 """How a row is closed, and why in one stable word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A customer's message with what was read beside it."""
+
+    item: InboxItem
+    customer: Customer
+    language: Language
+    agent: str
+    """Who answered last in the thread; empty for nobody."""
+    episode: Episode
+    interruption: Interruption
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +254,8 @@ class Turns:
             customer = await self._identify(item)
         if customer is None:
             return "dropped", "not_a_person"
-        text = item.words
-        language = self.sentences.language_of(text, customer.locale)
-        is_stop = says_stop(text)
+        is_stop = says_stop(item.words)
+        language = self.sentences.language_of(item.words, customer.locale)
         async with self.database.transaction() as tx:
             if is_stop and (known := await threads.find_thread(tx, item.thread)) and known.language:
                 # The word is the same in several languages.
@@ -253,23 +266,14 @@ class Turns:
             ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
+        heard = Heard(item, customer, language, state.agent, episode, interruption)
         if item.body.get("masked"):
             await self._say(item, "masked", language)
-        if case is not None and case.waits and await self.answers.has_begun(item, before=case.opened_at):
-            # A case that was opened in the course of this very answer does not take its place, until somebody claims.
-            return "done", await self._answer(item, customer, language, state.agent, episode, interruption)
-        if case is not None and (is_paused or not await self._may_help(case, item)):
-            await self.answers.close_leftover(item)
-            await self.relay.from_customer(case, item, customer)
-            if case.waits and item.author == case.customer and says_settled(text):
-                await self._queue(self.cases.messages.settled(case, key=f"turn/{item.id}/settled"))
-            return "done", "relayed"
         if case is not None:
-            await self.relay.from_customer(case, item, customer, is_helped=True)
-            return "done", await self._help(case, item, customer, language, state.agent, episode, interruption)
+            return "done", await self._to_people(case, heard, is_paused=is_paused)
         if ended is not None and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, item, customer)
-        reason = _reason_for_person(text)
+        reason = _reason_for_person(item.words)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
         if not item.body["text"]:
@@ -282,10 +286,24 @@ class Turns:
             return "done", "escalated"
         if await self.budgets.set_aside(item):
             return await self._over_budget(item, customer, language)
-        agent = state.agent
         if len(episode.turns) >= self.summaries.turns:
-            agent, episode = "", await self._begin_anew(item, episode, language)
-        return "done", await self._answer(item, customer, language, agent, episode, interruption)
+            heard = await self._begin_anew(heard)
+        return "done", await self._answer(heard)
+
+    async def _to_people(self, case: Case, heard: Heard, *, is_paused: bool) -> str:
+        """The message belongs to a case: to whoever is on it, and meanwhile perhaps to the assistant as well."""
+        item = heard.item
+        if case.waits and await self.answers.has_begun(item, before=case.opened_at):
+            # A case that was opened in the course of this very answer does not take its place, until somebody claims.
+            return await self._answer(heard)
+        if not is_paused and await self._may_help(case, item):
+            await self.relay.from_customer(case, item, heard.customer, is_helped=True)
+            return await self._help(case, heard)
+        await self.answers.close_leftover(item)
+        await self.relay.from_customer(case, item, heard.customer)
+        if case.waits and item.author == case.customer and says_settled(item.words):
+            await self._queue(self.cases.messages.settled(case, key=f"turn/{item.id}/settled"))
+        return "relayed"
 
     async def _is_about(self, ended: Case, item: InboxItem, customer: Customer) -> bool:
         """Whether the message goes on with the case that ended, rather than with an answer that was begun."""
@@ -315,27 +333,17 @@ class Turns:
             and not await self.budgets.set_aside(item)
         )
 
-    async def _help(
-        self,
-        case: Case,
-        item: InboxItem,
-        customer: Customer,
-        language: Language,
-        agent: str,
-        episode: Episode,
-        interruption: Interruption,
-    ) -> str:
+    async def _help(self, case: Case, heard: Heard) -> str:
         """Answer while the case waits.
 
         When the agent calls a person, or gives no answer, the customer is told how the case stands.
         """
-        told = replace(episode, note=f"{episode.note}\n{_waits(case)}".strip())
-        ended = await self._answer(item, customer, language, agent, told, interruption)
+        told = replace(heard.episode, note=f"{heard.episode.note}\n{_waits(case)}".strip())
+        ended = await self._answer(replace(heard, episode=told))
         if ended in ("escalated", "failed"):
-            words = how_it_stands(self.sentences, language, case)
-            thread = item.thread
+            item, words = heard.item, how_it_stands(self.sentences, heard.language, case)
             key = f"turn/{item.id}/waits"
-            await self._queue(Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts))
+            await self._queue(Outgoing(key, "post", item.thread.channel, {"text": words}, thread_ts=item.thread.ts))
         return ended
 
     async def _nothing_runs(self, item: InboxItem, language: Language) -> str:
@@ -345,41 +353,35 @@ class Turns:
         await self._say(item, "nothing_to_stop", language)
         return "nothing_to_stop"
 
-    async def _answer(
-        self,
-        item: InboxItem,
-        customer: Customer,
-        language: Language,
-        agent: str,
-        episode: Episode,
-        interruption: Interruption,
-    ) -> str:
+    async def _answer(self, heard: Heard) -> str:
+        item, episode = heard.item, heard.episode
         question = Question(
             item,
-            customer,
-            language,
+            heard.customer,
+            heard.language,
             item.words,
-            agent,
+            heard.agent,
             episode.number,
             episode.history,
             episode.looked_up,
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
-            heading=self.sentences.say(language, "saw_edit") if item.kind == "edit" else "",
-            interruption=interruption,
+            heading=self.sentences.say(heard.language, "saw_edit") if item.kind == "edit" else "",
+            interruption=heard.interruption,
         )
         return await self.answers.answer(question)
 
-    async def _begin_anew(self, item: InboxItem, episode: Episode, language: Language) -> Episode:
-        """Tell the customer, and begin an episode that knows the summary of the one before."""
+    async def _begin_anew(self, heard: Heard) -> Heard:
+        """Tell the customer, and begin an episode that knows the summary of the one before, with nobody's turn."""
+        item, episode = heard.item, heard.episode
         key = f"{item.thread.key}/{episode.number}/long_conversation"
-        words = {"text": self.sentences.say(language, "long_conversation")}
+        words = {"text": self.sentences.say(heard.language, "long_conversation")}
         with contextlib.suppress(TimeoutError, SlackRefused):
             async with asyncio.timeout(SAY_SECONDS):
                 await self.outbox.deliver(Outgoing(key, "post", item.thread.channel, words, thread_ts=item.thread.ts))
         note = await self.summaries.closing(item, episode)
         async with self.database.transaction() as tx:
             await threads.begin_episode(tx, item.thread, note=note)
-        return Episode(episode.number + 1, note, turns=(), summary=None)
+        return replace(heard, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
 
     async def _over_budget(self, item: InboxItem, customer: Customer, language: Language) -> Ending:
         """The day's money is spent: a person instead of a model, but nobody is called for a thank-you.
