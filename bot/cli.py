@@ -83,6 +83,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     listing = cases.add_parser("list", help="the newest cases")
     listing.add_argument("--all", action="store_true", help="ended ones too")
+    listing.add_argument("--search", default="", help="those, open or not, of which something says each of these words")
+    showing = cases.add_parser("show", help="one case in full")
+    showing.add_argument("case", help="the case, as FD-1042")
     _add_turns(commands)
     _add_dead_letters(commands)
     cost = commands.add_parser("cost", help="what models have cost")
@@ -216,7 +219,9 @@ async def _run(given: argparse.Namespace, settings: Settings) -> int:
         case "cost", _:
             return await _tell_cost(given, settings)
         case _:
-            return await _list_cases(settings, ended=given.all)
+            from bot.cli_cases import run as run_cases
+
+            return await run_cases(given, settings)
 
 
 def _tell(faults: list[str], notes: list[str]) -> int:
@@ -235,23 +240,6 @@ async def _migrate(settings: Settings) -> int:
     async with open_database(settings.database) as database:
         await database.migrate()
     print("The database is up to date.")
-    return 0
-
-
-async def _list_cases(settings: Settings, *, ended: bool) -> int:
-    from bot.desk.traces import harmless
-    from bot.store import cases
-    from bot.store.database import open_database
-
-    states = (*cases.OPEN_STATES, "resolved", "closed", "bot") if ended else cases.OPEN_STATES
-    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
-        found = await cases.latest(tx, states=states, limit=100)
-    for case in found:
-        opened = datetime.fromtimestamp(case.opened_at, UTC)
-        owner, title = (harmless(text, secrets=settings.secrets) for text in (case.owner_name or "-", case.title))
-        print(f"{case.ref}  {opened:%Y-%m-%d %H:%M}  {case.state:8}  {case.priority:6}  {owner:20}  {title}")
-    if not found:
-        print("No cases." if ended else "No open cases.")
     return 0
 
 

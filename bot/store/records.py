@@ -1,13 +1,24 @@
 """Feedback and the audit trail."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
 from bot.store.statements import insert_into
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One line of the audit trail."""
+
+    at: float
+    actor: str
+    action: str
+    detail: Mapping[str, Any]
 
 
 async def rate(tx: AsyncConnection, subject: str, person: str, value: str, *, now: float) -> None:
@@ -36,3 +47,10 @@ async def note(
         "detail": dict(detail or {}),
     }
     await tx.execute(insert(schema.audit).values(**values))
+
+
+async def of_subject(tx: AsyncConnection, subject: str) -> list[Deed]:
+    """What was done about a case or another subject, the oldest first."""
+    table = schema.audit
+    rows = await tx.execute(select(table).where(table.c.subject == subject).order_by(table.c.id))
+    return [Deed(row.at, row.actor, row.action, row.detail) for row in rows]
