@@ -196,7 +196,7 @@ class CaseMessages:
 
     def _gone_card(self, case: Case, *, to: str, by: str, link: str = "") -> Card:
         """The case's card at the desk that has it no more."""
-        common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": case.link}
+        common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": _readable(case)}
         return staff_cards.transferred_card(**common, to=to, by=by, at=case.waiting_since or 0.0, link=link)
 
     def merged(self, case: Case, lines: Sequence[Line], *, into: Case, by: str) -> list[Outgoing]:
@@ -414,7 +414,7 @@ class CaseMessages:
             "title": case.title,
             "customer": case.customer,
             "facts": _facts(case),
-            "permalink": case.link,
+            "permalink": _readable(case),
         }
         note = STANDING.get(case.standing, "")  # type: ignore[call-overload]  # as above
         detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
@@ -457,6 +457,11 @@ def _ring(case: Case, *, wrote: bool) -> Card:
     called = f"<@{case.last_owner}> " if case.last_owner else ""
     what = "wrote again" if wrote else "says it is not solved"
     return Card(f"{called}{case.ref} is open again: {escape(case.customer_name)} {what}.", ())
+
+
+def _readable(case: Case) -> str:
+    """The address of the customer's thread, where others than the customer can open it."""
+    return "" if case.thread.is_direct else case.link
 
 
 def _facts(case: Case) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from bot.agent.agent import HANDOVER
 from bot.agent.guardrails import mask
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolCall, ToolResult, from_json
 from bot.desk.answers import SEARCH, place
@@ -77,6 +78,8 @@ def _call(call: ToolCall, result: ToolResult | None) -> str:
     if call.name == SEARCH:
         titles = [_words(title) for title in _TITLE.findall(result.content)] if result and result.ok else []
         return f"Searched for “{_words(_query(call.arguments))}”: {', '.join(titles[:HITS]) or 'nothing'}"
+    if call.name.startswith(HANDOVER):
+        return f"Passed on to the agent for {escape(call.name.removeprefix(HANDOVER))}"
     came = "no result" if result is None else "it brought something" if result.ok else "in vain"
     return f"Called `{escape(call.name)}` with {_words(call.arguments) or 'nothing'}: {came}"
 

@@ -61,6 +61,14 @@ def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
         assert len({row.key for row in rows}) == len(rows)
 
 
+@pytest.mark.parametrize(("channel", "is_linked"), [("C0SUPPORT", True), ("D0CUSTOMERA", False)])
+def test_a_card_links_the_customers_thread_where_staff_can_read_it(channel: str, is_linked: bool) -> None:
+    case = a_case(thread=ThreadRef("T0HOME", channel, "1.1"), link="https://home.example/archives/p11")
+    gone = MESSAGES.transferred(replace(case, desk="C0BILLING"), [], before=case, by="U0AGENTA", is_known=False)
+    cards = [row for row in [*MESSAGES.opened(case, []), *gone] if "p11" in str(row.payload)]
+    assert bool(cards) is is_linked
+
+
 def test_the_owner_who_solves_is_named_also_when_slack_does_not_say_who_they_are() -> None:
     case = a_case(state="resolved", outcome="solved", owner="U0AGENTA", owner_name="Agent A")
     to_customer, _ = MESSAGES.resolved(case, by="U0AGENTA", name="A colleague")

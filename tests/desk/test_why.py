@@ -25,6 +25,7 @@ async def test_what_was_looked_for_called_and_said_is_told_without_what_it_broug
                 ToolCall("c1", SEARCH, '{"query": "boots & laces"}'),
                 ToolCall("c2", "lookup_order", '{"order": "ORD-12345"}'),
                 ToolCall("c3", SEARCH, "no json"),
+                ToolCall("c4", "hand_over_to_answers", '{"reason": "boots"}'),
             ),
         ),
         ToolResult("c1", SEARCH, '<passage number="1" title="Boots › Laces">\nTie them.\n</passage>'),
@@ -46,6 +47,8 @@ async def test_what_was_looked_for_called_and_said_is_told_without_what_it_broug
     assert "Searched for “boots &amp; laces”: Boots › Laces" in text
     assert "Searched for “no json”: nothing" in text
     assert 'Called `lookup_order` with {"order": "ORD-12345"}: it brought something' in text
+    assert "• Passed on to the agent for answers" in text
+    assert "hand_over" not in text
     assert "there was no answer, and a person was called" in text
     assert "did not let its words stand" in text
     for kept_back in ("4111", "<!channel>", "Elm Street"):
