@@ -13,59 +13,9 @@ is_compound       a message that asks for so much that somebody has to lead
 import re
 from typing import NamedTuple
 
+from bot.desk.calling_words import ALONE, BESIDE, PERSON, SENSITIVE
 from bot.desk.rhetoric import WORD, is_about_something, is_rhetorical
 
-_PERSON = (
-    # English
-    r"\b(?:talk|speak|chat)\w*\s(?:to|with)\s(?:an?\s|the\s|your\s)?(?:real\s|actual\s|live\s|human\s|support\s)*"
-    r"(?:human|person|someone|somebody|representative|agent|operator|staff)\b",
-    r"\b(?:get|give|connect|transfer|put|pass)\s(?:me\s)(?:through\s)?(?:to\s|with\s|over\sto\s)?(?:an?\s|the\s|your\s)?"
-    r"(?:real\s|actual\s|live\s|human\s|support\s)*(?:human|person|someone|somebody|representative|agent|operator)\b",
-    r"\b(?:real|actual|live)\s(?:human|person)\b",
-    r"\b(?:human|person|agent)\s(?:please|now)\b",
-    r"\bi(?:\s(?:need|want)|['’ ](?:d|would)\s(?:like|prefer|rather\shave))\s(?:to\shave\s)?"
-    r"an?\s(?:real\s|live\s|human\s)*(?:human|representative|operator|agent|person(?=\W*$|\s(?:to\s(?:help|look|answer|talk)|who|please)))",
-    r"\bis\sthere\s(?:an?\s(?:person|human|agent)|some(?:one|body)|any(?:one|body))\s(?:that\s|who\s)?"
-    r"i\s(?:can|could)\s(?:talk|speak)\b",
-    r"\b(?:can|could)\san?\s(?:real\s)?(?:person|human)\s(?:please\s)?(?:look|help|answer|check|take)\b",
-    # Indonesian
-    r"\b(?:bicara|ngomong|ngobrol|hubungkan|sambungkan|disambungkan)\s(?:saya\s)?(?:dengan\s|sama\s|ke\s|dgn\s)?"
-    r"(?:orang|manusia|cs|admin|petugas|staf|agen|operator)\b",
-    r"\borang\s(?:asli|beneran)\b",
-    # German
-    r"\bmit\s(?:einem\s|einer\s|dem\s|der\s)?(?:echten\s|richtigen\s)?"
-    r"(?:menschen|person|mitarbeiter|mitarbeiterin|berater|beraterin|jemandem?)\s(?:sprechen|reden|schreiben|verbinden)",
-    # Spanish
-    r"\b(?:hablar|chatear)\scon\s(?:una?\s|alg[uú]n\s|el\s|la\s)?(?:humano|persona|agente|representante|operador|alguien)",
-    r"\b(?:p[aá]s[ae]me|con[eé]cta\w*|comun[ií]ca\w*)\scon\s(?:una?\s|el\s|la\s)?(?:humano|persona|agente|alguien)",
-    r"\bpersona\sreal\b",
-    # French
-    r"\b(?:parler|discuter)\s(?:à|a|avec|au)\s(?:une?\s|le\s|la\s)?(?:vraie?\s)?"
-    r"(?:humain|personne|conseill\w+|agent|quelqu.un)\b",
-    r"\bvraie\spersonne\b",
-)
-_PERSON_ALONE = (
-    r"human(?:\sbeing)?|person|agent|representative|operator|customer\s(?:service|support)",
-    r"orang|manusia|cs|admin|petugas|staf|agen",
-    r"mensch(?:en)?|mitarbeiter(?:in)?|berater(?:in)?|kundenservice|kundendienst",
-    r"persona|humano|agente|representante|operador",
-    r"humain|personne|conseill\w+",
-)
-"""Who is called by nothing but the word, as in "A person, please. It is about my order";"""
-_BESIDE_PERSON = (
-    r"an?|the|real|live|actual|ein(?:e|en|em|er)?|echte[nr]?|richtige[nr]?|una?|une|seorang|asli|vraie?",
-    r"please|pls|now|hi|hello|tolong|mohon|minta|dong|bitte|por\sfavor|s['’]il\s(?:vous|te)\spla[iî]t|svp|stp",
-)
-"""and what may stand beside it."""
-_SENSITIVE = (
-    r"\b(?:charge ?back|lawyer|attorney|lawsuit|sue you|legal action|fraud(?:ulent)?|scam(?:med)?)\b",
-    r"\bcall(?:ing)? the police\b",
-    r"\b(?:account|card)\b.{0,20}\b(?:hacked|stolen|compromised)\b|\b(?:hacked|stolen)\b.{0,20}\b(?:account|card)\b",
-    r"\b(?:pengacara|lapor polisi|penipuan|tuntut)\b",
-    r"\b(?:anwalt|anzeige erstatten|betrug)\b",
-    r"\b(?:abogad[oa]|denunciar\w*|estafa|fraude)\b",
-    r"\b(?:avocat|porter plainte|arnaque)\b",
-)
 _SMALL_TALK = (
     r"hi|hello|hey|yo|good (?:morning|afternoon|evening|day)|thanks?(?: you)?(?: (?:so|very) much)?|thx|ty|cheers",
     r"ok(?:ay)?|great|perfect|cool|nice|got it|bye|goodbye|see you|there|a lot|all good|never ?mind",
@@ -102,13 +52,12 @@ _REQUESTS = (
     r"\b(?:s['’]il (?:vous|te) pla[iî]t|dites-moi|dis-moi|je (?:veux|voudrais|souhaite)|j['’](?:ai besoin|aimerais))\b",
 )
 
-_PERSON_PATTERN = re.compile("|".join(_PERSON), re.IGNORECASE)
+_PERSON_PATTERN = re.compile("|".join(PERSON), re.IGNORECASE)
 _PERSON_ALONE_PATTERN = re.compile(
-    rf"(?:(?:{'|'.join(_BESIDE_PERSON)})[\s,]+)*(?:{'|'.join(_PERSON_ALONE)})(?:[\s,]+(?:{'|'.join(_BESIDE_PERSON)}))*",
-    re.IGNORECASE,
+    rf"(?:(?:{'|'.join(BESIDE)})[\s,]+)*(?:{'|'.join(ALONE)})(?:[\s,]+(?:{'|'.join(BESIDE)}))*", re.IGNORECASE
 )
 _CLAUSE_END = re.compile(r"[.!?…:;\n]+")
-_SENSITIVE_PATTERN = re.compile("|".join(_SENSITIVE), re.IGNORECASE)
+_SENSITIVE_PATTERN = re.compile("|".join(SENSITIVE), re.IGNORECASE)
 _SMALL_TALK_PATTERN = re.compile(rf"\W*(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)+", re.IGNORECASE)
 _PLEASANTRY_PATTERN = re.compile(
     rf"(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)*(?:{'|'.join(_PLEASANTRIES)})\W*", re.IGNORECASE
@@ -143,14 +92,18 @@ _ASKS = re.compile(r"[?？][!?？！…]*[\s)\]*_~]*$")
 
 def asks_for_person(text: str) -> bool:
     """True when the customer's words ask for a human being; then no model is asked."""
-    read = text[:_READ_LIMIT]
-    clauses = (clause.strip(" ,*_~") for clause in _CLAUSE_END.split(read))
-    return bool(_PERSON_PATTERN.search(read)) or any(map(_PERSON_ALONE_PATTERN.fullmatch, clauses))
+    clauses = (clause.strip(" ,*_~") for clause in _CLAUSE_END.split(text[:_READ_LIMIT]))
+    return bool(_PERSON_PATTERN.search(_read(text))) or any(map(_PERSON_ALONE_PATTERN.fullmatch, clauses))
 
 
 def needs_person(text: str) -> bool:
-    """True for disputes, law, fraud and stolen accounts: a person handles these."""
-    return bool(_SENSITIVE_PATTERN.search(text[:_READ_LIMIT]))
+    """True for disputes, law, fraud, stolen accounts and harm: a person handles these."""
+    return bool(_SENSITIVE_PATTERN.search(_read(text)))
+
+
+def _read(text: str) -> str:
+    """The beginning of a message, on one line."""
+    return " ".join(text[:_READ_LIMIT].split())
 
 
 def is_small_talk(text: str) -> bool:
