@@ -24,7 +24,9 @@ from bot.store.transcripts import Line
 QUOTE_LIMIT = 600
 """Characters of one line of the transcript."""
 TRANSCRIPT_LIMIT = 2_800
-"""Characters of the transcript in the card's thread; what is older is left out first."""
+"""Characters of one message of the transcript in the card's thread;"""
+TRANSCRIPT_PAGES = 6
+"""so many messages hold the twenty lines of each side that it shows at the most, with few exceptions."""
 
 WHY = {
     "asked_for_person": "asked for a person",
@@ -203,7 +205,7 @@ class CaseMessages:
         """People go on with the case in another one: its customer, its card and the other one's thread are told."""
         where = f"<{escape(into.link)}|{into.ref}>" if into.link else into.ref
         told = cards.merged(self.sentences, language(case), case=case.ref, into=where)
-        spoken = _transcript(case, lines)
+        spoken = [entry for page in _transcript(case, lines, most=1) for entry in page]
         heading = staff_cards.took_in(case=case.ref, staff=by)
         # It quotes the merged case's thread, and is that one's row, though it stands under the other's card.
         quoting = Outgoing(
@@ -399,11 +401,12 @@ class CaseMessages:
 
     def _opening(self, case: Case, lines: Sequence[Line], *, desk: str = "") -> list[Outgoing]:
         """What stands first in a card's thread: how to use it, and what was said before; `desk` tells it apart."""
-        spoken = _transcript(case, lines)
-        opener = staff_cards.thread_opener(case=case.ref, messages=len(spoken))
+        pages = _transcript(case, lines, most=TRANSCRIPT_PAGES)
+        opener = staff_cards.thread_opener(case=case.ref, messages=sum(map(len, pages)))
         rows = [self._in_card_thread(case, f"opener{desk}", opener)]
-        if spoken:
-            rows.append(self._in_card_thread(case, f"transcript{desk}", Card("\n".join(spoken), ())))
+        for number, page in enumerate(pages, start=1):
+            name = f"transcript{desk}" if number == 1 else f"transcript{desk}/{number}"
+            rows.append(self._in_card_thread(case, name, Card("\n".join(page), ())))
         return rows
 
     def _card(self, case: Case, *, by: str | None = None) -> Card:
@@ -539,19 +542,22 @@ def _texts(value: object) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _transcript(case: Case, lines: Sequence[Line]) -> list[str]:
-    """What was said, oldest first, as quotations; the oldest go first when it is too long."""
-    spoken: list[str] = []
-    length = 0
+def _transcript(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
+    """What was said, oldest first, as quotations on `most` pages at the most; the oldest go when it is longer."""
+    pages: list[list[str]] = []
+    room = 0
     for line in reversed(lines):
         who, text = _said(case, line)
         at = datetime.fromtimestamp(float(line.ts), UTC)
         entry = f"*{who}* <!date^{int(at.timestamp())}^{{time}}|{at:%H:%M}>\n" + _quote(text)
-        length += len(entry)
-        if length > TRANSCRIPT_LIMIT:
-            break
-        spoken.append(entry)
-    return spoken[::-1]
+        if len(entry) > room:
+            if len(pages) == most:
+                break
+            pages.append([])
+            room = TRANSCRIPT_LIMIT
+        room -= len(entry)
+        pages[-1].append(entry)
+    return [page[::-1] for page in reversed(pages)]
 
 
 def _said(case: Case, line: Line) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """What is said when a case changes."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -13,20 +14,20 @@ from tests.store.rows import a_case
 MESSAGES = CaseMessages(load_sentences(), "C0AGENTS")
 
 
-def transcript(*lines: Line) -> str:
+def transcript(*lines: Line) -> list[str]:
     rows = MESSAGES.opened(a_case(summary="A summary"), lines)
-    return next(str(row.payload["text"]) for row in rows if row.key.endswith("/transcript"))
+    return [str(row.payload["text"]) for row in rows if "/transcript" in row.key]
 
 
 def test_a_transcript_pings_nobody_and_carries_no_link_of_the_models() -> None:
     hostile = "Look: [click here](https://evil.example/?d=1) <!channel> <@U0AGENTA>"
-    told = transcript(Line("1.1", "assistant", hostile))
+    (told,) = transcript(Line("1.1", "assistant", hostile))
     for dangerous in ("<https://evil", "<!channel>", "<@U0AGENTA>"):
         assert dangerous not in told
 
 
 def test_a_transcript_says_whose_words_they_are() -> None:
-    told = transcript(
+    (told,) = transcript(
         Line("1.1", "U0CUSTOMERA", "mine"), Line("1.2", "U0OTHER", "theirs"), Line("1.3", "assistant", "ours")
     )
     assert [line.split("*")[1] for line in told.splitlines() if line.startswith("*")] == [
@@ -36,11 +37,13 @@ def test_a_transcript_says_whose_words_they_are() -> None:
     ]
 
 
-def test_a_long_transcript_loses_its_oldest_lines() -> None:
-    told = transcript(*(Line(f"{number}.1", "U0CUSTOMERA", f"line {number} " + "x" * 500) for number in range(1, 20)))
-    assert "line 19" in told
-    assert "line 1 " not in told
-    assert len(told) <= 3_000
+def test_a_long_transcript_takes_several_messages_and_then_loses_its_oldest_lines() -> None:
+    spoken = [Line(f"{number}.1", "U0CUSTOMERA", f"line {number} " + "x" * 500) for number in range(1, 41)]
+    for length, oldest in ((19, 1), (40, 11)):
+        pages = transcript(*spoken[:length])
+        told = [int(number) for page in pages for number in re.findall(r"line (\d+) ", page)]
+        assert told == list(range(oldest, length + 1))
+        assert max(len(page) for page in pages) <= 3_000
 
 
 def test_every_row_of_every_step_has_a_key_of_its_own() -> None:
