@@ -21,7 +21,7 @@ CUSTOMER_B = "U0CUSTOMERB:D0CUSTOMERB"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def desk(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A desk of two that wants urgent cases claimed within half a minute."""
+    """A desk of two that wants urgent cases claimed within 36 seconds."""
     env = {"WAIT_MINUTES": "0.6,15,60", "ON_CALL": "S0ONCALL"}
     async with open_world(tmp_path_factory.mktemp("desk"), pace=0.2, env=env) as opened:
         yield opened
