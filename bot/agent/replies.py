@@ -250,6 +250,7 @@ async def _hear(
     now, limits = asyncio.get_running_loop().time, asking.limits
     idle = max(asking.silence(limits.idle_seconds), endpoint.thinking_seconds)
     last, end = -inf, now() + limits.round_seconds
+    terminal = {tool.name for tool in request.tools if tool.terminal}
     async with aclosing(endpoint.model.stream(request)) as events:
         async for event in events:
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock
@@ -263,6 +264,7 @@ async def _hear(
                     heard.say(text, asking)
                 case ToolCall():
                     heard.calls.append(event)
+                    heard.ends = heard.ends or (request.may_call and event.name in terminal)
                 case ReplyExtra(fields):
                     heard.extra = fields
                 case Usage():
@@ -280,6 +282,8 @@ class _Heard:
     extra: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage | None = None
     alive: bool = False
+    ends: bool = False
+    """True: a terminal tool was called, so what is said behind it is not shown."""
     characters: int = 0
     seam: str = ""
     """The beginning of a continuation, kept back while it may still be what was said before."""
@@ -288,6 +292,8 @@ class _Heard:
     def say(self, text: str, asking: Asking) -> None:
         """Show text; the beginning of a continuation without the words that were shown before."""
         self.characters += len(text)
+        if self.ends:
+            return
         if self.joined or not asking.partial:
             asking.speech.show(text)
             return

@@ -110,6 +110,15 @@ async def test_a_terminal_tool_ends_the_turn_keeps_the_text_and_asks_no_more() -
     assert results(outcome)[0].name == "escalate_to_human"
 
 
+async def test_what_is_said_behind_the_call_of_a_terminal_tool_is_neither_shown_nor_kept() -> None:
+    desk = Desk()
+    person = call("escalate_to_human", {"reason": "angry"})
+    outcome = await desk.run(
+        ScriptedModel([TextDelta("I see."), person, TextDelta(" They call at 8."), Finished("calls")])
+    )
+    assert (desk.shown, outcome.ended, outcome.text) == ("I see.", "escalated", "I see.")
+
+
 async def test_a_terminal_tool_that_was_called_wrongly_does_not_end_the_turn() -> None:
     desk = Desk()
     wrong, right = call("escalate_to_human", "{}"), call("escalate_to_human", {"reason": "angry"}, id="c2")
