@@ -37,7 +37,7 @@ test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: 
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m "browser and not long"
 
 pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
 	$(BIN)/python -m pytest -m browser tests/browser/test_staff_guide.py
@@ -52,7 +52,7 @@ test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients fo
 	$(BIN)/python -m pytest -m clients tests/clients
 
 test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest form, damage, a Chroma server, a fleet
-	$(BIN)/python -m pytest -m long --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m "long and not browser" --numprocesses 2 --dist loadfile
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .

@@ -112,7 +112,7 @@ def _in_short(figures: Figures) -> Iterator[str]:
         f"Needless: {percent(escalation.needless_rate)} of {escalation.judged:,} cases that staff judged; missed: "
         f"{percent(resolution.missed_rate)} of {resolution.resolved + resolution.withdrawn:,} that seemed resolved"
     )
-    yield f"*{people.cases:,}* cases, {people.unclaimed:,} never claimed; {percent(people.reopen_rate)} opened again"
+    yield f"*{people.cases:,}* cases, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} opened again"
     for name, spread in (("Claimed", people.time_to_claim), ("First human reply", people.time_to_reply)):
         yield f"{name} after *{duration(spread.p50)}*, nine of ten within {duration(spread.p90)} (n = {spread.n:,})"
     yield f"CSAT *{percent(people.satisfied)}* (n = {people.scored:,})"
@@ -199,7 +199,7 @@ def _escalation(figures: Escalation, resolution: Resolution) -> Iterator[Line]:
 
 
 def _people(figures: People) -> Iterator[Line]:
-    yield Line("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} never claimed")
+    yield Line("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
     yield Line("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
     yield Line("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
     yield Line("Opened again", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 from tests.browser.journeys import AGENTS, CUSTOMER, PATIENCE, SHOTS, visit, write
 from tests.stories.world import World, open_world
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
 
 WIDE: ViewportSize = {"width": 1280, "height": 800}
 CUSTOMER_B = "U0CUSTOMERB:D0CUSTOMERB"

@@ -34,7 +34,7 @@ async def test_a_short_day_is_counted(world: World, database_url: str, tmp_path:
     assert figures["confirmed by the customer"] == "1"
     assert figures["Escalated"] == "50% 1 of 2 conversations"
     assert figures["asked for a person"] == "1"
-    assert figures["Cases"] == "1 0 never claimed"
+    assert figures["Cases"] == "1 0 unclaimed"
     assert figures["Time to the first human reply"].endswith("n = 1")
     assert figures["Messages relayed"] == "1 0 on their way"
     assert "Resolved by the assistant" in page.read_text(encoding="utf-8")
