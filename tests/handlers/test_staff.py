@@ -6,12 +6,12 @@ from typing import Any, cast
 import pytest
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import OPENED_BY, About
+from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
 from bot.conversation import ThreadRef
 from bot.slack import staff_cards
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
-from bot.turns.presses import STAFF_PRESSES, SUBMISSIONS
+from bot.turns.presses import STAFF_PRESSES
 from handlers import dialogs, learning, staff
 from handlers.desk import Desk
 from tests.doubles.local_slack import LocalSlack
@@ -53,7 +53,13 @@ def press(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]]:
         about = str(About("FD-1001", thread, "1.1"))
         view = {"id": f"V{name}", "type": "modal", "callback_id": name, "private_metadata": about}
         return "interactive", {**common, "type": "view_submission", "view": {**view, "state": {"values": {}}}}
-    action = {"action_id": name, "block_id": "b", "type": "button", "value": "FD-1001", "action_ts": "2.1"}
+    action: dict[str, Any] = {
+        "action_id": name,
+        "block_id": "b",
+        "type": "button",
+        "value": "FD-1001",
+        "action_ts": "2.1",
+    }
     if name.startswith("case.more."):
         entry = {"text": {"type": "plain_text", "text": "x"}, "value": f"{name.removeprefix('case.more.')}/FD-1001"}
         action = {**action, "action_id": "case.more", "type": "overflow", "selected_option": entry}
