@@ -25,9 +25,12 @@ def register(app: AsyncApp, desk: Desk) -> None:
         app.action(action_id)(store_press)
 
     @app.action("esc.decline")
-    async def rephrase(ack: Ack, body: dict[str, Any]) -> None:
+    async def rephrase(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         await ack()
-        words = await desk.words(body["user"]["id"], "rephrase")
+        press = read_press(body, action, team=desk.me.team)
+        language = await desk.language(press.author)
+        # Who has called a person since is not asked to say it again.
+        words = await desk.cases.standing(press.thread, language) or desk.sentences.say(language, "rephrase")
         await desk.slack.respond(body["response_url"], text=words)
 
 

@@ -400,6 +400,12 @@ class Cases:
             now = await cases.find_open(tx, case.thread) or case
         return how_it_stands(self.messages.sentences, language, now)
 
+    async def standing(self, thread: ThreadRef, language: Language) -> str:
+        """How the open case of a thread stands, in words for the customer; empty when there is none."""
+        async with self.database.transaction() as tx:
+            case = await cases.find_open(tx, thread)
+        return how_it_stands(self.messages.sentences, language, case) if case else ""
+
     async def tell_moved_on(self, case: Case, user: str, action: str, *, channel: str, thread_ts: str | None) -> None:
         """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
         if case.is_open and self.messages.desk(case) != channel:
