@@ -85,6 +85,19 @@ class Bench:
         self.written.append(Written(ts, who, words, to_customer=not note and case.is_with(who)))
         await self._work(said, self.desk.relay.from_staff)
 
+    async def say(self) -> None:
+        """The customer writes while people have the case."""
+        case = await self.case()
+        if case is None or not case.is_open:
+            return
+        ts = await self.desk.slack.client.post(DM, text="And my lamp?", thread_ts=self.thread.ts)
+        said = arrival(ts, text="And my lamp?", thread_ts=self.thread.ts, author=self.customer.user)
+
+        async def relay(item: InboxItem) -> None:
+            await self.desk.relay.from_customer(case, item, self.customer)
+
+        await self._work(said, relay)
+
     async def reword(self) -> None:
         if (last := self._latest()) is not None:
             last.words = f"{last.words}x"
@@ -131,6 +144,16 @@ class Bench:
         read = [each["text"].partition("\n")[2] for _, each in kept if each.get("thread_ts") == self.thread.ts]
         words = [text.partition(" _")[0] for text in read if "word" in text]
         assert words == [each.words for each in self.written if each.to_customer and not each.gone]
+        await self._check_map()
+
+    async def _check_map(self) -> None:
+        """Each message has one copy, and each copy is of one message."""
+        table = schema.outbox
+        pairs = select(table.c.channel, table.c.ts, table.c.source_channel, table.c.source_ts)
+        relayed = pairs.where(table.c.method == "post", table.c.state == "sent", table.c.source_ts.is_not(None))
+        async with self.desk.database.transaction() as tx:
+            rows = (await tx.execute(relayed)).all()
+        assert len({row[:2] for row in rows}) == len({row[2:] for row in rows}) == len(rows)
 
     async def _step(self, change: Callable[[Case], Awaitable[Case]]) -> None:
         case = await self.case()
@@ -166,6 +189,7 @@ STEPS: dict[str, Step] = {
     "take over by b": lambda bench: bench.take_over(B),
     "reply of a": lambda bench: bench.write(A),
     "reply of b": lambda bench: bench.write(B),
+    "words of the customer": Bench.say,
     "note of a": lambda bench: bench.write(A, "// "),
     "edit": Bench.reword,
     "delete": Bench.delete,
