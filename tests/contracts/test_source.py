@@ -14,6 +14,7 @@ TALKS_ON_STANDARD_OUTPUT = {
     "bot/cli.py",
     "bot/cli_knowledge.py",
     "bot/cli_report.py",
+    "bot/cli_cases.py",
     "bot/cli_erase.py",
     "knowledge/build.py",
 }
