@@ -37,6 +37,8 @@ MIGRATED = "migrated"
 """A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
 
 
+BRIEFLY_ON_BOTH = ("desk/test_drafts", "desk/test_learning")
+"""Where Postgres has its turn in `make test-long`: what these ask of the database, quicker tests ask of both."""
 FIRST = ("chaos", "stories", "faults", "knowledge")
 """Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""
 
@@ -49,7 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     where = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
     if "database_url" in metafunc.fixturenames and where.startswith(ON_BOTH):
-        metafunc.parametrize("database_url", ["sqlite", "postgres"], indirect=True)
+        marks = [pytest.mark.long] if where.startswith(BRIEFLY_ON_BOTH) else []
+        metafunc.parametrize("database_url", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
 
 
 @pytest.fixture(scope="session")

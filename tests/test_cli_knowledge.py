@@ -85,6 +85,7 @@ async def test_an_index_is_built_searched_and_rolled_back_without_any_setting(pa
     assert "generation 1 serves again" in (await frontdesk("kb", "rollback", "--index", "index", cwd=pages)).out
 
 
+@pytest.mark.long
 async def test_a_damaged_index_is_told_by_who_only_looks_and_mended_by_a_build(pages: Path) -> None:
     await frontdesk("kb", "build", "help", "--index", "index", cwd=pages)
     (pages / "index" / "gen-000001" / "chroma" / "chroma.sqlite3").write_bytes(b"damaged")
@@ -145,6 +146,7 @@ async def test_what_cannot_be_done_is_one_line_and_a_status(
     assert "Traceback" not in ran.err
 
 
+@pytest.mark.long
 async def test_a_base_of_another_embedder_is_not_asked_by_vectors_until_it_is_built_again(pages: Path) -> None:
     await frontdesk("kb", "build", "help", "--index", "index", cwd=pages)
     other = {

@@ -208,7 +208,7 @@ async def hasty() -> AsyncIterator[LocalSlack]:
         yield slack
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.sampled_from(sorted(STEPS)), max_size=20))
 async def test_a_thread_has_one_open_case_and_the_customer_reads_its_owner_once_and_in_order(
     database: Database, hasty: LocalSlack, steps: list[str]

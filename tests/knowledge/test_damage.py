@@ -64,6 +64,7 @@ async def test_texts_that_break_are_told_and_a_refresh_without_changes_makes_the
     assert (status.error, base.is_damaged) == (None, False)
 
 
+@pytest.mark.long
 async def test_the_generation_before_takes_over(kb: Path, library: Path, embedder: TableEmbedder) -> None:
     async with open_knowledge_base(kb, embedder) as base:
         change(library)

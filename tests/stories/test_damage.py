@@ -102,6 +102,7 @@ def truncate(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 3)
 
 
+@pytest.mark.long
 async def test_while_chroma_is_locked_questions_are_answered_in_time(world: World) -> None:
     await answered(world)
     with closing(sqlite3.connect(served(world) / "chroma" / "chroma.sqlite3")) as other:
