@@ -37,7 +37,15 @@ MIGRATED = "migrated"
 """A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
 
 
-BRIEFLY_ON_BOTH = ("desk/test_drafts", "desk/test_learning")
+BRIEFLY_ON_BOTH = (
+    "desk/test_drafts",
+    "desk/test_learning",
+    "cases/test_files",
+    "cases/test_ladder",
+    "cases/test_machine",
+    "turns/test_erasure",
+    "turns/test_moving_cases",
+)
 """Where Postgres has its turn in `make test-long`: what these ask of the database, quicker tests ask of both."""
 FIRST = ("chaos", "stories", "faults", "knowledge")
 """Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""

@@ -15,14 +15,11 @@ pytestmark = pytest.mark.timeout(900)
 
 UNNOTED = (
     "before_ack",
-    "round_done",
     "call_done",
     "stream_opened",
-    "stream_grown",
     "answer_shown",
     "case_opened",
     "post_sent",
-    "files_noted",
     "files_shared",
 )
 

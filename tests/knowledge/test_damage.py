@@ -1,6 +1,7 @@
 """What is found to be damaged only while it is served."""
 
 import asyncio
+import contextlib
 import os
 import shutil
 import signal
@@ -238,8 +239,10 @@ def end_children(number: signal.Signals) -> None:
     """Send a signal to every child of this process that builds."""
     for task in Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text().split():
-            if b"knowledge.build" in Path("/proc", child, "cmdline").read_bytes():
-                os.kill(int(child), number)
+            # Others of this process's children may end meanwhile.
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if b"knowledge.build" in Path("/proc", child, "cmdline").read_bytes():
+                    os.kill(int(child), number)
 
 
 async def test_a_filter_that_nothing_fits_finds_nothing(kb: Path, embedder: TableEmbedder) -> None:
