@@ -54,6 +54,7 @@ def pages(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 async def test_an_index_is_built_searched_and_rolled_back_without_any_setting(pages: Path) -> None:
     built = await frontdesk("kb", "build", "kb.yml", "--index", "index", cwd=pages)
     assert built.status == 0, built.err

@@ -54,6 +54,7 @@ async def test_an_order_that_was_spoken_of_is_known_from_the_summary(world: Worl
     assert "ORD-12345" in (await world.customer.reads(asked, after=told.ts)).text
 
 
+@pytest.mark.long
 async def test_no_turn_is_summed_up_twice(world: World) -> None:
     asked = await talks_long(world, "(three)")
     await summed_up(world, "(three)")
