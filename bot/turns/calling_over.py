@@ -26,6 +26,13 @@ NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "missing_scope", "t
 NOBODY = "Nobody of the customers wrote this message, so there is no one to open a case for."
 
 
+async def open_before(database: Database, press: InboxItem) -> Case | None:
+    """The thread's open case, unless a try of this very press before a crash may have opened it."""
+    async with database.transaction() as tx:
+        case = await cases.find_open(tx, press.thread)
+    return case if case and (press.fence == 1 or case.opened_at < press.received_at) else None
+
+
 @dataclass(frozen=True, slots=True)
 class CallingOver:
     """Opens the case; the parts are put together in `bot.app`."""
@@ -54,10 +61,7 @@ class CallingOver:
         if customer.user != item.author and not item.body["by_staff"]:
             await self._tell(item, await self._say(item, "not_yours"))
             return "not_yours"
-        async with self.database.transaction() as tx:
-            already = await cases.find_open(tx, item.thread)
-        # One that is younger than the press may have been opened by a try before a crash.
-        if already is not None and (item.fence == 1 or already.opened_at < item.received_at):
+        if already := await open_before(self.database, item):
             await self._tell_stands(item, already, customer)
             return "already_open"
         await self._keep(item.thread, message, customer)

@@ -25,11 +25,11 @@ from bot.slack.client import SlackClient
 from bot.slack.dialogs import DRAFT_LIMIT, SUGGEST
 from bot.slack.learning_cards import REASONS
 from bot.store import turns
-from bot.store.cases import Case, find_open
+from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.persons import REQUEST
-from bot.turns.calling_over import CALL_OVER, CallingOver
+from bot.turns.calling_over import CALL_OVER, CallingOver, open_before
 from bot.turns.erasure import Erasure
 from bot.turns.journal import open_journal
 
@@ -283,10 +283,7 @@ class Presses:
 
     async def _call_person(self, item: InboxItem, customer: Customer) -> str:
         """Open a case, or tell who is called already."""
-        async with self.database.transaction() as tx:
-            case = await find_open(tx, item.thread)
-        # One that is younger than the press may have been opened by a try before a crash.
-        if case is not None and (item.fence == 1 or case.opened_at < item.received_at):
+        if case := await open_before(self.database, item):
             await self.cases.tell_customer(case, item.thread, customer)
             return "already_open"
         await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
