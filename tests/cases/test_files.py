@@ -19,6 +19,7 @@ from demo.slack.files import keep
 from demo.slack.workspace import Json
 from handlers.messages import read_event
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import ME, TEAM
@@ -83,13 +84,7 @@ class FilesDesk(Desk):
         return item
 
     async def sends(self) -> None:
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        try:
-            assert await self.outbox.flush(10_000)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+        await send_all(self.outbox, patience=10_000)
 
     async def dies_at(self, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
         """Send until the place is reached, end there, and leave what is left to a new process."""

@@ -1,7 +1,6 @@
 """What is done by itself of cases, over a real database and a local Slack."""
 
 import asyncio
-import contextlib
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -25,6 +24,7 @@ from bot.store.database import Database
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
 
@@ -73,12 +73,7 @@ class Desk:
     async def delivers(self) -> None:
         """Let the outbox send everything; the time that it takes does not count."""
         at = self.clock.now()
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        assert await self.outbox.flush(1_000.0)
-        running.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await running
+        await send_all(self.outbox, patience=1_000.0)
         self.clock.advance(at - self.clock.now())
 
     def posts(self, channel: str) -> list[Message]:

@@ -1,7 +1,5 @@
 """What stands on a staff message when the customer's copy of it is taken back."""
 
-import asyncio
-
 import pytest
 
 from bot.conversation import ThreadRef
@@ -9,6 +7,7 @@ from bot.store import outbox
 from bot.store.cases import card_key
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.store.test_wishes import edit
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_second_thoughts import THREAD, Desk
@@ -41,11 +40,7 @@ class RelayDesk(Desk):
         await self.thoughts.edited(changed)
 
     async def sends(self) -> None:
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        assert await self.outbox.flush(20.0)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await send_all(self.outbox)
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """What the next colleague, and the assistant, read of a thread in which a person has spoken before."""
 
-import asyncio
-
 import pytest
 
 from bot.conversation import ThreadRef
@@ -9,6 +7,7 @@ from bot.store import outbox, threads
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
@@ -46,11 +45,7 @@ class TwoCases(Desk):
         await self.receives(arrival(ts, text=words, thread_ts=self.thread.ts))
 
     async def sends(self) -> None:
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        assert await self.outbox.flush(20.0)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        await send_all(self.outbox)
 
     async def next_card(self) -> tuple[str, str]:
         """Hand back, have the customer ask for a person again; the opener and the transcript of the second card."""

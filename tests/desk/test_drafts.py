@@ -47,6 +47,7 @@ from knowledge.passages import Hit
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
+from tests.doubles.sending import send_all
 from tests.store.rows import a_turn
 from tests.turns.answering import build_relay
 from tests.turns.arrivals import TEAM, arrival
@@ -128,10 +129,7 @@ class Room:
 
     async def delivers(self) -> None:
         """Let the outbox send everything."""
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        assert await self.outbox.flush(20.0)
-        await ended(running)
+        await send_all(self.outbox)
 
     @property
     def whispers(self) -> list[str]:

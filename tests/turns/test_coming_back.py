@@ -1,7 +1,6 @@
 """The customer writes in a thread whose case a person has ended."""
 
 import asyncio
-import contextlib
 from typing import Any, cast
 
 import pytest
@@ -17,6 +16,7 @@ from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.turns.answering import CUSTOMER, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_taking_up import Noting
@@ -98,12 +98,7 @@ class Desk:
 
     async def delivers(self) -> None:
         """Let the outbox send everything."""
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        assert await self.outbox.flush(20.0)
-        running.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await running
+        await send_all(self.outbox)
 
     async def latest(self) -> Case:
         """The thread's latest case."""

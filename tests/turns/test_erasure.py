@@ -48,6 +48,7 @@ from bot.turns.interruptions import Interruptions
 from demo.slack import timeline
 from demo.slack.files import keep
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.store.test_wishes import edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import TEAM, arrival
@@ -200,13 +201,7 @@ class Company(Desk):
         return done
 
     async def sends(self) -> None:
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        try:
-            assert await self.outbox.flush(10_000)
-        finally:
-            running.cancel()
-            await asyncio.gather(running, return_exceptions=True)
+        await send_all(self.outbox, patience=10_000)
 
     async def rows(self) -> dict[tuple[str, ...], Mapping[str, Any]]:
         """Every row of every table, by the table's name and the row's key."""

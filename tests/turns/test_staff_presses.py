@@ -1,7 +1,6 @@
 """What staff press and write under a card, over a real database and a local Slack."""
 
 import asyncio
-import contextlib
 from dataclasses import replace
 from typing import Any, cast
 
@@ -28,6 +27,7 @@ from handlers.actions import read_press
 from handlers.dialogs import read_submission
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.doubles.sending import send_all
 from tests.turns.answering import CUSTOMER, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages
@@ -155,12 +155,7 @@ class Channel:
 
     async def delivers(self) -> None:
         """Let the outbox send everything."""
-        running = asyncio.create_task(self.outbox.run())
-        self.outbox.wake()
-        assert await self.outbox.flush(20.0)
-        running.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await running
+        await send_all(self.outbox)
 
 
 def button(message: Message, action_id: str) -> Message:
