@@ -8,7 +8,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.presses import CUSTOMER_PRESSES
+from bot.turns.presses import CALLS, CUSTOMER_PRESSES
 from handlers.desk import Desk
 
 Ack = Callable[[], Awaitable[None]]
@@ -68,6 +68,7 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
             "text": "",
         },
         addressed=True,
+        calls=name in CALLS,
     )
 
 

@@ -23,6 +23,7 @@ from slack_bolt.response import BoltResponse
 
 from bot.alerts import Alerts
 from bot.conversation import ThreadRef
+from bot.desk.policy import asks_for_person
 from bot.desk.second_thoughts import says_stop
 from bot.errors import StoreUnavailable
 from bot.slack.client import Identity
@@ -135,6 +136,7 @@ def _read_message(body: dict[str, Any], me: Identity, *, team_channels: Collecti
         body=words,
         addressed=is_staff or mentioned or channel.startswith("D"),
         stops=not is_staff and not words["files"] and says_stop(words["text"]),
+        calls=not is_staff and asks_for_person(words["text"]),
     )
 
 

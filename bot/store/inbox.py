@@ -17,8 +17,9 @@ Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
 they wrote (bot/store/wishes.py)."""
 SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold what somebody said."""
-Wish = Literal["", "edited", "claimed", "stop", "deleted"]
-"""What is wanted of an open row since it was stored; `claimed`: a person answers in its thread from now on."""
+Wish = Literal["", "edited", "claimed", "called", "stop", "deleted"]
+"""What is wanted of an open row since it was stored; `claimed`: a person answers in its thread from now on; `called`:
+its author wants a person instead of its answer."""
 LOOKED_THROUGH = 200
 """Of a thread's messages, the latest that are looked through for files."""
 SUSPECT_ATTEMPTS = 2
@@ -45,6 +46,8 @@ class Arrival:
     """True: it starts a conversation. False: it counts only in a thread that already is one."""
     stops: bool = False
     """True: the words ask for an end; while an answer is on its way they are a stop, and a message otherwise."""
+    calls: bool = False
+    """True: a person is asked for, who is worth more than any answer that is on its way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import outbox, schema
 from bot.store.inbox import words_of
+from bot.store.turns import recall
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,10 @@ class Line:
 
 
 async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20) -> list[Line]:
-    """The thread's latest lines, oldest first: what people wrote, and what the assistant and staff answered."""
+    """The thread's latest lines, oldest first: what people wrote, and what the assistant and staff answered.
+
+    A message that nobody has begun to work on is not among them: its own turn shows it where it belongs.
+    """
     inbox, turn = schema.inbox, schema.turn
     answered = await tx.execute(
         select(turn.c.id, turn.c.ts, turn.c.customer, turn.c.messages)
@@ -40,12 +44,19 @@ async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20)
         lines += [Line(row.ts, speaker, text) for speaker, text in said if speaker and text.strip()]
     # What was not answered by a turn: relayed to a person, or the very message that calls for one.
     asked = await tx.execute(
-        select(inbox.c.id, inbox.c.ts, inbox.c.author, inbox.c.body)
+        select(inbox.c.id, inbox.c.ts, inbox.c.author, inbox.c.body, inbox.c.state)
         .where(inbox.c.thread == thread.key, inbox.c.kind == "message")
+        .where(or_(inbox.c.state != "new", inbox.c.fence > 0))
         .order_by(inbox.c.ts.desc())
         .limit(latest)
     )
-    lines += [Line(row.ts, row.author, words) for row in asked if row.id not in turns and (words := words_of(row.body))]
+    for item in asked:
+        if item.id in turns:
+            continue
+        # What is shown of an answer that nobody goes on with is kept as a turn only when its row is closed.
+        cut = (await recall(tx, item.id)).get("stream") if item.state == "new" else None
+        there = ((item.author, words_of(item.body)), ("assistant", (cut or {}).get("text", "")))
+        lines += [Line(item.ts, speaker, text) for speaker, text in there if text.strip()]
     for ts, shown in await outbox.relayed(tx, thread, latest=latest):
         # A copy that was erased has no words any more, though Slack may have refused to take it back.
         heading, _, text = shown.partition("\n")

@@ -1,4 +1,4 @@
-"""What people do to what they wrote: they stop its answer, edit it, delete it.
+"""What people do to what they wrote: they stop its answer, edit it, delete it, want a person instead.
 
 Each is a row of the inbox, in the lane of the message's thread, and a wish on the rows of the message that are still
 open, all in one transaction. Whoever works on such a row ends early; what is left to do is done when the lane comes
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, get_args
 
-from sqlalchemy import ColumnElement, case, func, select, update
+from sqlalchemy import ColumnElement, and_, case, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -74,11 +74,13 @@ async def store(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
             return Stored(None)
         case "message" if arrival.stops:
             return await _store_word(tx, arrival, now=now)
+        case "message" | "press" if arrival.calls:
+            return await _store_call(tx, arrival, now=now)
     return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
 
 
 def _is_plain(arrival: Arrival) -> bool:
-    return arrival.kind in ("message", "staff", "press") and not arrival.stops
+    return arrival.kind in ("message", "staff", "press") and not (arrival.stops or arrival.calls)
 
 
 async def written(tx: AsyncConnection, team: str, channel: str, ts: str) -> InboxItem | None:
@@ -188,6 +190,18 @@ async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     return await _with_wish(tx, arrival, table.c.id == running.id, "stop", now=now)
 
 
+async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
+    """Words or a press by which a person is wanted: what their author asked before is not to be waited for."""
+    item = await inbox.add(tx, arrival, now=now)
+    if item is None or await find_open(tx, arrival.thread) is not None:
+        return Stored(item, arrival.thread.key)
+    table = schema.inbox
+    theirs = and_(
+        table.c.thread == arrival.thread.key, table.c.author == arrival.author, table.c.kind.in_(("message", "edit"))
+    )
+    return await _wish(tx, arrival, item, theirs, "called")
+
+
 async def _has_ended(tx: AsyncConnection, arrival: Arrival) -> bool:
     """Whether the stream that was stopped is of a turn that is over: then the press means no later one."""
     streams = set(arrival.body.get("streams", ()))
@@ -277,8 +291,11 @@ async def _with_wish(
 ) -> Stored:
     """Store the deed, and the wish on those of the rows that are open and have no graver one."""
     item = await inbox.insert(tx, arrival, now=now)
-    if item is None:
-        return Stored(None)
+    return Stored(None) if item is None else await _wish(tx, arrival, item, rows, wish)
+
+
+async def _wish(tx: AsyncConnection, arrival: Arrival, item: int, rows: ColumnElement[bool], wish: Wish) -> Stored:
+    """Put the wish on those of the rows that are open and have no graver one, and are not the arrival's own."""
     table, wishes = schema.inbox, get_args(Wish)
     lighter = wishes[: wishes.index(wish)]
     where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.wish.in_(lighter))

@@ -569,10 +569,10 @@ def _is_of_no_use(asked: Asked) -> bool:
     """Whether the message is another by now, or none.
 
     Who was called over the old words is told of the new ones when the lane comes to the edit. Where a person has
-    joined meanwhile, they answer.
+    joined meanwhile, or is wanted, they answer.
     """
     wish = asked.question.interruption.wish
-    return wish == "deleted" or (wish in ("edited", "claimed") and asked.verdict != "escalated")
+    return wish == "deleted" or (wish in ("edited", "claimed", "called") and asked.verdict != "escalated")
 
 
 def _with_deeds(question: Question, journal: TurnJournal) -> Question:

@@ -27,10 +27,10 @@ NOBODY = "Nobody of the customers wrote this message, so there is no one to open
 
 
 async def open_before(database: Database, press: InboxItem) -> Case | None:
-    """The thread's open case, unless a try of this very press before a crash may have opened it."""
+    """The thread's open case, unless it may have been opened for the sake of this very press."""
     async with database.transaction() as tx:
         case = await cases.find_open(tx, press.thread)
-    return case if case and (press.fence == 1 or case.opened_at < press.received_at) else None
+    return case if case and case.opened_at < press.received_at else None
 
 
 @dataclass(frozen=True, slots=True)

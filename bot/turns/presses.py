@@ -60,9 +60,9 @@ DECISIONS = DISCARDS.keys() | {"kb.new", "kb.update", "submit.article"}
 """What staff say of articles; it names no case."""
 BY_STAFF = STAFF_PRESSES | SUBMISSIONS | DISCARDS.keys()
 """What only staff can have pressed or submitted: whoever stored it has made sure of that."""
-CUSTOMER_PRESSES = frozenset(
-    {"esc.customer", "esc.accept", "esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"}
-)
+CALLS = frozenset({"esc.customer", "esc.accept"})
+"""What customers press who want a person."""
+CUSTOMER_PRESSES = CALLS | frozenset({"esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"})
 
 
 @dataclass(frozen=True, slots=True)

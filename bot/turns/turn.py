@@ -146,7 +146,8 @@ class Turns:
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
             # Only an earlier attempt has left anything; past all tries nothing may keep the row from being closed.
-            if item.fence > 1 and (reason == "relayed" or (state == "dead" and item.attempts <= 2 * ATTEMPTS)):
+            is_left = reason in ("relayed", "called") or (state == "dead" and item.attempts <= 2 * ATTEMPTS)
+            if item.fence > 1 and is_left:
                 why = "dead_letter" if state == "dead" else reason
                 await self.answers.keep_leftover(tx, item, reason=why, may_return=state == "dead")
             if state == "dead":
@@ -273,6 +274,8 @@ class Turns:
             return "done", await self._to_people(case, heard, is_paused=is_paused)
         if ended is not None and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, item, customer)
+        if item.wish == "called":
+            return "done", await self._call(heard)
         reason = _reason_for_person(item.words)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
@@ -295,7 +298,7 @@ class Turns:
         item = heard.item
         if case.waits and await self.answers.has_begun(item, before=case.opened_at):
             # A case that was opened in the course of this very answer does not take its place, until somebody claims.
-            return await self._answer(heard)
+            return await self._answer(heard) if item.wish != "called" else await self._call(heard)
         if not is_paused and await self._may_help(case, item):
             await self.relay.from_customer(case, item, heard.customer, is_helped=True)
             return await self._help(case, heard)
@@ -304,6 +307,16 @@ class Turns:
         if case.waits and item.author == case.customer and says_settled(item.words):
             await self._queue(self.cases.messages.settled(case, key=f"turn/{item.id}/settled"))
         return "relayed"
+
+    async def _call(self, heard: Heard) -> str:
+        """The author wants a person instead of this answer, and has asked for one since: the case holds what was asked.
+
+        It is opened here and not by what they asked with, which may be edited or deleted before its turn comes.
+        """
+        item = heard.item
+        await self.answers.close_leftover(item)
+        await self.cases.open(item.thread, heard.customer, reason="asked_for_person", priority="medium")
+        return "called"
 
     async def _is_about(self, ended: Case, item: InboxItem, customer: Customer) -> bool:
         """Whether the message goes on with the case that ended, rather than with an answer that was begun."""

@@ -11,14 +11,14 @@ from bot.conversation import Customer, ThreadRef
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
-from bot.store import inbox, threads
 from bot.store import outbox as rows
+from bot.store import threads
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
-from tests.turns.arrivals import TEAM, arrival
+from tests.turns.arrivals import TEAM, arrival, begin
 
 THREAD = ThreadRef(TEAM, "D0CUSTOMERA", "1.1")
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -27,7 +27,7 @@ CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
 @pytest.fixture
 async def cases(database: Database, slack: LocalSlack) -> Cases:
     async with database.transaction() as tx:
-        await inbox.add(tx, arrival("1.1", text="My parcel is lost, card 4111 1111 1111 1111"), now=1.0)
+        await begin(tx, arrival("1.1", text="My parcel is lost, card 4111 1111 1111 1111"))
     clock = ManualClock()
     outbox = Outbox(database, slack.client, clock)
     return Cases(database, outbox, slack.client, clock, CaseMessages(load_sentences(), "C0AGENTS"), Metrics())
@@ -196,7 +196,7 @@ async def test_what_a_channel_reads_on_after_a_case_says_nothing_of_the_matter(
 ) -> None:
     channel = ThreadRef(TEAM, "C0SUPPORT", "5.1")
     async with database.transaction() as tx:
-        await inbox.add(tx, arrival("5.1", channel="C0SUPPORT"), now=1.0)
+        await begin(tx, arrival("5.1", channel="C0SUPPORT"))
     case = await cases.open(channel, CUSTOMER, reason="upset", priority="high", summary="Order ORD-12345 is late")
     await cases.hand_back(case.ref, "U0AGENTA")
     async with database.transaction() as tx:
@@ -215,7 +215,7 @@ async def test_who_has_many_open_cases_gets_no_further_ones(cases: Cases, databa
     threads_of_theirs = [ThreadRef(TEAM, "D0CUSTOMERA", f"{number}.2") for number in range(1, OPEN_CASES + 1)]
     one_more = ThreadRef(TEAM, "D0CUSTOMERA", "99.2")
     async with database.transaction() as tx:
-        await inbox.add(tx, arrival("99.2", text="Somebody, please"), now=1.0)
+        await begin(tx, arrival("99.2", text="Somebody, please"))
     opened = await asyncio.gather(
         *(cases.open(thread, CUSTOMER, reason="asked_for_person", priority="medium") for thread in threads_of_theirs)
     )

@@ -17,7 +17,6 @@ from bot.conversation import ThreadRef
 from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
-from bot.store import inbox
 from bot.store import outbox as rows
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -26,7 +25,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
 from tests.turns.answering import CUSTOMER
-from tests.turns.arrivals import TEAM, arrival
+from tests.turns.arrivals import TEAM, arrival, begin
 
 AGENT, LEAD, ON_CALL = "U0AGENTA", "U0AGENTB", "<!subteam^S0ONCALL>"
 MINUTE, HOUR = 60.0, 3_600.0
@@ -54,7 +53,7 @@ class Desk:
         self.threads += 1
         ts = await self.slack.client.post("D0CUSTOMERA", text="A thread")
         async with self.database.transaction() as tx:
-            await inbox.add(tx, arrival(ts, text="My parcel is lost"), now=self.clock.now())
+            await begin(tx, arrival(ts, text="My parcel is lost"))
         case = await self.cases.open(
             ThreadRef(TEAM, "D0CUSTOMERA", ts), CUSTOMER, reason="asked_for_person", priority=priority
         )

@@ -138,6 +138,15 @@ def test_a_word_that_asks_for_an_end_is_told_as_such() -> None:
     assert not more.stops
 
 
+def test_words_that_ask_for_a_person_are_told_as_such() -> None:
+    said = read(user="U0CUSTOMERA", text="Let me talk to a human, please")
+    assert said is not None
+    assert said.calls
+    other = read(user="U0CUSTOMERA", text="Which person packs my order?")
+    assert other is not None
+    assert not other.calls
+
+
 @pytest.mark.parametrize("event", [{}, {"message": None}, {"message": {}}, {"message": {"user": "U1", "edited": {}}}])
 def test_a_change_without_its_parts_is_nothing(event: dict[str, Any]) -> None:
     assert read(subtype="message_changed", **event) is None

@@ -1,17 +1,17 @@
 """Stops, edits and deletions as rows: stored once, in whatever order they come, and wished of the rows they concern."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from sqlalchemy import select
 
 from bot.conversation import ThreadRef
-from bot.store import inbox, schema, turns, wishes
+from bot.store import cases, inbox, schema, turns, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.store.wishes import Stored
-from tests.store.rows import a_turn
+from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival
 
 SHARED = "C0SUPPORT"
@@ -36,6 +36,10 @@ def stop(thread_ts: str, at: str, *, streams: tuple[str, ...] = (), **fields: An
 
 def word(ts: str, **fields: Any) -> Arrival:
     return replace(arrival(ts, text="stop", **fields), stops=True)
+
+
+def call(ts: str, **fields: Any) -> Arrival:
+    return replace(arrival(ts, text="A person, please", **fields), calls=True)
 
 
 async def store(database: Database, *arrivals: Arrival) -> list[Stored]:
@@ -255,3 +259,34 @@ async def test_a_deletion_of_which_slack_names_no_author_is_of_the_row_that_stan
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == gone.item))).one()
     assert (row.author, row.thread) == ("U0CUSTOMERA", f"{TEAM}/{channel}/1.1")
+
+
+@pytest.mark.parametrize("kind", ["message", "press"])
+async def test_a_call_for_a_person_is_wished_of_everything_that_its_author_has_open_in_the_thread(
+    database: Database, kind: Literal["message", "press"]
+) -> None:
+    await store(
+        database,
+        arrival("1.1", channel=SHARED),
+        arrival("1.2", thread_ts="1.1", channel=SHARED, author="U0CUSTOMERB"),
+        arrival("1.3", thread_ts="1.1", channel=SHARED),
+        arrival("2.1", channel=SHARED),
+    )
+    (stored,) = await store(database, call("1.4", thread_ts="1.1", channel=SHARED, kind=kind))
+    assert (stored.wish, len(stored.told)) == ("called", 2)
+    assert [(ts, wish) for _, ts, _, wish in await rows(database)] == [
+        *(("1.1", "called"), ("1.2", ""), ("1.3", "called"), ("2.1", "")),
+        ("1.4", ""),
+    ]
+
+
+async def test_a_call_that_comes_again_and_one_beside_an_open_case_wish_nothing(database: Database) -> None:
+    again = call("1.2", thread_ts="1.1")
+    await store(database, arrival("1.1"), again)
+    (twice,) = await store(database, again)
+    assert (twice.item, twice.told) == (None, ())
+    async with database.transaction() as tx:
+        await cases.add(tx, a_case(thread=ThreadRef(TEAM, "D0CUSTOMERA", "5.1")))
+    await store(database, arrival("5.1"))
+    (stored,) = await store(database, call("5.2", thread_ts="5.1"))
+    assert (stored.wish, stored.told) == ("", ())

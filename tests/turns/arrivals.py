@@ -1,8 +1,11 @@
 """Arrivals for tests."""
 
+from sqlalchemy.ext.asyncio import AsyncConnection
+
 from bot.conversation import ThreadRef
 from bot.slack.client import Identity
-from bot.store.inbox import Arrival, Kind
+from bot.store import inbox
+from bot.store.inbox import Arrival, InboxItem, Kind
 
 TEAM = "T0FRONTDESK"
 ME = Identity(TEAM, "U0FRONTDESK", "B0FRONTDESK", "https://frontdesk-local.slack.com/", "Frontdesk Local")
@@ -30,3 +33,12 @@ def arrival(
         body={"text": text, "files": []},
         addressed=addressed,
     )
+
+
+async def begin(tx: AsyncConnection, arrived: Arrival) -> InboxItem:
+    """Store an arrival and begin to work on its row."""
+    row = await inbox.add(tx, arrived, now=1.0)
+    assert row is not None
+    item = await inbox.start(tx, row)
+    assert item is not None
+    return item

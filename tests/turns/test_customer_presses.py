@@ -65,6 +65,7 @@ class Desk:
     async def press(self, action: str, value: str, *, user: str = CUSTOMER.user) -> InboxItem:
         """The row of a press that has just come, at its first try."""
         self.pressed += 1
+        self.clock.advance(1.0)
         stored = arrival(
             f"1999999999.{self.pressed:06}",
             thread_ts=self.thread.ts,

@@ -29,6 +29,7 @@ from bot.turns.turn import ATTEMPTS, Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
+from tests.store.test_wishes import call as call_for_person
 from tests.store.test_wishes import edit, word
 from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
@@ -386,3 +387,40 @@ async def test_what_is_edited_into_a_stop_ends_what_was_begun(database: Database
     assert await desk.said() == [load_sentences().say("en", "stopped_part_done")]
     (turn,) = await desk.kept()
     assert turn.ended == "stopped"
+
+
+async def test_who_wants_a_person_waits_for_no_answer(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, REFUND, says("never asked for"))
+    ts, row = await desk.asked()
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        asked = await desk.receives(call_for_person("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+        desk.may_end.set()
+        await running
+    assert (desk.refunded, len(desk.model.requests)) == (["1"], 1), "what was begun to be changed is, and no more"
+    async with database.transaction() as tx:
+        assert (
+            await tx.execute(select(schema.inbox.c.reason).where(schema.inbox.c.id == row))
+        ).scalar_one() == "called"
+        (case,) = (await tx.execute(select(schema.kase))).all()
+    assert (case.reason, case.title) == ("asked_for_person", BOOTS)
+    (turn,) = await desk.kept()
+    assert any(message["type"] == "result" for message in turn.trace), "staff can see what was done"
+    before = await desk.said()
+    assert sum("A person, please" in text for text in before) == 0
+    await desk.turns.take(asked)
+    assert sum("A person, please" in text for text in await desk.said()) == 1, "staff read it once"
+
+
+async def test_a_call_that_was_heard_before_a_crash_opens_one_case(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, says("never asked for"))
+    ts, row = await desk.asked()
+    await desk.receives(call_for_person("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+    for _ in range(2):
+        await desk.turns.take(row)
+        async with database.transaction() as tx:
+            await tx.execute(update(schema.inbox).where(schema.inbox.c.id == row).values(state="new"))
+    async with database.transaction() as tx:
+        assert len((await tx.execute(select(schema.kase))).all()) == 1
+    assert desk.model.requests == []
