@@ -6,6 +6,7 @@ may replace any of them by a file of their own.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from string import Formatter
@@ -124,13 +125,13 @@ def load_sentences(path: Path | None = None) -> Sentences:
     Raises:
         ConfigurationError: the file cannot be read, or its sentences do not fit; one sentence for each fault.
     """
-    catalogues = {language: read_locale(language) for language in LANGUAGES}
+    catalogues: dict[Language, Mapping[str, Any]] = {language: read_locale(language) for language in LANGUAGES}
     if path is not None:
         own = read_entries(path, setting="SENTENCES_PATH", needed="languages, each with sentences by their keys")
         if faults := [*_faults(own, catalogues)]:
             raise ConfigurationError([f"SENTENCES_PATH: {fault}" for fault in faults])
         for language in LANGUAGES:
-            catalogues[language] |= own.get(language, {})
+            catalogues[language] = {**catalogues[language], **own.get(language, {})}
     return Sentences(catalogues)
 
 
@@ -143,10 +144,11 @@ def placeholders(template: str) -> set[str]:
     }
 
 
-def read_locale(language: Language) -> dict[str, Any]:
+@cache
+def read_locale(language: Language) -> Mapping[str, Any]:
     """One language's file: keys to templates, and `prompts`."""
     text = (resources.files("bot") / "locales" / f"{language}.yml").read_text(encoding="utf-8")
-    catalogue: dict[str, Any] = yaml.safe_load(text)
+    catalogue: Mapping[str, Any] = yaml.safe_load(text)
     return catalogue
 
 

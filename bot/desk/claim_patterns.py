@@ -21,6 +21,7 @@ tags        right before a question mark: nothing is asked
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any, Literal, get_args
 
@@ -74,8 +75,9 @@ class Wording:
     tags: re.Pattern[str]
 
 
+@cache
 def load_wordings() -> tuple[Wording, ...]:
-    """All five languages; some hundred patterns are compiled, so once at start."""
+    """All five languages; some hundred patterns are compiled, which takes half a second, so once in a process."""
     folder = resources.files("bot") / "desk" / "claim_words"
     files = sorted((each for each in folder.iterdir() if each.name.endswith(".yml")), key=lambda each: each.name)
     return tuple(_wording(yaml.safe_load(each.read_text(encoding="utf-8"))) for each in files)
