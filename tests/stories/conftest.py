@@ -1,28 +1,29 @@
 """One world for all stories of a file: starting it costs seconds, and threads do not see each other."""
 
-import asyncio
 import os
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 
-from tests.doubles.postgres import Postgres
-from tests.stories.world import World, open_world
+from tests.stories.stage import Stage
+from tests.stories.world import World
 
 
 @pytest.fixture(scope="module")
-def database_url(request: pytest.FixtureRequest) -> str:
-    """Empty: SQLite. With STORIES_ON=postgres the same stories are told on the other database."""
-    if os.environ.get("STORIES_ON") != "postgres":
-        return ""
-    server: Postgres = request.getfixturevalue("postgres")
-    return asyncio.run(server.create())
+def stage(request: pytest.FixtureRequest) -> Stage:
+    """SQLite, or with STORIES_ON=postgres the other database, with STORIES_ON=fleet three processes on it."""
+    match os.environ.get("STORIES_ON", "sqlite"):
+        case "sqlite":
+            return Stage()
+        case "postgres" | "fleet" as name:
+            return Stage(request.getfixturevalue("postgres"), in_fleet=name == "fleet")
+        case other:
+            pytest.exit(f"STORIES_ON is sqlite, postgres or fleet, and not {other}")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[World]:
+async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """The world as `make demo` starts it."""
-    env = {"DATABASE_URL": database_url} if database_url else None
-    async with open_world(tmp_path_factory.mktemp("world"), env=env) as opened:
+    async with stage.open_world(tmp_path_factory.mktemp("world")) as opened:
         yield opened

@@ -11,7 +11,8 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.chroma_server import ChromaServer, open_chroma_server
-from tests.stories.world import PATIENCE, ROOT, World, open_world
+from tests.stories.stage import Stage
+from tests.stories.world import PATIENCE, ROOT, World
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.long]
 
@@ -51,12 +52,12 @@ class Place:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def place(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Place]:
+async def place(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[Place]:
     folder = tmp_path_factory.mktemp("chroma")
     pages = Path(shutil.copytree(ROOT / "demo" / "kb", folder / "help"))
     async with (
         open_chroma_server(folder / "server") as server,
-        open_world(folder / "world", kb=pages, env={"CHROMA_URL": server.url}) as world,
+        stage.open_world(folder / "world", kb=pages, env={"CHROMA_URL": server.url}) as world,
     ):
         yield Place(world, server, pages)
 

@@ -15,7 +15,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import PATIENCE, ROOT, World, open_world
+from tests.stories.stage import Stage
+from tests.stories.world import PATIENCE, ROOT, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -26,11 +27,11 @@ SILENT_SECONDS = 12.0
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """A world whose documents may be changed."""
     folder = tmp_path_factory.mktemp("damage")
     shutil.copytree(ROOT / "demo" / "kb", folder / "help")
-    async with open_world(folder / "world", kb=folder / "help") as opened:
+    async with stage.open_world(folder / "world", kb=folder / "help") as opened:
         yield opened
 
 

@@ -1,7 +1,5 @@
 """A customer has their data erased at the Home tab, while one of their cases is open and an answer runs."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.stories.test_second_thoughts import RETURNS, begins, kept
@@ -18,9 +16,7 @@ async def home_of(world: World, user: str) -> str:
     return str(await world.until(lambda state: state["homes"].get(user, {}).get("id"), what="a Home tab"))
 
 
-async def test_delete_my_data_leaves_nothing_but_what_the_customer_wrote_in_slack(
-    world: World, database_url: str
-) -> None:
+async def test_delete_my_data_leaves_nothing_but_what_the_customer_wrote_in_slack(world: World) -> None:
     customer = world.customer
     asked = await customer.says(f"I want to talk to a person about my {CANARY}")
     card = await world.card_of(asked)
@@ -43,11 +39,9 @@ async def test_delete_my_data_leaves_nothing_but_what_the_customer_wrote_in_slac
 
     await world.until(is_erased, what="an erased customer", patience=90)
     assert running.ts
-    environment = product_environment(world, Path(world.ready["bot"]["data"]))
-    environment |= {"DATABASE_URL": database_url} if database_url else {}
-    status, told = await run_product(environment, "erase", customer.user)
+    status, told = await run_product(product_environment(world, world.data), "erase", customer.user)
     assert (status, f"Nothing is kept of {customer.user}." in told) == (0, True), told
-    if not database_url:
+    if not world.database:
         assert CANARY.encode() not in kept(world)
     after = await customer.says("Thanks!")
     await customer.reads(after)

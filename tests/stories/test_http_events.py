@@ -6,13 +6,15 @@ import pytest
 import pytest_asyncio
 
 from tests.stories.over_http import OverHttp, open_world_over_http
+from tests.stories.stage import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def over_http(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OverHttp]:
-    async with open_world_over_http(tmp_path_factory.mktemp("http")) as opened:
+async def over_http(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[OverHttp]:
+    folder = tmp_path_factory.mktemp("http")
+    async with stage.open_database() as env, open_world_over_http(folder, env=env) as opened:
         yield opened
 
 

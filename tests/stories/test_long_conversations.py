@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import PATIENCE, Json, Post, Seen, World, open_world
+from tests.stories.stage import Stage
+from tests.stories.world import PATIENCE, Json, Post, Seen, World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,10 +20,10 @@ LONG = "a short summary of what was said"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """A desk with a short memory."""
     settings = {"CONVERSATION_TURNS": "3", "CONVERSATION_CHARACTERS": "1500"}
-    async with open_world(tmp_path_factory.mktemp("long"), env=settings) as opened:
+    async with stage.open_world(tmp_path_factory.mktemp("long"), env=settings) as opened:
         yield opened
 
 

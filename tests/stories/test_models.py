@@ -3,14 +3,14 @@
 from pathlib import Path
 
 from demo.model.server import open_stand_in
-from tests.stories.world import open_world
+from tests.stories.stage import Stage
 
 NOWHERE = "http://127.0.0.1:9/v1"
 """Where nobody listens."""
 
 
-async def test_an_order_is_looked_up_over_the_responses_api(tmp_path: Path) -> None:
-    async with open_world(tmp_path, env={"OPENAI_API": "responses", "OPENAI_REASONING_EFFORT": "low"}) as world:
+async def test_an_order_is_looked_up_over_the_responses_api(stage: Stage, tmp_path: Path) -> None:
+    async with stage.open_world(tmp_path, env={"OPENAI_API": "responses", "OPENAI_REASONING_EFFORT": "low"}) as world:
         asked = await world.customer.says("Where is ORD-1001?")
         answer = await world.customer.reads(asked)
         assert "ORD-1001" in answer.text
@@ -23,7 +23,7 @@ async def test_an_order_is_looked_up_over_the_responses_api(tmp_path: Path) -> N
     assert kinds.index("reasoning") < kinds.index("function_call")
 
 
-async def test_a_fallback_at_another_server_answers_while_the_first_is_away(tmp_path: Path) -> None:
+async def test_a_fallback_at_another_server_answers_while_the_first_is_away(stage: Stage, tmp_path: Path) -> None:
     async with open_stand_in() as other:
         env = {
             "OPENAI_BASE_URL": NOWHERE,
@@ -31,7 +31,7 @@ async def test_a_fallback_at_another_server_answers_while_the_first_is_away(tmp_
             "FALLBACK_BASE_URL": other.url,
             "FALLBACK_API_KEY": other.key,
         }
-        async with open_world(tmp_path, env=env) as world:
+        async with stage.open_world(tmp_path, env=env) as world:
             asked = await world.customer.says("Where is ORD-1001?")
             answer = await world.customer.reads(asked)
             assert "ORD-1001" in answer.text

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import PATIENCE, Json, Post, World, open_world, product_environment, run_product
+from tests.stories.stage import Stage
+from tests.stories.world import PATIENCE, Json, Post, World, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,7 +20,7 @@ TEN_DOLLARS = f"{MODEL}: {{input: 10, output: 10}}\n"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """A world in which one answer is more than a customer's day may cost."""
     folder = tmp_path_factory.mktemp("money")
     prices, sentences = folder / "prices.yml", folder / "sentences.yml"
@@ -31,7 +32,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
         "CUSTOMER_DAILY_COST": "0.0001",
         "SENTENCES_PATH": str(sentences),
     }
-    async with open_world(folder / "world", env=env) as opened:
+    async with stage.open_world(folder / "world", env=env) as opened:
         yield opened
 
 
@@ -47,7 +48,7 @@ async def turn_ended(world: World, number: int) -> Json:
 
 
 async def frontdesk(world: World, *arguments: str) -> str:
-    status, told = await run_product(product_environment(world, Path(world.ready["bot"]["data"])), *arguments)
+    status, told = await run_product(product_environment(world, world.data), *arguments)
     assert status == 0, told
     return told
 
@@ -167,8 +168,8 @@ async def test_a_model_without_a_price_is_worth_a_note(world: World, tmp_path: P
     assert "note: no price is known for our-own: its tokens count as free (MODEL_PRICES)" in told
 
 
-async def test_who_asks_too_fast_is_told_to_ask_again_and_nobody_is_called(tmp_path: Path) -> None:
-    async with open_world(tmp_path / "world", env={"TOOL_CALLS_PER_MINUTE": "1"}) as world:
+async def test_who_asks_too_fast_is_told_to_ask_again_and_nobody_is_called(stage: Stage, tmp_path: Path) -> None:
+    async with stage.open_world(tmp_path / "world", env={"TOOL_CALLS_PER_MINUTE": "1"}) as world:
         first = await world.customer.says("Where is my order ORD-12345?")
         assert "ORD-12345" in (await world.customer.reads(first)).text
         again = await world.customer.says("Where is my order ORD-67890?")

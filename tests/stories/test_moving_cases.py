@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import Person, Post, Seen, World, is_app, open_world, seen_in
+from tests.stories.stage import Stage
+from tests.stories.world import Person, Post, Seen, World, is_app, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -14,10 +15,10 @@ OTHER_DESK = "C0GENERAL"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory, database_url: str) -> AsyncIterator[World]:
+async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """A team with two desks."""
-    env = {"DESK_CHANNELS": f"Billing={OTHER_DESK}"} | ({"DATABASE_URL": database_url} if database_url else {})
-    async with open_world(tmp_path_factory.mktemp("world"), env=env) as opened:
+    env = {"DESK_CHANNELS": f"Billing={OTHER_DESK}"}
+    async with stage.open_world(tmp_path_factory.mktemp("world"), env=env) as opened:
         yield opened
 
 

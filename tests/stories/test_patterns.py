@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import Json, Post, Seen, World, is_app, open_world, seen_in
+from tests.stories.stage import Stage
+from tests.stories.world import Json, Post, Seen, World, is_app, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -16,10 +17,10 @@ LONG = f"I ordered boots. Where is my order ORD-12345? {RETURNS} Please also tel
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def checking(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def checking(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """A world whose desk has answers checked, and does not take messages apart."""
     settings = {"CHECK_ANSWERS": "on", "COMPOUND_ANSWERS": "single"}
-    async with open_world(tmp_path_factory.mktemp("checking"), env=settings) as opened:
+    async with stage.open_world(tmp_path_factory.mktemp("checking"), env=settings) as opened:
         yield opened
 
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.stories.world import ROOT, World, open_world
+from tests.stories.stage import Stage
+from tests.stories.world import ROOT, World
 
 PAGES = ROOT.parent / "shared" / "data" / "kb" / "au-gov"
 ASKED = 12
@@ -22,9 +23,9 @@ pytestmark = [
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def pages(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+async def pages(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """The world with the real pages as its knowledge base."""
-    async with open_world(tmp_path_factory.mktemp("pages"), kb=PAGES / "docs") as opened:
+    async with stage.open_world(tmp_path_factory.mktemp("pages"), kb=PAGES / "docs") as opened:
         yield opened
 
 

@@ -10,7 +10,7 @@ from tests.stories.world import World, product_environment, run_product
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
-async def test_a_short_day_is_counted(world: World, database_url: str, tmp_path: Path) -> None:
+async def test_a_short_day_is_counted(world: World, tmp_path: Path) -> None:
     asked = await world.customer.says("Where is my order ORD-12345?")
     answer = await world.customer.reads(asked, having=lambda seen: seen.is_done and "ORD-12345" in seen.text)
     thanked = await world.customer.says("Thanks, that works!", to=asked)
@@ -24,8 +24,7 @@ async def test_a_short_day_is_counted(world: World, database_url: str, tmp_path:
     await world.other_customer.reads(helped, after=joined.ts, having=lambda seen: "what can I do" in seen.text)
 
     page = tmp_path / "page.html"
-    environment = product_environment(world, Path(world.ready["bot"]["data"]))
-    environment |= {"DATABASE_URL": database_url} if database_url else {}
+    environment = product_environment(world, world.data)
     status, told = await run_product(environment, "report", "--days", "2", "--output", str(page))
     assert status == 0, told
     figures = {name: " ".join(rest.split()) for name, rest in re.findall(r"^ +(\S.*?)  +(\S.*)$", told, re.MULTILINE)}

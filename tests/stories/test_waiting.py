@@ -7,31 +7,27 @@ from pathlib import Path
 
 import pytest
 
-from tests.stories.world import Post, Seen, World, is_app, open_world, seen_in
+from tests.stories.stage import Stage
+from tests.stories.world import Post, Seen, World, is_app, seen_in
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 QUESTION = "How many days do I have to return an item?"
 
 
 @pytest.fixture
-async def quick(tmp_path: Path, database_url: str) -> AsyncIterator[World]:
+async def quick(tmp_path: Path, stage: Stage) -> AsyncIterator[World]:
     """A desk that wants its cases claimed within six seconds."""
-    env = {"WAIT_MINUTES": "0.1,0.1,0.1", "ON_CALL": "S0ONCALL", "DESK_LEAD": "U0AGENTB", "DATABASE_URL": database_url}
-    async with open_world(tmp_path, env=env) as opened:
+    env = {"WAIT_MINUTES": "0.1,0.1,0.1", "ON_CALL": "S0ONCALL", "DESK_LEAD": "U0AGENTB"}
+    async with stage.open_world(tmp_path, env=env) as opened:
         yield opened
 
 
 @pytest.fixture
-async def closed(tmp_path: Path, database_url: str) -> AsyncIterator[World]:
+async def closed(tmp_path: Path, stage: Stage) -> AsyncIterator[World]:
     """A desk that opens the day after tomorrow."""
     day = DAYS[(datetime.now(UTC) + timedelta(days=2)).weekday()]
-    env = {
-        "DESK_HOURS": f"{day}@09:00-17:00",
-        "ON_CALL": "S0ONCALL",
-        "URGENT_PAGES": "on",
-        "DATABASE_URL": database_url,
-    }
-    async with open_world(tmp_path, env=env) as opened:
+    env = {"DESK_HOURS": f"{day}@09:00-17:00", "ON_CALL": "S0ONCALL", "URGENT_PAGES": "on"}
+    async with stage.open_world(tmp_path, env=env) as opened:
         yield opened
 
 

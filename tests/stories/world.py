@@ -26,6 +26,8 @@ from demo.program import dying_with_parent
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
 """Seconds that anything here may take; generous, since machines are slow at times."""
+QUICKLY = {"SLACK_RATE": "3", "OPEN_CASES": "1000"}
+"""Stories follow one another faster than customers do; the local Slack's own limits hold all the same."""
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -186,6 +188,8 @@ class World:
     http: aiohttp.ClientSession
     ready: Json
     data: Path
+    database: str = ""
+    """The address of the product's database, unless it is a file in `data`."""
 
     @property
     def customer(self) -> Person:
@@ -402,8 +406,7 @@ async def open_world(
     arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
     arguments += ["--kb", str(kb)] if kb else []
     arguments += ["--ingress-only"] if ingress_only else []
-    # Stories follow one another faster than customers do; the local Slack's own limits hold all the same.
-    settings = {"SLACK_RATE": "3", "OPEN_CASES": "1000"} | (env or {})
+    settings = QUICKLY | (env or {})
     arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
     process = await asyncio.create_subprocess_exec(
@@ -422,7 +425,7 @@ async def open_world(
         line = await asyncio.wait_for(process.stdout.readline(), PATIENCE)
         assert line, "the world did not start"
         async with aiohttp.ClientSession() as http:
-            yield World(http, json.loads(line), folder)
+            yield World(http, json.loads(line), folder, settings.get("DATABASE_URL", ""))
     finally:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
@@ -430,8 +433,10 @@ async def open_world(
 
 
 def product_environment(world: World, data: Path) -> dict[str, str]:
-    """The documented variables, as the world sets them."""
+    """The documented variables, as the world sets them; with the world's own `data`, its database too."""
+    database = {"DATABASE_URL": world.database} if world.database and data == world.data else {}
     return {
+        **database,
         **{name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
         "PYTHONPATH": str(ROOT),
         "SLACK_BOT_TOKEN": world.ready["slack"]["bot_token"],
