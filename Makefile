@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 KB_PEERS := .venv-kb-peers
 CLIENTS := tests/clients/node
+CASE_STORIES := $(patsubst %,tests/stories/test_%.py,cases moving_cases waiting learning shortcuts files second_thoughts)
+# Whoever has told Python to keep no bytecode has every process of the tests compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser pictures test-clients test-long check format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser pictures test-clients test-long test-both check types contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -37,7 +40,7 @@ test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: 
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
-	$(BIN)/python -m pytest -m "browser and not long"
+	$(BIN)/python -m pytest -m "browser and not long" --numprocesses 2 --dist loadfile
 
 pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
 	$(BIN)/python -m pytest -m browser tests/browser/test_staff_guide.py
@@ -51,14 +54,23 @@ $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
 test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients for Node in the local Slack (needs Node 20 and npm)
 	$(BIN)/python -m pytest -m clients tests/clients
 
+test-both: $(VENV)/.dev  ## every story on Postgres, and those of cases in a fleet of three processes (half an hour)
+	STORIES_ON=postgres $(BIN)/python -m pytest tests/stories --numprocesses 2 --dist loadfile
+	STORIES_ON=fleet $(BIN)/python -m pytest $(CASE_STORIES) --numprocesses 2 --dist loadfile
+
 test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest form, damage, a Chroma server, a fleet
 	$(BIN)/python -m pytest -m "long and not browser" --numprocesses 2 --dist loadfile
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory --jobs 2 types contracts
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.dev
 	$(BIN)/python -m pytest -m contract
 
 format: $(VENV)/.dev  ## format the code and sort the imports

@@ -9,11 +9,21 @@ import pytest_asyncio
 from tests.stories.stage import Stage
 from tests.stories.world import World
 
+STORIES_ON = os.environ.get("STORIES_ON", "")
+"""`sqlite`, `postgres`, or `fleet`: three processes on Postgres. Empty: SQLite, and Postgres too for `ON_BOTH`."""
+ON_BOTH = ("test_cases",)
+"""The stories in which a case goes through most of what may become of one."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if not STORIES_ON and metafunc.definition.path.stem in ON_BOTH:
+        metafunc.parametrize("stage", ["sqlite", "postgres"], indirect=True, scope="module")
+
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest) -> Stage:
-    """SQLite, or with STORIES_ON=postgres the other database, with STORIES_ON=fleet three processes on it."""
-    match os.environ.get("STORIES_ON", "sqlite"):
+    """Where the stories of a file are told."""
+    match getattr(request, "param", STORIES_ON or "sqlite"):
         case "sqlite":
             return Stage()
         case "postgres" | "fleet" as name:

@@ -21,11 +21,13 @@ from typing import Any, TypeVar
 import aiohttp
 
 from demo.ports import free_port
-from demo.program import dying_with_parent
+from demo.program import READY_SECONDS, dying_with_parent
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 30.0
 """Seconds that anything here may take; generous, since machines are slow at times."""
+MISSED = 20.0
+"""Seconds more on Postgres: until then the others wait for a process that was killed."""
 QUICKLY = {"SLACK_RATE": "3", "OPEN_CASES": "1000"}
 """Stories follow one another faster than customers do; the local Slack's own limits hold all the same."""
 
@@ -307,7 +309,7 @@ class World:
         self, find: Callable[[Json], T | None], *, what: str, channel: str | None = None, patience: float = PATIENCE
     ) -> T:
         """Look again at every change until `find` finds something, for `patience` seconds at most."""
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(patience + (MISSED if self.database else 0)):
             try:
                 while True:
                     state = await self.state(channel)
@@ -422,7 +424,7 @@ async def open_world(
     )
     assert process.stdout is not None
     try:
-        line = await asyncio.wait_for(process.stdout.readline(), PATIENCE)
+        line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS + PATIENCE)
         assert line, "the world did not start"
         async with aiohttp.ClientSession() as http:
             yield World(http, json.loads(line), folder, settings.get("DATABASE_URL", ""))
