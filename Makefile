@@ -40,7 +40,7 @@ test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: 
 	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
-	$(BIN)/python -m pytest -m "browser and not long" --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest -m "browser and not long" tests/browser tests/demo/page --numprocesses 2 --dist loadfile
 
 pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
 	$(BIN)/python -m pytest -m browser tests/browser/test_staff_guide.py
@@ -71,7 +71,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 contracts: $(VENV)/.dev
-	$(BIN)/python -m pytest -m contract
+	$(BIN)/python -m pytest -m contract tests/contracts tests/shops
 
 format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff check --fix .

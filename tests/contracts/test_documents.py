@@ -34,6 +34,15 @@ def test_make_targets_that_are_spoken_of_exist(document: str) -> None:
     assert set(re.findall(r"(?:`|^\s*)make ([a-z-]+)", read(document), re.MULTILINE)) <= targets
 
 
+@pytest.mark.parametrize("mark", ["browser", "clients", "contract"])
+def test_tests_of_a_mark_are_where_make_looks_for_them(mark: str) -> None:
+    lines = re.findall(rf'pytest -m "?{mark}\b.*', read("Makefile"))
+    folders = [ROOT / folder for line in lines for folder in re.findall(r" (tests/[\w/]+)(?!\S)", line)]
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if f"pytest.mark.{mark}" in path.read_text("utf-8")]
+    assert marked
+    assert [path for path in marked if not any(path.is_relative_to(folder) for folder in folders)] == []
+
+
 def test_the_map_of_the_tree_is_true_and_names_every_folder() -> None:
     (block,) = [block for block in FENCE.findall(read("README.md")) if "handlers/" in block]
     named: list[str] = []
