@@ -47,7 +47,7 @@ BRIEFLY_ON_BOTH = (
     "turns/test_moving_cases",
 )
 """Where Postgres has its turn in `make test-long`: what these ask of the database, quicker tests ask of both."""
-FIRST = ("chaos", "stories", "faults", "knowledge")
+FIRST = ("chaos", "stories", "faults", "turns", "knowledge")
 """Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""
 
 
