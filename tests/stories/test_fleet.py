@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.postgres import Postgres
+from tests.stories.stage import worker_environment
 from tests.stories.world import Json, Post, Worker, World, is_app, open_worker, open_world, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -54,9 +55,7 @@ async def fleet(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) ->
         for name, text in PAGES.items():
             (pages / f"{name}.md").write_text(text, "utf-8")
         world = await stack.enter_async_context(open_world(folder, kb=pages, env=shared, ingress_only=True))
-        shared |= {"KB_PATH": str(pages)}
-        shared |= {"OPENAI_API_KEY": world.ready["model"]["key"]}
-        shared |= {"SHOP_URL": world.ready["shop"]["url"], "SHOP_TOKEN": world.ready["shop"]["token"]}
+        shared |= worker_environment(world, kb=pages)
         opening = [stack.enter_async_context(open_worker(world, name, env=shared)) for name in ("one", "two", "three")]
         workers = await asyncio.gather(*opening)
         database = await asyncpg.connect(url)

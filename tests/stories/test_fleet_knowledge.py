@@ -11,6 +11,7 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.postgres import Postgres
+from tests.stories.stage import worker_environment
 from tests.stories.test_learning import solved, suggested
 from tests.stories.world import PATIENCE, ROOT, World, open_worker, open_world
 
@@ -50,7 +51,7 @@ async def two(tmp_path_factory: pytest.TempPathFactory, postgres: Postgres) -> A
         shared = {"DATABASE_URL": url}
         opening = open_world(folder / "world", kb=pages, env=shared, ingress_only=True)
         world = await stack.enter_async_context(opening)
-        shared |= {"KB_PATH": str(pages), "OPENAI_API_KEY": world.ready["model"]["key"]}
+        shared |= worker_environment(world, kb=pages)
         await stack.enter_async_context(open_worker(world, "one", env=shared))
         yield Two(world, pages)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import asyncpg
 import pytest
 
 from tests.stories.world import Json, Post, Seen, World, is_app, seen_in
@@ -45,11 +46,28 @@ async def settles(world: World) -> None:
     await world.customer.reads(await world.customer.says("Thanks!"))
 
 
-def kept(world: World) -> bytes:
-    """Every byte of the database on disk."""
+async def kept(world: World) -> bytes:
+    """Every byte of the database on disk, or on Postgres every value of every row."""
+    if world.database:
+        return await _rows(world.database)
     files = [path for path in world.data.rglob("*.db*") if path.is_file() and "/kb" not in str(path)]
     assert files
     return b"".join(path.read_bytes() for path in files)
+
+
+async def _rows(database: str) -> bytes:
+    tables = (
+        "select format('%I.%I', table_schema, table_name) from information_schema.tables"
+        " where table_type = 'BASE TABLE' and table_schema not in ('pg_catalog', 'information_schema')"
+    )
+    connection = await asyncpg.connect(database)
+    try:
+        named = [row[0] for row in await connection.fetch(tables)]
+        assert named
+        rows = [row for table in named for row in await connection.fetch(f"select * from {table}")]  # noqa: S608 - Postgres' own names
+        return repr([tuple(row) for row in rows]).encode()
+    finally:
+        await connection.close()
 
 
 async def test_stop_ends_the_answer_and_says_so(world: World) -> None:
@@ -150,11 +168,11 @@ async def test_an_edit_after_the_answer_is_answered_when_it_says_something_else(
 async def test_a_message_deleted_while_its_answer_is_written_leaves_nothing(world: World) -> None:
     canary = "zebracanary41"
     asked = await begins(world, f"{RETURNS} {canary}")
-    assert canary.encode() in kept(world)
+    assert canary.encode() in await kept(world)
     await deletes(world, asked)
     await until_thread(world, asked, lambda seen: not seen, what="no answer any more")
     await settles(world)
-    assert canary.encode() not in kept(world)
+    assert canary.encode() not in await kept(world)
     await world.model_says()
 
 
@@ -166,7 +184,7 @@ async def test_a_message_deleted_after_its_answer_takes_the_answer_with_it(world
     await deletes(world, asked)
     await until_thread(world, asked, lambda seen: not seen, what="no answer any more")
     await settles(world)
-    assert canary.encode() not in kept(world)
+    assert canary.encode() not in await kept(world)
 
 
 async def test_a_message_deleted_while_a_person_is_on_it_is_deleted_for_them_too(world: World) -> None:
@@ -188,7 +206,7 @@ async def test_a_message_deleted_while_a_person_is_on_it_is_deleted_for_them_too
         world, card, lambda seen: bool(seen) and all(canary not in each.text for each in seen), what="no word of it"
     )
     await settles(world)
-    assert canary.encode() not in kept(world)
+    assert canary.encode() not in await kept(world)
 
 
 async def test_an_edit_while_a_person_is_on_it_changes_their_copy_and_keeps_the_old_words_beside_it(
