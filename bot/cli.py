@@ -246,9 +246,9 @@ async def _migrate(settings: Settings) -> int:
 async def _list_turns(given: argparse.Namespace, settings: Settings) -> int:
     from bot.desk.traces import harmless, turn_line
     from bot.store import spending, traces
-    from bot.store.database import open_database
+    from bot.store.database import open_kept
 
-    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+    async with open_kept(settings.database) as database, database.transaction() as tx:
         found = await traces.latest(tx, limit=given.last, thread=given.thread, customer=given.customer)
         spent = await spending.of_turns(tx, [turn.id for turn in found])
     for turn in found:
@@ -262,9 +262,9 @@ async def _list_turns(given: argparse.Namespace, settings: Settings) -> int:
 async def _show_turn(number: int, settings: Settings) -> int:
     from bot.desk.traces import harmless, turn_text
     from bot.store import spending, traces
-    from bot.store.database import open_database
+    from bot.store.database import open_kept
 
-    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+    async with open_kept(settings.database) as database, database.transaction() as tx:
         found = await traces.find(tx, number)
         spent = await spending.of_turns(tx, [number])
         row = None if found else await traces.find_row(tx, number)
@@ -284,9 +284,9 @@ async def _show_turn(number: int, settings: Settings) -> int:
 async def _list_dead_letters(given: argparse.Namespace, settings: Settings) -> int:
     from bot.desk.traces import harmless, letter_line
     from bot.store import dead_letters
-    from bot.store.database import open_database
+    from bot.store.database import open_kept
 
-    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+    async with open_kept(settings.database) as database, database.transaction() as tx:
         found = await dead_letters.latest(tx, limit=given.last)
     for letter in found:
         print(letter_line(letter, clean=partial(harmless, secrets=settings.secrets)))
@@ -297,9 +297,9 @@ async def _list_dead_letters(given: argparse.Namespace, settings: Settings) -> i
 
 async def _retry_dead_letter(number: int, settings: Settings) -> int:
     from bot.store import dead_letters
-    from bot.store.database import open_database
+    from bot.store.database import open_kept
 
-    async with open_database(settings.database) as database, database.transaction() as tx:
+    async with open_kept(settings.database, read_only=False) as database, database.transaction() as tx:
         refusal = await dead_letters.retry(tx, number, now=time.time())
     if refusal:
         print(f"frontdesk: {refusal}", file=sys.stderr)
@@ -312,11 +312,11 @@ async def _retry_dead_letter(number: int, settings: Settings) -> int:
 async def _tell_cost(given: argparse.Namespace, settings: Settings) -> int:
     from bot.desk.traces import costs_text
     from bot.store import spending
-    from bot.store.database import open_database
+    from bot.store.database import open_kept
 
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     since = (today - timedelta(days=given.days - 1)).timestamp()
-    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+    async with open_kept(settings.database) as database, database.transaction() as tx:
         totals = await spending.totals(tx, since=since, by=given.by)
     print(costs_text(totals, by=given.by) if totals else "Nothing was spent.")
     return 0

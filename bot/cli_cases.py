@@ -10,7 +10,7 @@ from bot.desk.traces import harmless
 from bot.settings import Settings
 from bot.store import case_lists, cases, records, transcripts
 from bot.store.cases import OPEN_STATES, Case
-from bot.store.database import open_database
+from bot.store.database import open_kept
 from bot.store.records import Deed
 from bot.store.transcripts import Line
 
@@ -23,7 +23,7 @@ TOLD = 200
 async def run(given: argparse.Namespace, settings: Settings) -> int:
     """List cases or show one; the exit status."""
     clean = partial(harmless, secrets=settings.secrets)
-    async with open_database(settings.database, read_only=True) as database, database.transaction() as tx:
+    async with open_kept(settings.database) as database, database.transaction() as tx:
         if given.verb == "show":
             number = cases.id_of(given.case.upper())
             case = None if number is None else await cases.find(tx, number)

@@ -6,13 +6,13 @@ import time
 
 from bot.settings import Settings
 from bot.store import persons
-from bot.store.database import open_database
+from bot.store.database import open_kept
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
     """Tell what is kept of a person, and with `--yes` have it erased by whoever serves."""
     user = given.user
-    async with open_database(settings.database, read_only=not given.yes) as database, database.transaction() as tx:
+    async with open_kept(settings.database, read_only=not given.yes) as database, database.transaction() as tx:
         kept = await persons.find(tx, user)
         counts = await persons.count(tx, kept)
         teams = await persons.teams_of(tx, user)

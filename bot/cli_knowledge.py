@@ -17,7 +17,7 @@ from bot.desk.shelf import Shelf
 from bot.errors import ConfigurationError
 from bot.outside import build_library, open_knowledge
 from bot.settings import Settings
-from bot.store.database import open_database
+from bot.store.database import open_kept
 from knowledge.errors import KnowledgeError
 from knowledge.filters import Filter
 from knowledge.report import Progress
@@ -38,7 +38,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
         settings = settings.model_copy(update={"kb_path": None})
     async with AsyncExitStack() as stack:
         bases = await stack.enter_async_context(open_knowledge(settings, index=index, mends=False))
-        opening = open_database(settings.database, read_only=True)
+        opening = open_kept(settings.database)
         database = await stack.enter_async_context(opening) if verb == "gaps" else None
         prices = load_prices(settings.model_prices)
         shelf = None if index else Shelf(settings.data_dir, database)

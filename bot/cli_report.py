@@ -9,13 +9,13 @@ from bot.desk.figures_words import table
 from bot.desk.report import page
 from bot.errors import FrontdeskError
 from bot.settings import Settings
-from bot.store.database import open_database
+from bot.store.database import open_kept
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
     """Write the page and print the figures; the exit status."""
     now = SystemClock().now()
-    async with open_database(settings.database, read_only=True) as database:
+    async with open_kept(settings.database) as database:
         report = await report_of(database, days=given.days, now=now, between=settings.targets.hours.between)
     try:
         await asyncio.to_thread(given.output.write_text, page(report, made_at=now), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 Database        `transaction()` is the only way in
 open_database   by its address: SQLite for one process, Postgres for several
+open_kept       the one that is there already, for commands beside what serves
 
 SQLite runs with WAL, synchronous=FULL (an acknowledged row survives a power cut), foreign keys, and one
 connection, so that a write never meets another write of this process. Writers begin IMMEDIATE: a
@@ -22,6 +23,7 @@ from typing import Any
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, event, text
@@ -131,11 +133,12 @@ class Database:
                 await connection.run_sync(_upgrade, to)
                 reach("migrating")
         except StoreUnavailable as error:
-            raise ConfigurationError([self._unusable(str(error))]) from None
+            raise ConfigurationError([self.unusable(str(error))]) from None
         except DBAPIError as error:
-            raise ConfigurationError([self._unusable(_short(error))]) from None
+            raise ConfigurationError([self.unusable(_short(error))]) from None
 
-    def _unusable(self, why: str) -> str:
+    def unusable(self, why: str) -> str:
+        """That it cannot be used, in a sentence that names it; `why` as StoreUnavailable has it."""
         if self._file is None:
             return f"DATABASE_URL: the database cannot be used ({why})"
         return sqlite_file.unusable(self._file, why)
@@ -145,17 +148,47 @@ class Database:
 async def open_database(url: str, *, read_only: bool = False) -> AsyncIterator[Database]:
     """Open the database at `url`: `sqlite+aiosqlite:///path`, whose folder is made when missing, or `postgresql://…`.
 
-    With `read_only` it must be there, and nothing is written to it.
+    With `read_only` nothing is written to it.
 
     Raises:
-        ConfigurationError: there is none, or what is needed to speak to it is missing.
-        StoreUnavailable: with `read_only`, Postgres cannot be reached.
+        ConfigurationError: its folder cannot be made, or what is needed to speak to it is missing.
     """
     opening = _open_sqlite(url, read_only=read_only)
     if url.startswith(POSTGRES):
         opening = _open_postgres(url, read_only=read_only)
     async with opening as database:
         yield database
+
+
+@asynccontextmanager
+async def open_kept(url: str, *, read_only: bool = True) -> AsyncIterator[Database]:
+    """Open the database that is at `url` already. One of a later schema is taken: schemas only grow.
+
+    Raises:
+        ConfigurationError: there is none, or it is of an earlier schema, or what is needed to speak to it is missing.
+        StoreUnavailable: as `Database.transaction`, in a sentence that names the database.
+    """
+    path = Path(url.removeprefix(SQLITE))
+    if url.startswith(SQLITE) and not await asyncio.to_thread(path.exists):
+        raise ConfigurationError([f"no database at {path}: has Frontdesk run with this DATA_DIR?"])
+    # Writers put their marks into a file when they open it.
+    async with open_database(url, read_only=True) as looked_at, open_database(url, read_only=read_only) as database:
+        try:
+            async with looked_at.transaction() as tx:
+                present = await tx.run_sync(
+                    lambda connection: MigrationContext.configure(connection).get_current_revision()
+                )
+            if present is None:
+                raise ConfigurationError(
+                    ["no tables in this database: has Frontdesk run with this DATABASE_URL or DATA_DIR?"]
+                )
+            if present in _older():
+                raise ConfigurationError(
+                    ["the database is of an older Frontdesk: `frontdesk migrate` brings it up to date"]
+                )
+            yield database
+        except StoreUnavailable as error:
+            raise StoreUnavailable(database.unusable(str(error))) from error
 
 
 @asynccontextmanager
@@ -174,8 +207,6 @@ async def _transaction(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
 @asynccontextmanager
 async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
     path = Path(url.removeprefix(SQLITE))
-    if read_only and not await asyncio.to_thread(path.exists):
-        raise ConfigurationError([f"no database at {path}: has Frontdesk run with this DATA_DIR?"])
     if not read_only:
         try:
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
@@ -274,12 +305,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
         lasting = {"pool_size": CONNECTIONS, "max_overflow": MORE_CONNECTIONS, "pool_timeout": WAIT_SECONDS}
         engine = build(STATEMENT_SECONDS, BUSY_MILLISECONDS / 1_000, **lasting)
         migrating = build(MIGRATION_SECONDS, MIGRATION_SECONDS, poolclass=NullPool)
-        database = Database(engine, places=CONNECTIONS + MORE_CONNECTIONS, migrating=migrating)
-        if read_only:
-            async with database.transaction() as tx:
-                if (await tx.execute(text("select to_regclass('alembic_version')"))).scalar_one() is None:
-                    raise ConfigurationError(["no tables in this database: has Frontdesk run with this DATABASE_URL?"])
-        yield database
+        yield Database(engine, places=CONNECTIONS + MORE_CONNECTIONS, migrating=migrating)
 
 
 def _prepare_postgres(engine: AsyncEngine) -> None:
@@ -300,10 +326,13 @@ def _prepare_postgres(engine: AsyncEngine) -> None:
 
 def _secure(path: Path) -> None:
     """Look through SQLite's file, and copy it when its schema is about to be changed."""
-    present, newest = sqlite_file.look(path), ScriptDirectory.from_config(_scripts())
-    older = [each.revision for each in newest.walk_revisions()][1:]
-    if present in older:
-        sqlite_file.copy_away(path, before=newest.get_current_head() or "")
+    if sqlite_file.look(path) in _older():
+        sqlite_file.copy_away(path, before=ScriptDirectory.from_config(_scripts()).get_current_head() or "")
+
+
+def _older() -> list[str]:
+    """The revisions before today's."""
+    return [each.revision for each in ScriptDirectory.from_config(_scripts()).walk_revisions()][1:]
 
 
 def _upgrade(connection: Connection, to: str) -> None:

@@ -23,8 +23,15 @@ _SURROUNDINGS = (
     *("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_PROTOCOL", "SQLITE_NOMEM"),
 )
 """Errors that say nothing against the file itself."""
-_ROOM = ("SQLITE_FULL", "SQLITE_IOERR")
-"""Those of a disk without room: SQLite has many names for it, by what it was about to write."""
+_HINTS = {
+    "SQLITE_FULL": "its disk may be full",
+    # SQLite has many names for a disk without room, by what it was about to write.
+    "SQLITE_IOERR": "its disk may be full",
+    "SQLITE_BUSY": "another program has locked it",
+    "SQLITE_CORRUPT": "it is damaged",
+    "SQLITE_NOTADB": "it is damaged",
+}
+"""What the names of SQLite's errors mean, by how they begin."""
 
 
 def look(path: Path) -> str | None:
@@ -90,7 +97,7 @@ def copy_away(path: Path, *, before: str) -> Path:
 
 def unusable(path: Path, why: str) -> str:
     """That the file cannot be used, by the name of SQLite's error."""
-    hint = ": its disk may be full" if why.startswith(_ROOM) else ""
+    hint = next((f": {hint}" for name, hint in _HINTS.items() if why.startswith(name)), "")
     return f"the database {path} cannot be used ({why}){hint}"
 
 

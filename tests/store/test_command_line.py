@@ -6,10 +6,12 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from bot.outside import check
 from bot.settings import load_settings
 from bot.store import cases, inbox, persons
-from bot.store.database import Database, open_database
+from bot.store.database import Database, open_database, open_kept
 from tests.doubles.postgres import Postgres
 from tests.store.rows import a_case
 
@@ -132,6 +134,33 @@ async def test_a_damaged_file_is_one_sentence_that_names_it(tmp_path: Path) -> N
     assert path.read_bytes() == b"no database at all " * 400
 
 
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ("nothing", "no database at"),
+        ("an empty file", "no tables in this database"),
+        ("an older schema", "`frontdesk migrate` brings it up to date"),
+        ("something else", "cannot be used (SQLITE_NOTADB): it is damaged"),
+    ],
+)
+async def test_what_cannot_be_read_is_one_sentence_for_every_command_and_stays_as_it_is(
+    tmp_path: Path, found: str, told: str
+) -> None:
+    path = tmp_path / "frontdesk.db"
+    if found == "an older schema":
+        async with open_database(f"sqlite+aiosqlite:///{path}") as database:
+            await database.migrate(to="0004")
+    elif found != "nothing":
+        path.write_bytes(b"no database at all " * 400 if found == "something else" else b"")
+    before = path.read_bytes() if path.exists() else None
+    commands = [each for each in COMMANDS if each != "migrate"] + ["dead retry 1", "erase U0CUSTOMERA --yes"]
+    answers = await asyncio.gather(*(run(command, {"DATA_DIR": str(tmp_path)}) for command in commands))
+    for command, (status, out, err) in zip(commands, answers, strict=True):
+        assert (status in (1, 2), out, len(err.splitlines())) == (True, "", 1), (command, out, err)
+        assert told in err, (command, err)
+    assert (path.read_bytes() if path.exists() else None) == before
+
+
 async def test_check_tells_of_the_database(postgres: Postgres, postgres_url: str) -> None:
     async def faults(url: str) -> list[str]:
         settings = load_settings({"DATABASE_URL": url, "SLACK_API_URL": "http://127.0.0.1:1"})
@@ -145,7 +174,7 @@ async def test_check_tells_of_the_database(postgres: Postgres, postgres_url: str
 async def test_what_the_command_line_reads_is_what_was_committed(database: Database, database_url: str) -> None:
     async with database.transaction() as tx:
         await cases.add(tx, a_case())
-        async with open_database(database_url, read_only=True) as reader, reader.transaction() as seen:
+        async with open_kept(database_url) as reader, reader.transaction() as seen:
             assert await cases.latest(seen, states=cases.OPEN_STATES, limit=9) == []
-    async with open_database(database_url, read_only=True) as reader, reader.transaction() as seen:
+    async with open_kept(database_url) as reader, reader.transaction() as seen:
         assert len(await cases.latest(seen, states=cases.OPEN_STATES, limit=9)) == 1

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, text
 
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.store import schema
-from bot.store.database import Database, open_database
+from bot.store.database import Database, open_database, open_kept
 
 
 async def test_migrations_make_exactly_the_schema(database: Database) -> None:
@@ -60,7 +60,7 @@ async def test_a_file_that_is_damaged_while_it_is_used_is_unavailable(tmp_path: 
 
 
 async def test_the_command_line_reads_while_the_server_writes(database: Database, database_url: str) -> None:
-    async with database.transaction() as writer, open_database(database_url, read_only=True) as reader:
+    async with database.transaction() as writer, open_kept(database_url) as reader:
         await writer.execute(text("delete from audit"))
         async with reader.transaction() as tx:
             assert (await tx.execute(text("select count(*) from audit"))).scalar_one() == 0
@@ -74,7 +74,7 @@ async def test_what_is_committed_is_on_disk_before_the_commit_returns(tmp_path: 
 
 async def test_no_database_is_told_by_its_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="no database"):
-        async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'none.db'}", read_only=True):
+        async with open_kept(f"sqlite+aiosqlite:///{tmp_path / 'none.db'}"):
             pass
 
 

@@ -14,7 +14,7 @@ from bot.conversation import ThreadRef
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
 from bot.store import cases, inbox, records, schema, spending, turns
 from bot.store import database as database_module
-from bot.store.database import Database, open_database
+from bot.store.database import Database, open_database, open_kept
 from bot.store.spending import Spending
 from bot.store.statements import lock
 from tests.doubles.postgres import Postgres, open_postgres
@@ -280,12 +280,12 @@ async def test_a_wrong_address_is_told_without_the_password(postgres: Postgres, 
 async def test_who_only_reads_writes_nothing_and_is_told_when_there_is_nothing(
     postgres: Postgres, postgres_url: str
 ) -> None:
-    async with open_database(postgres_url, read_only=True) as database:
+    async with open_kept(postgres_url) as database:
         assert await notes(database) == 0
         with pytest.raises(StoreUnavailable, match="ReadOnly"):
             await note(database)
     with pytest.raises(ConfigurationError, match="no tables"):
-        async with open_database(await postgres.create(), read_only=True):
+        async with open_kept(await postgres.create()):
             pass
 
 
