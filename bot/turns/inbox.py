@@ -39,6 +39,7 @@ LOOK_SECONDS = 1.0
 _LOOK = "look whether the disk is written"
 ACCEPT_SECONDS = 2.5
 """Slack waits three seconds for its acknowledgement; past this it is better to say no."""
+LATE = "the inbox was not written in time"
 
 
 class Inbox:
@@ -78,7 +79,9 @@ class Inbox:
             raise StoreUnavailable("the inbox is full") from None
         except TimeoutError:
             self._metrics.event_refused()
-            raise StoreUnavailable("the inbox was not written in time") from None
+            # The writer may wait for much longer before the database itself says that it cannot be written.
+            self.fault = self.fault or LATE
+            raise StoreUnavailable(LATE) from None
         except StoreUnavailable:
             self._metrics.event_refused()
             raise
@@ -120,8 +123,12 @@ class Inbox:
                 logger.exception("an event cannot be stored as it came", extra={"event": group[0][0].event_id})
                 await self._write([(_bare(group[0][0]), group[0][1])], alone=True)
                 return
-            logger.exception("arrivals not stored", extra={"count": len(group)})
-            refusal = error if isinstance(error, StoreUnavailable) else StoreUnavailable("the inbox failed")
+            if isinstance(error, StoreUnavailable):
+                logger.error("arrivals not stored", extra={"count": len(group), "reason": str(error)})
+                refusal = error
+            else:
+                logger.exception("arrivals not stored", extra={"count": len(group)})
+                refusal = StoreUnavailable("the inbox failed")
             self.fault = str(refusal)
             for _, stored in group:
                 if not stored.done():

@@ -16,7 +16,7 @@ from bot.store import schema
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.dead import UNSTORABLE
-from bot.turns.inbox import Inbox
+from bot.turns.inbox import LATE, Inbox
 from tests.doubles.clock import ManualClock
 from tests.doubles.unwell import Unwell
 from tests.turns.arrivals import arrival
@@ -178,6 +178,47 @@ async def test_a_finished_row_is_not_started_again(database: Database) -> None:
         await rows.finish(tx, 1, "done", reason="answered", now=2.0)
     async with database.transaction() as tx:
         assert await rows.start(tx, 1) is None
+
+
+class Locked(FullDisk):
+    """A database that another program holds until it lets go."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self.let_go = asyncio.Event()
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
+        await self.let_go.wait()
+        async with self._database.transaction() as tx:
+            yield tx
+
+
+async def test_that_nothing_is_stored_in_time_is_a_fault_before_the_database_says_why(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.turns.inbox.ACCEPT_SECONDS", 0.02)
+    monkeypatch.setattr("bot.turns.inbox.LOOK_SECONDS", 0.02)
+    locked, engine = Locked(database), Engine()
+    async with running(locked, engine) as inbox:
+        with pytest.raises(StoreUnavailable):
+            await inbox.accept(arrival("1.1"))
+        assert await inbox.find_fault() == LATE
+        locked.let_go.set()
+        monkeypatch.setattr("bot.turns.inbox.ACCEPT_SECONDS", 10.0)
+        await inbox.accept(arrival("1.1"))
+        assert await inbox.find_fault() is None
+    assert len(engine.submitted) == 1
+
+
+async def test_a_database_that_is_away_is_one_line_with_the_reason(
+    database: Database, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(FullDisk(database), Engine()) as inbox:
+        with pytest.raises(StoreUnavailable):
+            await inbox.accept(arrival("1.1"))
+    (told,) = (record for record in caplog.records if record.message == "arrivals not stored")
+    assert (told.levelname, told.exc_info, vars(told)["reason"]) == ("ERROR", None, "SQLITE_FULL")
 
 
 class FillsUp(FullDisk):
