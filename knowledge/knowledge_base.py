@@ -212,8 +212,11 @@ class KnowledgeBase:
             logger.warning("search took too long", extra={"generation": index.manifest.number})
             self._search_fault = f"The last search took more than {SEARCH_SECONDS:.0f} seconds and was given up."
         except Exception as error:
-            logger.exception("search failed", extra={"generation": index.manifest.number})
-            fault = _first(error)
+            fault, told = _first(error), {"generation": index.manifest.number}
+            if isinstance(fault, KnowledgeError):
+                logger.error("search failed", extra=told | {"fault": str(fault)})
+            else:
+                logger.exception("search failed", extra=told)
             self._search_fault = f"The last search failed. {fault if isinstance(fault, KnowledgeError) else ''}".strip()
             if isinstance(fault, TextsDamaged):
                 self._give_up(index, fault)

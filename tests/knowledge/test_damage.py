@@ -48,11 +48,17 @@ async def settled(base: KnowledgeBase, wanted: str) -> str:
 
 @pytest.mark.parametrize("damage", [overwrite, truncate])
 async def test_texts_that_break_are_told_and_a_refresh_without_changes_makes_them_whole(
-    kb: Path, library: Path, embedder: TableEmbedder, damage: Callable[[Path], None]
+    kb: Path,
+    library: Path,
+    embedder: TableEmbedder,
+    damage: Callable[[Path], None],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     async with open_knowledge_base(kb, embedder) as base:
         damage(kb / "gen-000001" / "kb.sqlite")
         assert await base.search(QUESTION) == Findings(degraded=True)
+        (told,) = (record for record in caplog.records if record.message == "search failed")
+        assert (told.exc_info, "cannot be read" in vars(told)["fault"]) == (None, True)
         assert base.is_damaged
         assert "no other generation" in await settled(base, "no other generation")
         assert (await base.status()).degraded
