@@ -23,7 +23,7 @@ from pydantic import SecretStr
 
 from bot.agent.endpoints import Endpoint, Models
 from bot.agent.prices import Prices, load_prices
-from bot.agent.providers import Server, address_faults, open_model, reasons
+from bot.agent.providers import Server, address_faults, key_is_refused, open_model, reasons
 from bot.clock import Clock
 from bot.desk.library import Bases, Library
 from bot.desk.shelf import Shelf
@@ -67,8 +67,7 @@ async def check(settings: Settings) -> list[str]:
             faults += await _meet_shop(shop)
     if settings.is_shared:
         faults += await _meet_database(settings)
-    faults += await _reach("OPENAI_BASE_URL", settings.openai_base_url)
-    faults += await _reach("FALLBACK_BASE_URL", settings.fallback_base_url)
+    faults += await _meet_models(settings)
     faults += _model_faults(settings)
     try:
         load_sentences(settings.sentences_path)
@@ -347,6 +346,20 @@ async def _meet_database(settings: Settings) -> list[str]:
         return [*error.faults]
     except StoreUnavailable as error:
         return [f"DATABASE_URL: the database cannot be used ({error})"]
+
+
+async def _meet_models(settings: Settings) -> list[str]:
+    """Whether the models' servers answer, and know their keys."""
+    servers = dict(zip(("OPENAI", "FALLBACK"), _model_servers(settings), strict=True))
+    if settings.fallback_base_url is None:
+        del servers["FALLBACK"]
+    faults: list[str] = []
+    for name, server in servers.items():
+        away = await _reach(f"{name}_BASE_URL", server.url)
+        faults += away
+        if not away and not address_faults(server) and await key_is_refused(server):
+            faults.append(f"{name}_API_KEY: the model's server refuses it")
+    return faults
 
 
 async def _reach(name: str, url: str | None) -> list[str]:

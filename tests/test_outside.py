@@ -101,6 +101,29 @@ async def test_faults_of_the_sources_stop_the_start(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.parametrize(
+    ("status", "named"), [(200, []), (401, ["OPENAI_API_KEY", "FALLBACK_API_KEY"]), (403, []), (404, [])]
+)
+async def test_a_key_that_a_models_server_does_not_know_is_named(status: int, named: list[str]) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        assert request.headers["Authorization"] in ("Bearer key", "Bearer other")
+        return web.json_response({"object": "list", "data": []}, status=status)
+
+    model = web.Application()
+    model.router.add_get("/v1/models", answer)
+    async with TestServer(model) as server:
+        address = str(server.make_url("/v1"))
+        found = await told(
+            {
+                "OPENAI_BASE_URL": address,
+                "FALLBACK_MODEL": "m",
+                "FALLBACK_BASE_URL": address,
+                "FALLBACK_API_KEY": "other",
+            }
+        )
+    assert [line.partition(":")[0] for line in found.splitlines() if "KEY" in line] == named
+
+
 @pytest.mark.parametrize(("status", "named"), [(401, "SHOP_TOKEN"), (403, "SHOP_TOKEN"), (500, "SHOP_URL")])
 async def test_a_token_that_the_shop_refuses_is_named_as_such(status: int, named: str) -> None:
     async def answer(_request: web.Request) -> web.Response:

@@ -20,6 +20,7 @@ logger = logging.getLogger(__name__)
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_SECONDS = 3.0
+KEY_SECONDS = 5.0
 DRAIN_SECONDS = 0.1
 """How long the end of a response may take after its last event; a connection that was read out is used again."""
 ENDING_SECONDS = 1.0
@@ -78,6 +79,21 @@ async def open_client(
         )
     async with client:
         yield client
+
+
+async def refuses_key(client: openai.AsyncOpenAI) -> bool:
+    """Whether the server says that it does not know the key, when it is asked for its models, which costs nothing.
+
+    Only 401 says so: a key may be good for answers alone, and a server may have no such list.
+    """
+    try:
+        async with asyncio.timeout(KEY_SECONDS):
+            await client.models.with_raw_response.list()
+    except openai.AuthenticationError:
+        return True
+    except (openai.OpenAIError, TimeoutError):
+        return False
+    return False
 
 
 async def read_reply(

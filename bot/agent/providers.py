@@ -12,7 +12,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from bot.agent.chat_completions import ChatCompletions
-from bot.agent.http_stream import OPENAI_URL, open_client
+from bot.agent.http_stream import OPENAI_URL, open_client, refuses_key
 from bot.agent.manner import Effort, Manner
 from bot.agent.model import Model
 from bot.agent.responses import Responses
@@ -66,6 +66,12 @@ async def open_model(
             yield Responses(client, manner=manner)
         else:
             yield ChatCompletions(client, output_limit=output_limit(server, reasons=thinks), manner=manner)
+
+
+async def key_is_refused(server: Server) -> bool:
+    """Whether the server says that it does not know the key."""
+    async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
+        return await refuses_key(client)
 
 
 def reasons(name: str, *, effort: Effort | None = None) -> bool:

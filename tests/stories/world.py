@@ -446,7 +446,7 @@ def product_environment(world: World, data: Path) -> dict[str, str]:
         "SLACK_API_URL": world.ready["slack"]["api_url"],
         "AGENT_CHANNEL": "C0AGENTS",
         "OPEN_CASES": "1000",
-        "OPENAI_API_KEY": "none",
+        "OPENAI_API_KEY": world.ready["model"]["key"],
         "OPENAI_BASE_URL": world.ready["model"]["url"],
         "DATA_DIR": str(data),
         "PORT": "0",
