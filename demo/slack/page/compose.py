@@ -9,10 +9,14 @@ _BROADCASTS = ("here", "channel", "everyone")
 
 def to_mrkdwn(typed: str, workspace: Workspace) -> str:
     """What Slack's own composer would send for `typed`; addresses become links when it is sent."""
-    said = _escape(typed.strip())
-    people = _people(workspace) | {name: f"<!{name}>" for name in _BROADCASTS}
-    channels = {each.name: f"<#{each.id}|{each.name}>" for each in workspace.channels.values() if each.name}
-    return _replaced(_replaced(said, "@", people), "#", channels)
+    return _with_ids(_escape(typed.strip()), workspace)
+
+
+def to_command(line: str, workspace: Workspace) -> str:
+    """What Slack makes of a slash command: names become ids where the app wants that, as `should_escape` says."""
+    name = line.partition(" ")[0]
+    installed = next((each for each in workspace.commands if each["command"] == name), {})
+    return _with_ids(line, workspace) if installed.get("should_escape") else line
 
 
 def to_typed(text: str, workspace: Workspace) -> str:
@@ -35,6 +39,12 @@ def to_typed(text: str, workspace: Workspace) -> str:
 
     typed = re.sub(r"<([^<>]+)>", readable, text)
     return typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def _with_ids(said: str, workspace: Workspace) -> str:
+    people = _people(workspace) | {name: f"<!{name}>" for name in _BROADCASTS}
+    channels = {each.name: f"<#{each.id}|{each.name}>" for each in workspace.channels.values() if each.name}
+    return _replaced(_replaced(said, "@", people), "#", channels)
 
 
 def _people(workspace: Workspace) -> dict[str, str]:

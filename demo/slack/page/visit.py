@@ -321,7 +321,8 @@ class Visit:
             self._say(half, "Slack offers slash commands in channels only, not in threads.")
             return False
         # Slackbot tells what went wrong, in the channel.
-        return (await self.workspace.act.command(half.user, channel, typed)).ok
+        line = compose.to_command(typed, self.workspace)
+        return (await self.workspace.act.command(half.user, channel, line)).ok
 
     async def _prompt(self, half: Half, asked: Json) -> None:
         said = compose.to_mrkdwn(string(asked.get("text")), self.workspace)

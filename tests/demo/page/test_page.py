@@ -232,6 +232,18 @@ async def test_a_slash_command_is_run_in_the_channel_and_refused_in_a_thread(des
     ]
 
 
+async def test_a_command_names_channels_and_people_by_id_where_the_app_wants_it(desk: Desk) -> None:
+    desk.workspace.commands = [{"command": "/kb"}, {"command": "/desk", "should_escape": True}]
+    async with desk.visit(right=f"{AGENT}:{AGENTS}") as visitor:
+        for line in ("/kb search #support", "/desk pause #support @Agent A #nowhere a&b"):
+            await visitor.does("send", "right", text=line, channel=AGENTS)
+            await visitor.sees("done")
+    assert [payload["text"] for _, payload in desk.app.interactions] == [
+        "search #support",
+        f"pause <#{SUPPORT}|support> <@{AGENT}> #nowhere a&b",
+    ]
+
+
 async def test_a_refused_submission_comes_back_with_its_errors(desk: Desk) -> None:
     async with desk.visit() as visitor:
         view = scene.open_modal(desk.workspace, AGENT)

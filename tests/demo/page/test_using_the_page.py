@@ -219,6 +219,25 @@ async def test_a_modal_says_what_is_wrong_and_another_lies_over_it(stage: Stage)
         await expect(modal).to_have_count(0)
 
 
+async def test_a_menu_stays_inside_a_narrow_column(stage: Stage) -> None:
+    card = scene.post(stage.workspace, AGENTS, blocks=scene.case_card(1_795_200_000))
+    scene.post(stage.workspace, AGENTS, thread_ts=card, text="6 messages")
+    async with stage.visit(size=(1280, 900), right=f"{AGENT}:{AGENTS}:{card}") as tab:
+        column = tab.locator("#right .channel")
+        await column.locator(".block-actions .menu summary").click()
+        await column.get_by_role("menuitem", name="Mark as spam").click()
+        await stage.app.hears(1)
+    assert stage.app.interactions[0][1]["actions"][0]["selected_option"]["value"] == "spam/FD-1042"
+
+
+async def test_whoever_closes_a_modal_goes_on_in_their_own_half(stage: Stage) -> None:
+    async with stage.visit() as tab:
+        scene.open_modal(stage.workspace, AGENT)
+        await expect(tab.locator("#right .modal select")).to_be_focused()
+        await tab.keyboard.press("Escape")
+        await expect(tab.locator("#right .channel .composer textarea")).to_be_focused()
+
+
 async def test_a_file_is_chosen_in_a_modal(stage: Stage) -> None:
     modal = gallery.MODAL | {"blocks": [gallery.labelled("Photo", gallery.named("file_input"), block_id="photo")]}
     async with stage.visit() as tab:

@@ -74,7 +74,7 @@ const operations = {
 
 function apply(patches) {
   const writesAt = document.activeElement?.closest(".channel .composer")?.closest(".half");
-  const modals = new Set([...document.querySelectorAll(".modal")].map((modal) => modal.dataset.viewId));
+  const modals = new Map([...document.querySelectorAll(".modal")].map((modal) => [modal.dataset.viewId, modal.closest(".half")]));
   const closed = writesAt?.dataset.thread === "closed";
   for (const patch of patches) operations[patch.op]?.(patch);
   arrangeAll();
@@ -88,7 +88,10 @@ function apply(patches) {
   for (const modal of document.querySelectorAll(".modal")) {
     if (!modals.delete(modal.dataset.viewId)) modal.querySelector("input, textarea, select, button.button")?.focus();
   }
-  if (modals.size && document.activeElement === document.body) document.querySelector(".composer textarea")?.focus();
+  const [gone] = modals.values();
+  if (gone && document.activeElement === document.body) {
+    gone.querySelector(`.${gone.dataset.thread === "open" ? "thread" : "channel"} .composer textarea`)?.focus();
+  }
 }
 
 function follow(list) {
@@ -318,6 +321,21 @@ function openSide(half, wanted) {
   if (wanted) (side.querySelector(".place[aria-current]") ?? side.querySelector(".place")).focus();
   else if (hadFocus) opener.focus();
 }
+
+// A menu opens to the left of its button, and stays inside what it scrolls with.
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    const list = target.matches("details.menu[open]") && target.querySelector(".menu-list");
+    const around = list && target.closest(".list, .home-scroll, .modal-body");
+    if (!around) return;
+    list.style.translate = "";
+    const missing = around.getBoundingClientRect().left + 8 - list.getBoundingClientRect().left;
+    if (missing > 0) list.style.translate = `${missing}px`;
+    list.scrollIntoView({ block: "nearest" });
+  },
+  true,
+);
 
 document.addEventListener("focusin", ({ target }) => {
   const half = document.querySelector(".side-open");
