@@ -1,5 +1,6 @@
 """Drafts for staff: the answers that were proposed, and what was said in the thread that they are to go on with."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,10 +9,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.messages import CustomerMessage, Message, StaffMessage, from_json
 from bot.conversation import ThreadRef
-from bot.store import schema
+from bot.store import outbox, schema
 from bot.store.cases import Case, cards_key
 from bot.store.inbox import words_of
 from bot.store.statements import insert_new
+
+_EDITED = re.compile(r" _\([^()\n]{1,30}\)_$")
+"""The mark, in any language, that stands behind words of staff which they have edited."""
 
 
 async def save(tx: AsyncConnection, case_id: int, asked: int, texts: Sequence[str], *, now: float) -> None:
@@ -31,10 +35,10 @@ async def find(tx: AsyncConnection, case_id: int, asked: int) -> list[str]:
 async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> list[Message]:
     """What was said in the customer's thread since the case before this one ended, oldest first, by all sides.
 
-    Of each side the `latest`. Staff's words are mrkdwn as the customer reads them, the name in a line of its own.
+    Of each side the `latest`. Staff's words are mrkdwn as the customer reads them now, the name in a line of its own.
     """
     since = await _end_of_the_case_before(tx, case)
-    inbox, turn, outbox = schema.inbox, schema.turn, schema.outbox
+    inbox, turn = schema.inbox, schema.turn
     answered = await tx.execute(
         select(turn.c.id, turn.c.ts, turn.c.messages)
         .where(turn.c.thread == case.thread.key, turn.c.finished_at > since)
@@ -48,22 +52,11 @@ async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> 
         .order_by(inbox.c.ts.desc())
         .limit(latest)
     )
-    relayed = await tx.execute(
-        select(outbox.c.ts, outbox.c.payload)
-        .where(
-            outbox.c.case_id == case.id,
-            outbox.c.channel == case.thread.channel,
-            outbox.c.source_ts.is_not(None),
-            outbox.c.state == "sent",
-            outbox.c.ts.is_not(None),
-        )
-        .order_by(outbox.c.id.desc())
-        .limit(latest)
-    )
+    relayed = await outbox.relayed(tx, case.thread, latest=latest, case_id=case.id)
     said: list[tuple[str, list[Message]]] = []
     said += [(row.ts, [from_json(message) for message in row.messages]) for row in turns.values()]
     said += [(row.ts, _wrote(row.ts, row.author, row.body)) for row in wrote if row.id not in turns]
-    said += [(row.ts, [StaffMessage(row.payload["text"])]) for row in relayed]
+    said += [(ts, [StaffMessage(_EDITED.sub("", text))]) for ts, text in relayed]
     return [message for _, messages in sorted(said, key=lambda one: one[0]) for message in messages]
 
 
@@ -73,10 +66,10 @@ async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
     A deletion counts that came or was carried out since, or is not carried out yet: whatever was read before, by this
     attempt or an earlier one, may hold what it erases.
     """
-    table, outbox = schema.inbox, schema.outbox
+    table, posts = schema.inbox, schema.outbox
     pressed = select(table.c.received_at).where(table.c.id == asked).scalar_subquery()
-    of_cards = outbox.c.key.startswith(cards_key(case.id), autoescape=True)
-    card = select(outbox.c.channel, outbox.c.ts).where(of_cards, outbox.c.method == "post", outbox.c.ts.is_not(None))
+    of_cards = posts.c.key.startswith(cards_key(case.id), autoescape=True)
+    card = select(posts.c.channel, posts.c.ts).where(of_cards, posts.c.method == "post", posts.c.ts.is_not(None))
     threads = [
         case.thread.key,
         *(ThreadRef(case.thread.team, row.channel, row.ts).key for row in await tx.execute(card)),

@@ -160,13 +160,18 @@ async def mirrors(tx: AsyncConnection, channel: str, ts: str) -> list[OutboxRow]
     return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
 
 
-async def relayed(tx: AsyncConnection, thread: ThreadRef, *, latest: int) -> list[tuple[str, str]]:
-    """The latest posts in the thread that show what somebody wrote elsewhere, as (ts, text) and oldest first.
+async def relayed(
+    tx: AsyncConnection, thread: ThreadRef, *, latest: int, case_id: int | None = None
+) -> list[tuple[str, str]]:
+    """The latest posts in the thread, or of one case in it, that show what somebody wrote elsewhere, as (ts, text) and
+    oldest first.
 
     The text is the one that is read now, or soon; what is not read, or not for long any more, is left out.
     """
     table = schema.outbox
-    there = (table.c.channel == thread.channel, table.c.thread_ts == thread.ts, table.c.source_ts.is_not(None))
+    there = [table.c.channel == thread.channel, table.c.thread_ts == thread.ts, table.c.source_ts.is_not(None)]
+    if case_id is not None:
+        there.append(table.c.case_id == case_id)
     posted = await tx.execute(
         select(table.c.key, table.c.ts, table.c.payload)
         .where(*there, table.c.method == "post", table.c.state == "sent")

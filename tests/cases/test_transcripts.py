@@ -2,8 +2,9 @@
 
 import pytest
 
+from bot.agent.messages import StaffMessage
 from bot.conversation import ThreadRef
-from bot.store import outbox, threads
+from bot.store import drafts, outbox, threads
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
@@ -102,6 +103,20 @@ async def test_an_edited_reply_reads_as_it_does_for_the_customer(desk: TwoCases)
     _, told = await desk.next_card()
     assert "We ship it on Friday _(edited)_" in told
     assert "tomorrow" not in told
+
+
+async def test_drafts_and_articles_rest_on_what_staff_say_after_their_edits(desk: TwoCases) -> None:
+    await desk.says("2.1", "We ship it tomorrow")
+    await desk.says("2.2", "By express")
+    await desk.says("2.3", "It costs 99")
+    for change in (edit("2.1", "2.5", "We ship it on Friday", **PLACE), edit("2.3", "2.6", "// It costs 99", **PLACE)):
+        (changed,) = await desk.receives(change)
+        await desk.thoughts.edited(changed)
+    await desk.sends()
+    async with desk.database.transaction() as tx:
+        said = await drafts.conversation(tx, desk.case)
+    spoken = [message.text for message in said if isinstance(message, StaffMessage)]
+    assert spoken == ["*Agent A (support)*\nWe ship it on Friday", "*Agent A (support)*\nBy express"]
 
 
 @pytest.mark.parametrize("text", ["", "// We ship it tomorrow"])
