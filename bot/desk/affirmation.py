@@ -82,7 +82,10 @@ def is_last_word(text: str) -> bool:
 
 def _phrases(text: str) -> list[tuple[str, ...]]:
     """The courtesies of which the message is made, the longest first at each place; none when there is more to it."""
-    words = _words(text) if len(text) <= TEXT_LIMIT else []
+    plain = _plain(text) if len(text) <= TEXT_LIMIT else ""
+    first = _TOKEN.search(plain)
+    # Most messages are none; the first word tells that of nearly all.
+    words = _TOKEN.findall(plain) if first and first[0] in _FIRST_WORDS else []
     found: list[tuple[str, ...]] = []
     at = 0
     while at < len(words):
@@ -100,17 +103,23 @@ def _known(words: list[str], at: int) -> Iterator[tuple[str, ...]]:
             yield phrase
 
 
-def _words(text: str) -> list[str]:
-    """Words without case and accents, and small pictures."""
-    apart = unicodedata.normalize("NFKD", _SKIN.sub("", text.casefold()))
-    return _TOKEN.findall("".join(sign for sign in apart if not unicodedata.combining(sign)))
+def _plain(text: str) -> str:
+    """The text without case, accents and shades of skin."""
+    plain = text.casefold()
+    if not plain.isascii():
+        apart = unicodedata.normalize("NFKD", plain)
+        plain = "".join(sign for sign in apart if not unicodedata.combining(sign))
+    elif ":" not in plain:
+        return plain
+    return _SKIN.sub("", plain)
 
 
 def _all(phrases: str) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(_words(phrase)) for phrase in phrases.split(","))
+    return frozenset(tuple(_TOKEN.findall(_plain(phrase))) for phrase in phrases.split(","))
 
 
 _SERVED_PHRASES, _AND_PHRASES = _all(_SERVED), _all(_AND)
 _OK = _all("ok, okay")
 _ALL_PHRASES = _SERVED_PHRASES | _all(_BESIDES) | _AND_PHRASES
+_FIRST_WORDS = frozenset(phrase[0] for phrase in _ALL_PHRASES)
 _LONGEST = max(map(len, _ALL_PHRASES))

@@ -24,10 +24,12 @@ parted      conversations, from messages and cases
 judge_all   what came of each
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from functools import cached_property
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 from bot.desk.affirmation import affirms, asks_nothing
@@ -45,6 +47,8 @@ PASSED_ON = frozenset({"relayed"})
 """Ends of messages that went to the people on a case."""
 BY_ASSISTANT = frozenset({"answered", "no_answer", "too_fast", "stopped"})
 """Ends that leave the customer with the assistant; any other calls people, or finds them there."""
+
+_DIGIT = re.compile(r"\d")
 
 Ending = Literal["confirmed", "assumed", "pending", "with_people", "unresolved"]
 """Resolved by the assistant · the same, by silence · not known yet · people had the last word, or have it · none of
@@ -65,11 +69,6 @@ class Conversation:
     thanked: list[float] = field(default_factory=list)
     """When the customer said that it helped."""
 
-    @property
-    def latest(self) -> float:
-        """When something was asked last, or a case opened."""
-        return max([self.begun, *(question.at for question in self.questions), *(case.at for case in self.cases)])
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -86,8 +85,11 @@ class Judged:
 def parted(record: Record) -> list[Conversation]:
     """The conversations in the order in which they began; the first may have begun before the record does."""
     asked = (message for message in record.written if message.ended not in NOT_ASKED)
-    events: list[Written | Opened] = sorted([*asked, *record.cases], key=lambda event: (*_whose(event), event.at))
-    found = [talk for _, theirs in groupby(events, key=_whose) for talk in _parted(theirs)]
+    events: dict[tuple[str, str], list[Written | Opened]] = {}
+    happened: list[Written | Opened] = [*asked, *record.cases]
+    for event in happened:
+        events.setdefault((event.thread, event.customer), []).append(event)
+    found = [talk for theirs in events.values() for talk in _parted(sorted(theirs, key=lambda event: event.at))]
     return sorted(found, key=lambda talk: (talk.begun, talk.thread, talk.customer))
 
 
@@ -96,35 +98,32 @@ def judge_all(talks: Sequence[Conversation], record: Record, *, now: float) -> l
     histories: dict[str, _History] = {}
     for talk in talks:
         histories.setdefault(talk.customer, _History()).add(talk)
-    for history in histories.values():
-        history.put_in_order()
     return [_judge(talk, histories[talk.customer], record.on_answers, now=now) for talk in talks]
 
 
 def marks_of(question: Written) -> frozenset[str]:
     """The pages that its answer names, and the numbers in it."""
-    return question.sources | {number.casefold() for number in IDENTIFIER.findall(question.text)}
-
-
-def _whose(event: Written | Opened) -> tuple[str, str]:
-    return event.thread, event.customer
+    numbers = IDENTIFIER.findall(question.text) if _DIGIT.search(question.text) else ()
+    return question.sources.union(map(str.casefold, numbers))
 
 
 def _parted(events: Iterable[Written | Opened]) -> list[Conversation]:
-    """The conversations of one customer in one thread."""
+    """The conversations of one customer in one thread, from what happened in the order of time."""
     talks: list[Conversation] = []
+    latest = 0.0
     for event in events:
         if isinstance(event, Written) and asks_nothing(event.text):
             if talks and affirms(event.text):
                 talks[-1].thanked.append(event.at)
             continue
         goes_on = isinstance(event, Written) and event.ended in PASSED_ON
-        if not talks or not (goes_on or event.at - talks[-1].latest < SILENCE_SECONDS):
+        if not talks or not (goes_on or event.at - latest < SILENCE_SECONDS):
             talks.append(Conversation(event.thread, event.customer, event.at, is_whole=not goes_on))
         if isinstance(event, Written):
             talks[-1].questions.append(event)
         else:
             talks[-1].cases.append(event)
+        latest = event.at
     return talks
 
 
@@ -143,7 +142,8 @@ def _judge(talk: Conversation, history: "_History", verdicts: Mapping[int, Verdi
         said.append(verdict.at)
     if said:
         ending, counted_at = "confirmed", min(counted_at, *said)
-    called = [call for each in history.in_thread(talk) for call in _calls(each) if last.at <= call.at <= until]
+    in_thread = history.in_thread(talk)
+    called = [call for each in in_thread if each.cases for call in _calls(each) if last.at <= call.at <= until]
     if any(call.at <= counted_at for call in called):
         return Judged(talk, "with_people")
     if verdict and verdict.value == "down":
@@ -151,7 +151,7 @@ def _judge(talk: Conversation, history: "_History", verdicts: Mapping[int, Verdi
             return Judged(talk, "unresolved")
         called.append(_Call(verdict.at, wanted=True))
     elsewhere = history.elsewhere(talk, after=last, until=until)
-    asks_again = any(last.at < each.begun <= until for each in history.in_thread(talk))
+    asks_again = any(last.at < each.begun <= until for each in in_thread)
     called += [call for each in elsewhere for call in _calls(each)]
     objections = [call for call in called if counted_at < call.at <= until]
     if not (asks_again or elsewhere or objections):
@@ -187,20 +187,10 @@ class _History:
 
     def __init__(self) -> None:
         self._threads: dict[str, list[Conversation]] = {}
-        self._asked: dict[str, list[tuple[float, int, Conversation]]] = {}
-        """Mark -> when and by which message it was spoken of."""
 
     def add(self, talk: Conversation) -> None:
-        """Know this one; after the last of them they are to be put in order."""
+        """Know this one; all of them are known before anything is asked."""
         self._threads.setdefault(talk.thread, []).append(talk)
-        for question in talk.questions:
-            for mark in marks_of(question):
-                self._asked.setdefault(mark, []).append((question.at, question.id, talk))
-
-    def put_in_order(self) -> None:
-        """Sort what was spoken of by time."""
-        for asked in self._asked.values():
-            asked.sort(key=_time)
 
     def in_thread(self, talk: Conversation) -> Sequence[Conversation]:
         """The conversations of its thread, itself among them."""
@@ -208,15 +198,33 @@ class _History:
 
     def elsewhere(self, talk: Conversation, *, after: Written, until: float) -> list[Conversation]:
         """Those of other threads in which its subject was spoken of `after` that message."""
+        if len(self._threads) == 1:
+            return []
         found: dict[Conversation, None] = {}
-        for mark in frozenset[str]().union(*map(marks_of, talk.questions)):
-            asked = self._asked[mark]
+        for mark in frozenset[str]().union(*(self._marks[question.id] for question in talk.questions)):
+            asked = self._asked.get(mark, ())
             for at, _, other in islice(asked, bisect_right(asked, (after.at, after.id), key=_time), None):
                 if at > until:
                     break
                 if other.thread != talk.thread:
                     found[other] = None
         return list(found)
+
+    @cached_property
+    def _asked(self) -> dict[str, list[tuple[float, int, Conversation]]]:
+        """Mark -> when and by which message it was spoken of, in the order of time; those that came up again."""
+        found: dict[str, list[tuple[float, int, Conversation]]] = {}
+        for talk in chain.from_iterable(self._threads.values()):
+            for question in talk.questions:
+                for mark in self._marks[question.id]:
+                    found.setdefault(mark, []).append((question.at, question.id, talk))
+        return {mark: sorted(asked, key=_time) for mark, asked in found.items() if len(asked) > 1}
+
+    @cached_property
+    def _marks(self) -> dict[int, frozenset[str]]:
+        """Message -> what it is about."""
+        talks = chain.from_iterable(self._threads.values())
+        return {question.id: marks_of(question) for talk in talks for question in talk.questions}
 
 
 def _time(asked: tuple[float, int, Conversation]) -> tuple[float, int]:

@@ -9,10 +9,12 @@ history_of   a day before the period
 """
 
 import asyncio
+import gc
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -254,9 +256,30 @@ class Report:
 async def report_of(database: Database, *, days: int, now: float, between: Between = all_the_time) -> Report:
     """The figures of so many days, today (UTC) included."""
     since = midnight_before(now, days=days)
+    with _uncollected():
+        return await _computed(database, since=since, now=now, between=between)
+
+
+async def _computed(database: Database, *, since: float, now: float, between: Between) -> Report:
     record = await read(database, since=history_of(since))
-    # A year's figures take a second or so, in which others shall be answered.
+    # A year's figures take seconds, in which others shall be answered.
     return await asyncio.to_thread(partial(figures_of, record, since=since, now=now, between=between))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nothing is looked through for garbage, or a record that grows is, again and again, and nobody runs meanwhile.
+
+    It holds no cycles, so it is gone before the next look. Of two at once the first to end lets the other be looked
+    through.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def history_of(since: float) -> float:
@@ -328,14 +351,13 @@ def _within(items: Sequence[Item], start: float, end: float, at: Callable[[Item]
 def _spent(talks: Iterable[Conversation], uses: Iterable[Use]) -> dict[Conversation, list[Use]]:
     """What was used for each conversation: the latest of the customer in the thread that had begun."""
     begun: dict[tuple[str, str], list[Conversation]] = {}
-    for talk in sorted(talks, key=lambda talk: talk.begun, reverse=True):
+    for talk in talks:
         begun.setdefault((talk.thread, talk.customer), []).append(talk)
     spent: dict[Conversation, list[Use]] = {}
     for use in uses:
         theirs = begun.get((use.thread, use.customer), ())
-        for talk in (each for each in theirs if each.begun <= use.at):
-            spent.setdefault(talk, []).append(use)
-            break
+        if until := bisect_right(theirs, use.at, key=lambda talk: talk.begun):
+            spent.setdefault(theirs[until - 1], []).append(use)
     return spent
 
 

@@ -1,23 +1,23 @@
 """What the figures of the desk are made of: who asked what and how it ended, cases, verdicts, money, the relay."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Text, cast, func, or_, select
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Column, Select, Text, case, cast, or_, select, tuple_
 
 from bot.store import schema
-from bot.store.cases import ERASED, ref_of
+from bot.store.cases import ERASED, id_of, ref_of
 from bot.store.database import Database
-from bot.store.wishes import is_erased
+from bot.store.wishes import has_words
 
 LOOKED_UP = '%"ok": true, "private": true%'
 """How a look-up of the customer's own data that succeeded stands among a turn's messages. What is quoted in them
 cannot look like it, since its quotation marks are escaped; and Postgres need not read every text there is."""
 
-PIECE = 500
-"""Messages that are read at once, with what their answers rest on."""
-DAY_SECONDS = 86_400.0
+PIECE = 1_000
+"""Rows that are read at once."""
 CLAIMED, REOPENED = "case.claimed", "case.reopened"
 """Steps of a case, as the audit trail has them."""
 
@@ -117,103 +117,83 @@ class Record:
 async def read(database: Database, *, since: float) -> Record:
     """Everything that came or happened since then.
 
-    It may be much, so it is read in pieces, between which others come to write.
+    It may be much, so it is read in pieces, between which others come to write and are answered.
     """
-    written: list[Written] = []
-    async with database.transaction() as tx:
-        last = await _last_before(tx, since=since)
-    while last is not None:
+    written = await _written(database, since=since)
+    cases = await _cases(database, since=since)
+    on_answers, on_cases = await _pressed(database, written, cases, since=since)
+    uses = await _uses(database, since=since)
+    return Record(written, cases, on_answers, on_cases, uses, await _relayed(database, since=since))
+
+
+async def _pieces(
+    database: Database,
+    statement: Select[Any],
+    *order: Column[Any],
+    since: float,
+    whole: Callable[[Select[Any]], Select[Any]] = lambda piece: piece,
+) -> AsyncIterator[Sequence[Any]]:
+    """The statement's rows in their `order`, which begins with a time, from `since` on; each piece is made `whole`."""
+    later = order[0] >= since
+    while True:
+        piece = whole(statement.where(later).order_by(*order).limit(PIECE))
         async with database.transaction() as tx:
-            piece, last = await _written(tx, since=since, after=last)
-        written += piece
-    uses: list[Use] = []
-    async with database.transaction() as tx:
-        at = schema.spending.c.at
-        start, latest = (await tx.execute(select(func.min(at), func.max(at)).where(at >= since))).one()
-    while start is not None and start <= latest:
-        async with database.transaction() as tx:
-            uses += await _uses(tx, since=start, until=start + DAY_SECONDS)
-        start += DAY_SECONDS
-    async with database.transaction() as tx:
-        cases = await _cases(tx, since=since)
-        pressed = await _pressed(tx, since=since)
-        relayed = await _relayed(tx, since=since)
-    answers = {each.id: pressed.get((f"turn/{each.id}", each.customer)) for each in written}
-    solved = {each.id: pressed.get((f"case/{ref_of(each.id)}", each.customer)) for each in cases}
-    return Record(
-        sorted(written, key=lambda message: (message.at, message.id)),
-        cases,
-        {message: verdict for message, verdict in answers.items() if verdict},
-        {case: verdict for case, verdict in solved.items() if verdict},
-        uses,
-        relayed,
+            rows = (await tx.execute(piece)).all()
+        yield rows
+        if len(rows) < PIECE:
+            return
+        latest = [getattr(rows[-1], column.name) for column in order]
+        # The first condition is implied by the second, and an index on the time serves it in every database.
+        later = (order[0] >= latest[0]) & (tuple_(*order) > tuple_(*latest))
+
+
+async def _written(database: Database, *, since: float) -> list[Written]:
+    """Messages, and edits that had an answer of their own; without what was dropped or deleted."""
+    table = schema.inbox.c
+    ended = case((table.state == "dead", "failed"), else_=table.reason).label("ended")
+    columns = (table.id, table.thread, table.author, table.received_at, table.body["text"].as_string().label("text"))
+    asked = select(*columns, ended, table.kind).where(
+        table.kind.in_(("message", "edit")), table.state != "dropped", has_words(table.body)
+    )
+    found: dict[int, Written] = {}
+    pages: dict[str, frozenset[str]] = {}
+    async for rows in _pieces(database, asked, table.received_at, table.id, since=since, whole=_with_grounds):
+        for number, thread, author, at, text, end, kind, sources, looked_up in rows:
+            if sources is None:
+                if kind == "message":
+                    found[number] = Written(number, thread, author, at, text, end)
+                continue
+            if sources not in pages:
+                pages[sources] = frozenset(page["url"] or page["title"] for page in json.loads(sources))
+            named, own = pages[sources], bool(looked_up)
+            if number in found:
+                # A private answer's stub in the channel names nothing; the whole, which has the same number, does.
+                named, own = named | found[number].sources, own or found[number].looked_up
+            found[number] = Written(number, thread, author, at, text, end, named, own)
+    return [*found.values()]
+
+
+def _with_grounds(asked: Select[Any]) -> Select[Any]:
+    """The messages with what their answers rest on: a row for each answer, and one for a message that has none."""
+    message, turn = asked.subquery(), schema.turn.c
+    looked_up = or_(*(cast(column, Text).like(LOOKED_UP) for column in (turn.messages, turn.trace)))
+    return (
+        select(message, cast(turn.sources, Text), looked_up)
+        .outerjoin(schema.turn, turn.id == message.c.id)
+        .order_by(message.c.received_at, message.c.id)
     )
 
 
-async def _last_before(tx: AsyncConnection, *, since: float) -> int | None:
-    """The message before the first that came since then; None when none has come."""
-    table = schema.inbox
-    first = (await tx.execute(select(func.min(table.c.id)).where(table.c.received_at >= since))).scalar_one()
-    return None if first is None else first - 1
-
-
-async def _written(tx: AsyncConnection, *, since: float, after: int) -> tuple[list[Written], int | None]:
-    """The next messages, and edits that had an answer of their own; without what was dropped or deleted.
-
-    And the last row that was looked at; None when there are no more.
-    """
-    table = schema.inbox
-    columns = (table.c.id, table.c.kind, table.c.thread, table.c.author, table.c.body, table.c.received_at)
-    statement = (
-        select(*columns, table.c.state, table.c.reason)
-        .where(table.c.id > after, table.c.kind.in_(("message", "edit")), table.c.received_at >= since)
-        .order_by(table.c.id)
-        .limit(PIECE)
-    )
-    rows = (await tx.execute(statement)).all()
-    if not rows:
-        return [], None
-    grounds = await _grounds(tx, first=rows[0].id, last=rows[-1].id)
-    found = [
-        Written(
-            row.id,
-            row.thread,
-            row.author,
-            row.received_at,
-            str(row.body["text"]),
-            "failed" if row.state == "dead" else row.reason,
-            *grounds.get(row.id, ()),
-        )
-        for row in rows
-        if row.state != "dropped" and not is_erased(row.body) and (row.kind == "message" or row.id in grounds)
-    ]
-    return found, rows[-1].id
-
-
-async def _grounds(tx: AsyncConnection, *, first: int, last: int) -> dict[int, tuple[frozenset[str], bool]]:
-    """What answers rest on, from a turn to a turn: pages, and whether something of the customer's own was looked up.
-
-    A private answer's stub in the channel names nothing; the whole, which has the same number, does.
-    """
-    table = schema.turn
-    looked_up = or_(*(cast(column, Text).like(LOOKED_UP) for column in (table.c.messages, table.c.trace)))
-    statement = select(table.c.id, table.c.sources, looked_up.label("looked_up")).where(table.c.id.between(first, last))
-    found: dict[int, tuple[frozenset[str], bool]] = {}
-    for row in await tx.execute(statement):
-        pages, own = found.get(row.id, (frozenset[str](), False))
-        found[row.id] = pages.union(page["url"] or page["title"] for page in row.sources), own or bool(row.looked_up)
-    return found
-
-
-async def _cases(tx: AsyncConnection, *, since: float) -> list[Opened]:
-    table, audit = schema.kase, schema.audit
-    noted = select(audit.c.subject, audit.c.action, audit.c.at).where(
-        audit.c.action.in_((CLAIMED, REOPENED)), audit.c.at >= since
-    )
+async def _cases(database: Database, *, since: float) -> list[Opened]:
+    table, audit = schema.kase.c, schema.audit.c
     steps: dict[tuple[str, str], list[float]] = {}
-    for row in await tx.execute(noted.order_by(audit.c.id)):
-        steps.setdefault((row.subject, row.action), []).append(row.at)
-    statement = select(table).where(table.c.opened_at >= since)
+    noted = select(audit.id, audit.subject, audit.action, audit.at).where(audit.action.in_((CLAIMED, REOPENED)))
+    async for rows in _pieces(database, noted, audit.at, audit.id, since=since):
+        for row in rows:
+            steps.setdefault((row.subject, row.action), []).append(row.at)
+    columns = (table.id, table.thread, table.customer, table.reason, table.state, table.opened_at, table.claimed_at)
+    later = (table.replied_at, table.reopened, table.outcome, table.merged_into)
+    opened = select(*columns, *later)
     return [
         Opened(
             row.id,
@@ -230,32 +210,50 @@ async def _cases(tx: AsyncConnection, *, since: float) -> list[Opened]:
             outcome="" if row.outcome == ERASED else row.outcome,
             was_merged=row.merged_into is not None,
         )
-        for row in await tx.execute(statement.order_by(table.c.opened_at, table.c.id))
-    ]
-
-
-async def _pressed(tx: AsyncConnection, *, since: float) -> dict[tuple[str, str], Verdict]:
-    """(Subject, person) -> what they pressed."""
-    table = schema.feedback
-    rows = await tx.execute(select(table).where(table.c.given_at >= since))
-    return {(row.subject, row.person): Verdict(row.value, row.given_at) for row in rows}
-
-
-async def _uses(tx: AsyncConnection, *, since: float, until: float) -> list[Use]:
-    table = schema.spending
-    statement = select(table).where(table.c.at >= since, table.c.at < until)
-    rows = await tx.execute(statement.order_by(table.c.at, table.c.key))
-    return [
-        Use(row.thread, row.customer, row.at, row.input_tokens + row.output_tokens, row.cost, bool(row.estimated))
+        async for rows in _pieces(database, opened, table.opened_at, table.id, since=since)
         for row in rows
     ]
 
 
-async def _relayed(tx: AsyncConnection, *, since: float) -> list[Relayed]:
+async def _pressed(
+    database: Database, written: Sequence[Written], cases: Sequence[Opened], *, since: float
+) -> tuple[dict[int, Verdict], dict[int, Verdict]]:
+    """The verdicts on answers and on cases, by those who had asked."""
+    table = schema.feedback.c
+    order = (table.given_at, table.subject, table.person)
+    asked = {each.id: each.customer for each in written}
+    called = {each.id: each.customer for each in cases}
+    on_answers: dict[int, Verdict] = {}
+    on_cases: dict[int, Verdict] = {}
+    async for rows in _pieces(database, select(table.value, *order), *order, since=since):
+        for value, at, subject, person in rows:
+            kind, _, name = subject.partition("/")
+            number = int(name) if kind == "turn" and name.isdecimal() else id_of(name)
+            customers, verdicts = (asked, on_answers) if kind == "turn" else (called, on_cases)
+            if number is not None and customers.get(number) == person:
+                verdicts[number] = Verdict(value, at)
+    return on_answers, on_cases
+
+
+async def _uses(database: Database, *, since: float) -> list[Use]:
+    table = schema.spending.c
+    columns = (table.thread, table.customer, table.at, table.input_tokens + table.output_tokens, table.cost)
+    return [
+        Use(thread, customer, at, tokens, cost, bool(estimated))
+        async for rows in _pieces(
+            database, select(*columns, table.estimated, table.key), table.at, table.key, since=since
+        )
+        for thread, customer, at, tokens, cost, estimated, _ in rows
+    ]
+
+
+async def _relayed(database: Database, *, since: float) -> list[Relayed]:
     """What shows one side what the other wrote; edits and marks are no messages of their own."""
-    table = schema.outbox
-    statement = select(table.c.created_at, table.c.sent_at, table.c.state).where(
-        table.c.source_ts.is_not(None), table.c.created_at >= since
-    )
-    rows = await tx.execute(statement.order_by(table.c.created_at, table.c.id))
-    return [Relayed(row.created_at, row.sent_at, row.state == "failed") for row in rows]
+    table = schema.outbox.c
+    columns = (table.created_at, table.sent_at, table.state, table.id)
+    relayed = select(*columns).where(table.source_ts.is_not(None))
+    return [
+        Relayed(at, sent_at, state == "failed")
+        async for rows in _pieces(database, relayed, table.created_at, table.id, since=since)
+        for at, sent_at, state, _ in rows
+    ]

@@ -75,6 +75,8 @@ class Words(TypeDecorator[str]):
 
 OPEN_CASE = "state in ('waiting', 'away', 'human')"
 """A case that people have or shall have; a thread has one at the most."""
+RELAYED = "source_ts is not null"
+"""A row of the outbox that shows one side what the other wrote."""
 ID = BigInteger().with_variant(Integer(), "sqlite")
 """A row's number. SQLite counts up by itself in a column of this very type only."""
 TS = String(32).with_variant(String(32, collation="C"), "postgresql")
@@ -117,6 +119,7 @@ inbox = Table(
     Index("uq_inbox_message", "team", "channel", "ts", "kind", unique=True),
     Index("ix_inbox_open", "state", "id"),
     Index("ix_inbox_thread", "thread", "id"),
+    Index("ix_inbox_received", "received_at"),
 )
 
 thread = Table(
@@ -221,6 +224,7 @@ kase = Table(
     ),
     Index("ix_case_due", "due"),
     Index("ix_case_state", "state", "opened_at"),
+    Index("ix_case_opened", "opened_at"),
     sqlite_autoincrement=True,
 )
 
@@ -249,6 +253,7 @@ outbox = Table(
     Index("ix_outbox_state", "state", "id"),
     Index("ix_outbox_lane", "channel", "lane", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),
+    Index("ix_outbox_relayed", "created_at", sqlite_where=text(RELAYED), postgresql_where=text(RELAYED)),
 )
 
 file_copy = Table(
@@ -349,6 +354,7 @@ feedback = Table(
     Column("person", String(32), primary_key=True),
     Column("value", String(16), nullable=False),
     Column("given_at", Float, nullable=False),
+    Index("ix_feedback_given", "given_at"),
 )
 
 case_helper = Table(
@@ -409,4 +415,5 @@ audit = Table(
     Column("subject", String(160), nullable=False),
     Column("detail", JSON, nullable=False),
     Index("ix_audit_subject", "subject"),
+    Index("ix_audit_action", "action", "at"),
 )

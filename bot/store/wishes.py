@@ -96,6 +96,12 @@ def is_erased(body: Mapping[str, Any]) -> bool:
     return "deleted" in body
 
 
+def has_words(body: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The same the other way round, of a column of bodies."""
+    deleted: ColumnElement[str] = body["deleted"].as_string()
+    return deleted.is_(None)
+
+
 def edited_at(body: Mapping[str, Any]) -> str:
     """Slack's time of the edit that a body is of; empty for the message as it was sent."""
     return str(body.get("edited", ""))

@@ -1,5 +1,6 @@
 """The figures of a month, each worked out by hand; and what holds of any month."""
 
+import gc
 from dataclasses import astuple, replace
 from itertools import pairwise
 
@@ -7,9 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.desk.figures import Escalation, Figures, Resolution, Spread, figures_of, history_of, midnight_before, spread_of
+from bot.desk.figures import (
+    Escalation,
+    Figures,
+    Resolution,
+    Spread,
+    figures_of,
+    history_of,
+    midnight_before,
+    report_of,
+    spread_of,
+)
+from bot.store import cases
+from bot.store.database import Database
 from bot.store.figures import Opened, Record, Relayed, Use, Verdict, Written
 from tests.desk.month import DAY, HOUR, MINUTE, MONTH, NOW, SINCE, START, at
+from tests.store.rows import a_case
 
 REPORT = figures_of(MONTH, since=SINCE, now=NOW)
 WHOLE = REPORT.whole
@@ -210,3 +224,20 @@ def _counts(figures: Figures) -> tuple[float, ...]:
         figures.relay.messages,
         figures.relay.waiting,
     )
+
+
+async def test_a_report_leaves_the_collection_of_garbage_as_it_was(database: Database) -> None:
+    seen: list[bool] = []
+
+    def look(start: float, end: float) -> float:
+        seen.append(gc.isenabled())
+        return end - start
+
+    async with database.transaction() as tx:
+        case = await cases.add(tx, a_case(opened_at=NOW - 60.0))
+        assert case is not None
+        await cases.change(tx, case, a_case(id=case.id, state="human", claimed_at=NOW))
+    await report_of(database, days=1, now=NOW, between=look)
+    assert seen
+    assert not any(seen)
+    assert gc.isenabled()

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from sqlalchemy import event, text
 
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.model import Usage
@@ -158,7 +159,7 @@ async def test_money_and_the_relay(database: Database) -> None:
 
 async def test_what_is_read_in_pieces_is_whole(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "PIECE", 2)
-    day = figures.DAY_SECONDS
+    day = 86_400.0
     async with database.transaction() as tx:
         for number in range(9):
             # Those that come last were received first, as what Slack delivers again is.
@@ -171,3 +172,26 @@ async def test_what_is_read_in_pieces_is_whole(database: Database, monkeypatch: 
     found = await figures.read(database, since=93.0)
     assert [each.text for each in found.written] == ["7", "6", "5", "1", "0"]
     assert [use.at for use in found.uses] == [100.0 + number * day / 2 for number in range(9)]
+
+
+async def test_what_is_older_than_the_period_is_not_looked_through(database: Database) -> None:
+    statements: list[tuple[str, Any]] = []
+    async with database.transaction() as tx:
+        engine = tx.engine.sync_engine
+    event.listen(engine, "before_cursor_execute", lambda *call: statements.append((call[2], call[3])))
+    await figures.read(database, since=100.0)
+    looks = [each for each in statements if each[0].startswith("SELECT")]
+    assert len(looks) == 6
+    async with database.transaction() as tx:
+        if is_postgres := tx.dialect.name == "postgresql":
+            # Of an empty table Postgres reads all and sorts it, if it may.
+            for way in ("seqscan", "bitmapscan", "sort"):
+                await tx.execute(text(f"set local enable_{way} = off"))
+        explain = "explain" if is_postgres else "explain query plan"
+        plans = [
+            "\n".join(str(row[-1]) for row in await tx.exec_driver_sql(f"{explain} {statement}", parameters))
+            for statement, parameters in looks
+        ]
+    indexes = ("inbox_received", "audit_action", "case_opened", "feedback_given", "spending_at", "outbox_relayed")
+    for index, plan in zip(indexes, plans, strict=True):
+        assert f"ix_{index}" in plan, plan

@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from sqlalchemy import JSON, Boolean, Connection, Float, MetaData, String, insert, inspect, text
 
+from bot.cases.case import REOPEN_SECONDS
 from bot.errors import ConfigurationError
-from bot.store import sqlite_file
+from bot.store import cases, sqlite_file
 from bot.store.database import Database, open_database
 from tests.doubles.postgres import Postgres
 
-BEFORE, NEWEST = "0005", "0006"
+BEFORE, NEWEST = "0006", "0007"
 """The schema of the release before, and today's."""
 BEFORE_CHANGES = "0004"
 """One after which a table that was there is changed."""
@@ -104,7 +105,41 @@ async def test_what_fails_half_way_leaves_the_schema_before(empty: str, monkeypa
             await database.migrate()
         assert await revision(database) == BEFORE
         async with database.transaction() as tx:
-            assert not await tx.run_sync(lambda connection: inspect(connection).has_table("file_copy"))
+            indexes = await tx.run_sync(lambda connection: inspect(connection).get_indexes("inbox"))
+        assert "ix_inbox_received" not in {index["name"] for index in indexes}
+
+
+@pytest.mark.parametrize(
+    ("state", "fields", "due"),
+    [
+        ("waiting", {"waiting_since": 20.0}, 20.0),
+        ("away", {}, 10.0),
+        ("waiting", {"waiting_since": 20.0, "step": 3}, None),
+        ("waiting", {"waiting_since": 20.0, "due": 900.0}, 900.0),
+        ("human", {"waiting_since": 20.0}, None),
+        ("resolved", {"ended_at": 30.0}, 30.0 + REOPEN_SECONDS),
+        ("closed", {"ended_at": 30.0}, None),
+    ],
+)
+async def test_cases_from_before_the_ladder_are_due(
+    empty: str, state: str, fields: dict[str, float], due: float | None
+) -> None:
+    """Nobody waits unheard for ever; whoever has heard everything hears nothing again."""
+    async with open_database(empty) as database:
+        await database.migrate(to="0006")
+        known = MetaData()
+        async with database.transaction() as tx:
+            await tx.run_sync(lambda connection: known.reflect(connection, only=["case_"]))
+            row = {column.name: _value(column, 1) for column in known.tables["case_"].columns}
+            none = dict.fromkeys(("due", "ended_at", "waiting_since"))
+            values = row | none | {"state": state, "opened_at": 10.0, "step": 0, "version": 4} | fields
+            await tx.execute(insert(known.tables["case_"]).values(values))
+        await database.migrate()
+        async with database.transaction() as tx:
+            found = await cases.find(tx, 1)
+        assert found is not None
+        assert found.due == due
+        assert found.version == (5 if due != fields.get("due") else 4)
 
 
 async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_else(
