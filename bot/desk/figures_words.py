@@ -107,12 +107,15 @@ def _in_short(figures: Figures) -> Iterator[str]:
     )
     commonest = [f"{escape(reason(code))} {count:,}" for code, count in escalation.by_reason.items()][:REASONS_SHOWN]
     listed = f" ({', '.join(commonest)})" if commonest else ""
-    yield f"*{percent(escalation.rate)}* went to people{listed}"
+    yield f"*{percent(escalation.rate)}* of {escalation.conversations:,} went to people{listed}"
     yield (
         f"Needless: {percent(escalation.needless_rate)} of {escalation.judged:,} cases that staff judged; missed: "
         f"{percent(resolution.missed_rate)} of {resolution.resolved + resolution.withdrawn:,} that seemed resolved"
     )
-    yield f"*{people.cases:,}* cases, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} opened again"
+    yield (
+        f"*{people.cases:,}* cases, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
+        f"{people.resolved:,} resolved opened again"
+    )
     for name, spread in (("Claimed", people.time_to_claim), ("First human reply", people.time_to_reply)):
         yield f"{name} after *{duration(spread.p50)}*, nine of ten within {duration(spread.p90)} (n = {spread.n:,})"
     yield f"CSAT *{percent(people.satisfied)}* (n = {people.scored:,})"

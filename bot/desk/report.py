@@ -61,11 +61,12 @@ def page(report: Report, *, made_at: float, hours: str = "") -> str:
 
 
 def _tiles(figures: Figures) -> str:
-    resolution, people, money = figures.resolution, figures.people, figures.money
+    resolution, escalation = figures.resolution, figures.escalation
+    people, money = figures.people, figures.money
     tiles = (
         ("Conversations", f"{resolution.conversations:,}", f"{resolution.pending:,} still open"),
         ("Resolved by the assistant", words.percent(resolution.rate), f"of {resolution.settled:,} settled"),
-        ("Escalated", words.percent(figures.escalation.rate), f"{figures.escalation.escalated:,} conversations"),
+        ("Escalated", words.percent(escalation.rate), f"of {escalation.conversations:,} conversations"),
         ("Time to claim", words.duration(people.time_to_claim.p50), f"p90 {words.duration(people.time_to_claim.p90)}"),
         ("CSAT", words.percent(people.satisfied), f"n = {people.scored:,}"),
         ("Cost per resolution", words.amount(money.per_resolution), f"{words.amount(money.cost)} in all"),
@@ -125,7 +126,11 @@ def _conversations(report: Report) -> str:
         report,
         columns(name, _labels(report), series, shown=_count, top=even_count),
         name=name,
-        cells={**cells, "resolved": lambda part: words.percent(part.resolution.rate)},
+        cells={
+            **cells,
+            "resolved": lambda part: words.percent(part.resolution.rate),
+            "of settled": lambda part: _count(part.resolution.settled),
+        },
         has=lambda part: part.resolution.conversations,
         first="Begun",
     )
