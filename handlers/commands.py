@@ -10,6 +10,8 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.cases.cases import UnknownCase
+from bot.cases.dialogs import NO_SUCH_CASE
 from bot.conversation import ThreadRef
 from bot.desk.library import Refresh
 from bot.errors import StoreUnavailable
@@ -54,7 +56,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.command("/kb")
     async def kb(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
         await ack()
-        if not await desk.staff.includes(body["user_id"]):
+        if not await desk.staff.desks(body["user_id"]):
             await desk.answer_command(body, await desk.words(body["user_id"], "not_staff"))
             return
         # A build, or a search of two bases, may take longer than the request.
@@ -64,7 +66,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def show_progress(ack: Callable[..., Awaitable[None]], body: dict[str, Any], action: dict[str, Any]) -> None:
         await ack()
         user, address = body["user"]["id"], body["response_url"]
-        if await desk.staff.includes(user):
+        if await desk.staff.desks(user):
             await desk.refreshes.show(action["value"], address=address)
         else:
             await desk.slack.respond(address, text=await desk.words(user, "not_staff"))
@@ -115,7 +117,7 @@ async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None
             await desk.refreshes.run(wish, tell=tell, by=by)
             return
         if command.verb == "suggest":
-            await desk.inbox.accept(_suggesting(desk, body, command.words.upper()))
+            await _suggest(desk, body, command.words.upper())
             return
         text = await _done(desk, command, by=by)
     except StoreUnavailable as error:
@@ -141,6 +143,19 @@ async def _done(desk: Desk, command: Command, *, by: str) -> str:
             return await desk.articles.forget(int(words), by)
         case _:
             return USAGE
+
+
+async def _suggest(desk: Desk, body: dict[str, Any], case: str) -> None:
+    """Have an article suggested from a case of one of their desks; whether there is another is nobody else's."""
+    desks = await desk.staff.desks(body["user_id"])
+    try:
+        is_theirs = desks.have(await desk.cases.find(case))
+    except UnknownCase:
+        is_theirs = False
+    if is_theirs:
+        await desk.inbox.accept(_suggesting(desk, body, case))
+    else:
+        await desk.answer_command(body, NO_SUCH_CASE)
 
 
 def _suggesting(desk: Desk, body: dict[str, Any], case: str) -> Arrival:

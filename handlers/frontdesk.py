@@ -11,14 +11,15 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.desk.overview import PARTS, Overview
 from bot.errors import StoreUnavailable
+from bot.store.case_lists import Desks
 from handlers.desk import Desk
 
 logger = logging.getLogger(__name__)
 
 USAGE = """\
 Usage:
-• `/frontdesk cases [all | waiting | mine]` lists the open cases
-• `/frontdesk search <words>` finds cases, open or not, by what was said in them, by a name or a number
+• `/frontdesk cases [all | waiting | mine]` lists the open cases of your desk
+• `/frontdesk search <words>` finds cases of your desk, open or not, by what was said in them, by a name or a number
 • `/frontdesk pause [#channel]` silences the assistant in a channel, this one if none is named
 • `/frontdesk resume [#channel]` lets it answer there again
 • `/frontdesk metrics [days]` tells the figures of the last 30 days, or so many"""
@@ -45,8 +46,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def frontdesk(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
         await ack()
         user = body["user_id"]
-        if await desk.staff.includes(user):
-            text = await _answer(desk.overview, body)
+        if desks := await desk.staff.desks(user):
+            text = await _answer(desk.overview, body, desks)
         else:
             text = await desk.words(user, "not_staff")
         await desk.answer_command(body, text)
@@ -70,14 +71,14 @@ def read_command(text: str) -> Command:
     return Command("usage")
 
 
-async def _answer(overview: Overview, body: dict[str, Any]) -> str:
+async def _answer(overview: Overview, body: dict[str, Any], desks: Desks) -> str:
     command, user = read_command(body.get("text", "")), body["user_id"]
     try:
         match command.verb:
             case "cases":
-                return await overview.cases(command.words, user=user)
+                return await overview.cases(command.words, user=user, at=desks)
             case "search":
-                return await overview.search(command.words)
+                return await overview.search(command.words, at=desks)
             case "metrics":
                 return await overview.metrics(int(command.words))
             case "pause" | "resume" if (channel := command.words or body["channel_id"]).startswith("D"):

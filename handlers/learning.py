@@ -60,7 +60,7 @@ async def _add(desk: Desk, body: dict[str, Any]) -> str:
     """Open the dialog for a message; what is told instead, if it cannot be."""
     channel, user, message = body["channel"]["id"], body["user"]["id"], body["message"]
     if channel not in desk.staff.channels or not message.get("thread_ts"):
-        return ELSEWHERE if await desk.staff.includes(user) else await desk.words(user, "not_staff")
+        return ELSEWHERE if await desk.staff.desks(user) else await desk.words(user, "not_staff")
     if not await desk.is_staff_in(channel, user):
         return await desk.words(user, "not_staff")
     if desk.library.source is None:

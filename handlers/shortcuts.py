@@ -19,7 +19,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.shortcut(CALL_OVER)
     async def call_over(ack: Ack, body: dict[str, Any]) -> None:
         user = body["user"]["id"]
-        await desk.inbox.accept(read_call(body, team=desk.me.team, by_staff=await desk.staff.includes(user)))
+        is_staff = bool(await desk.staff.desks(user))
+        await desk.inbox.accept(read_call(body, team=desk.me.team, by_staff=is_staff))
         await ack()
 
 

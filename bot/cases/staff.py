@@ -11,6 +11,7 @@ from collections.abc import Collection
 
 from bot.clock import Clock
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
+from bot.store.case_lists import Desks
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,16 @@ class Staff:
         except (SlackRefused, SlackUnanswered):
             logger.exception("Slack does not say who is staff; nobody counts as staff")
             return False
+
+    async def desks(self, user: str) -> Desks:
+        """The desks whose staff the person is; none for those who are not staff, or while Slack does not say."""
+        theirs = {channel for channel in self.channels if await self.includes(user, channel=channel)}
+        desks = frozenset(self._desk(channel) for channel in theirs)
+        return Desks(desks, frozenset(map(self._desk, self.channels)) - desks)
+
+    def _desk(self, channel: str) -> str:
+        """The channel, as cases have it."""
+        return "" if channel == self._agent_channel else channel
 
     async def surely_includes(self, user: str, *, channel: str = "") -> bool:
         """As `includes`, but what Slack raises when it does not say is raised here too."""

@@ -1,4 +1,4 @@
-"""What the Home tab shows: to customers their cases, to staff the queue; made anew whenever it is opened.
+"""What the Home tab shows: to customers their cases, to staff the queue of their desks; made anew at each opening.
 
 show              publish the person's tab
 choose_language   keep a customer's choice, and show the tab in it
@@ -17,6 +17,7 @@ from bot.slack import home
 from bot.slack.client import Identity, SlackClient
 from bot.slack.home import AS_IN_SLACK, Entry
 from bot.store import case_lists, pauses, preferences
+from bot.store.case_lists import Desks
 from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import Database
 
@@ -46,8 +47,8 @@ class Home:
 
     async def show(self, user: str) -> None:
         """Publish the tab; nothing for those who are no persons. Raises what Slack and the database raise."""
-        if await self.staff.includes(user):
-            await self._show_staff(user)
+        if desks := await self.staff.desks(user):
+            await self._show_staff(user, desks)
         else:
             await self._show_customer(user)
 
@@ -77,9 +78,9 @@ class Home:
         )
         await self.slack.publish_home(user, view)
 
-    async def _show_staff(self, user: str) -> None:
+    async def _show_staff(self, user: str, desks: Desks) -> None:
         async with self.database.transaction() as tx:
-            cases = await case_lists.queue(tx, limit=QUEUE_LIMIT)
+            cases = await case_lists.queue(tx, limit=QUEUE_LIMIT, at=desks)
             cards = await case_lists.cards(tx, cases)
             paused = await pauses.latest(tx)
         entries = [(case, entry_of(case, self.me, cards.get(case.id))) for case in cases]

@@ -17,6 +17,7 @@ from bot.slack.client import Identity
 from bot.slack.home import Entry
 from bot.slack.mrkdwn import escape
 from bot.store import case_lists, pauses, records
+from bot.store.case_lists import Desks
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
 
@@ -43,10 +44,10 @@ class Overview:
     figures: Callable[[int], Awaitable[str]]
     """Days -> the figures as mrkdwn."""
 
-    async def cases(self, part: str, *, user: str) -> str:
-        """The open cases: `all` of them, those that are `waiting`, or `mine`."""
+    async def cases(self, part: str, *, user: str, at: Desks) -> str:
+        """The open cases of these desks: `all` of them, those that are `waiting`, or `mine`."""
         async with self.database.transaction() as tx:
-            found = await case_lists.queue(tx, limit=1_000)
+            found = await case_lists.queue(tx, limit=1_000, at=at)
             wanted = [
                 case for case in found if part == "all" or (case.waits if part == "waiting" else case.is_with(user))
             ]
@@ -56,10 +57,10 @@ class Overview:
         more = f"\nand {len(wanted) - LISTED} more" if len(wanted) > LISTED else ""
         return "\n".join(lines) + more
 
-    async def search(self, words: str) -> str:
-        """The newest cases, open or not, of which something says each of the words."""
+    async def search(self, words: str, *, at: Desks) -> str:
+        """The newest cases of these desks, open or not, of which something says each of the words."""
         async with self.database.transaction() as tx:
-            found = await case_lists.search(tx, words, limit=LISTED)
+            found = await case_lists.search(tx, words, limit=LISTED, at=at)
             lines = await self._lines(tx, found)
         return "\n".join(lines) if lines else f"No case says “{escape(words)}”."
 
@@ -88,15 +89,6 @@ class Overview:
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
         cards = await case_lists.cards(tx, cases)
         return [_line(entry_of(case, self.me, cards.get(case.id))) for case in cases]
-
-
-def _is_of(case: Case, part: str, user: str) -> bool:
-    match part:
-        case "waiting":
-            return case.waits
-        case "mine":
-            return case.is_with(user)
-    return True
 
 
 def _line(entry: Entry) -> str:

@@ -1,5 +1,6 @@
 """Lists of cases for people to look through.
 
+Desks         whose cases somebody may look through
 queue         everything open, what is most urgent first
 of_customer   one person's
 search        the cases of which something says the words
@@ -7,6 +8,7 @@ cards         where the cards of cases stand
 """
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, case, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -17,7 +19,35 @@ from bot.store.cases import OPEN_STATES, Case, as_case, card_key, id_of
 URGENCY = {"high": 0, "medium": 1, "low": 2}
 
 
-async def queue(tx: AsyncConnection, *, limit: int) -> list[Case]:
+@dataclass(frozen=True, slots=True)
+class Desks:
+    """Some of the desks, each by the channel of its cards as `Case.desk` has it; the first one is "".
+
+    A case of a desk that there is no more is the first one's.
+    """
+
+    theirs: frozenset[str]
+    others: frozenset[str] = frozenset()
+    """All the others that there are."""
+
+    def __bool__(self) -> bool:
+        """Whether there is one among them."""
+        return bool(self.theirs)
+
+    def have(self, case: Case) -> bool:
+        """Whether the case is at one of them."""
+        return case.desk not in self.others if "" in self.theirs else case.desk in self.theirs
+
+    def have_row(self) -> ColumnElement[bool]:
+        """The same of a row."""
+        desk = schema.kase.c.desk
+        return desk.not_in(self.others) if "" in self.theirs else desk.in_(self.theirs)
+
+
+EVERYWHERE = Desks(frozenset({""}))
+
+
+async def queue(tx: AsyncConnection, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
     """The open cases: those that nobody has come first, then the more urgent, then those that wait longer."""
     table = schema.kase
     order = (
@@ -26,7 +56,7 @@ async def queue(tx: AsyncConnection, *, limit: int) -> list[Case]:
         func.coalesce(table.c.waiting_since, table.c.opened_at),
         table.c.id,
     )
-    statement = select(table).where(table.c.state.in_(OPEN_STATES)).order_by(*order).limit(limit)
+    statement = select(table).where(table.c.state.in_(OPEN_STATES), at.have_row()).order_by(*order).limit(limit)
     return [as_case(row) for row in await tx.execute(statement)]
 
 
@@ -45,12 +75,12 @@ async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: i
     return [as_case(row) for row in await tx.execute(statement)]
 
 
-async def search(tx: AsyncConnection, words: str, *, limit: int) -> list[Case]:
+async def search(tx: AsyncConnection, words: str, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
     """The cases that say each of the words, the newest first: in what is noted of them or written about them."""
     kase = schema.kase
     statement = (
         select(kase)
-        .where(*(_says(word) for word in words.split()))
+        .where(at.have_row(), *(_says(word) for word in words.split()))
         .order_by(kase.c.opened_at.desc(), kase.c.id.desc())
         .limit(limit)
     )

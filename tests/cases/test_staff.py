@@ -6,6 +6,7 @@ import pytest
 
 from bot.cases.staff import REMEMBER_SECONDS, Staff
 from bot.slack.client import SlackUnanswered
+from bot.store.case_lists import Desks
 from demo.slack.workspace import Channel
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
@@ -36,6 +37,30 @@ async def test_whoever_is_in_the_channel_is_staff_there_and_in_no_other(slack: L
     assert await staff.includes(AGENT_B, channel=BILLING)
     assert not await staff.includes("U0CUSTOMERA")
     assert not await staff.includes("U0CUSTOMERA", channel="C0SUPPORT"), "it is no team channel"
+
+
+@pytest.mark.parametrize(
+    ("group", "user", "theirs", "others"),
+    [
+        (None, AGENT_A, {""}, {BILLING}),
+        (None, AGENT_B, {BILLING}, {""}),
+        (None, "U0AGENTC", {"", BILLING}, set()),
+        (None, "U0CUSTOMERA", set(), {"", BILLING}),
+        (None, "U0FRONTDESK", set(), {"", BILLING}),
+        (GROUP, AGENT_A, {"", BILLING}, set()),
+        (GROUP, AGENT_B, set(), {"", BILLING}),
+    ],
+)
+async def test_a_desk_is_of_those_who_are_staff_in_its_channel(
+    slack: LocalSlack, clock: ManualClock, group: str | None, user: str, theirs: set[str], others: set[str]
+) -> None:
+    slack.workspace.users["U0AGENTC"] = replace(slack.workspace.users[AGENT_A], id="U0AGENTC")
+    slack.workspace.channels[AGENTS].members[:] = [AGENT_A, "U0AGENTC", "U0FRONTDESK"]
+    slack.workspace.channels[BILLING].members.append("U0AGENTC")
+    put_into_group(slack, AGENT_A)
+    desks = await staff_of(slack, clock, group).desks(user)
+    assert desks == Desks(frozenset(theirs), frozenset(others))
+    assert bool(desks) == bool(theirs)
 
 
 async def test_with_a_group_its_members_are_staff_everywhere_and_nobody_else_is(

@@ -71,6 +71,14 @@ class Wired:
             await asyncio.gather(*self.work)
         return str(workspace.homes[user]["blocks"])
 
+    async def is_done(self) -> None:
+        """Whatever was begun is done, and something was."""
+        workspace = self.slack.workspace
+        async with asyncio.timeout(PATIENCE):
+            while not self.work:
+                await workspace.wait_for_change(workspace.counter, timeout=0.05)
+            await asyncio.gather(*self.work)
+
     async def does(self, user: str, action_id: str, value: Any = None) -> str:
         """Use an element of the tab; the tab afterwards."""
         self.work.clear()

@@ -1,7 +1,10 @@
 """Lists of cases, on both databases."""
 
+import pytest
+
 from bot.conversation import ThreadRef
 from bot.store import case_lists, cases, inbox, outbox
+from bot.store.case_lists import Desks
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -36,6 +39,28 @@ async def test_nobodys_cases_come_first_then_the_urgent_then_those_that_wait_lon
         counts = await case_lists.count_open(tx)
     assert [case.ref for case in queue] == [urgent.ref, late.ref, later.ref, mine.ref]
     assert counts == {"waiting": 2, "away": 1, "human": 1}
+
+
+@pytest.mark.parametrize(
+    ("desks", "seen"),
+    [
+        (Desks(frozenset({""}), frozenset({"C0BILLING"})), ["first", "gone"]),
+        (Desks(frozenset({"C0BILLING"}), frozenset({""})), ["billing"]),
+        (Desks(frozenset({"", "C0BILLING"})), ["first", "billing", "gone"]),
+        (Desks(frozenset(), frozenset({"", "C0BILLING"})), []),
+        (case_lists.EVERYWHERE, ["first", "billing", "gone"]),
+    ],
+)
+async def test_a_desk_has_its_own_cases_and_the_first_one_those_of_a_desk_that_is_gone(
+    database: Database, desks: Desks, seen: list[str]
+) -> None:
+    for number, (title, desk) in enumerate((("first", ""), ("billing", "C0BILLING"), ("gone", "C0GONE"))):
+        await opened(database, f"1.{number}", title=title, desk=desk, opened_at=9.0 - number)
+    async with database.transaction() as tx:
+        everything = await case_lists.queue(tx, limit=10)
+        assert {case.title for case in await case_lists.queue(tx, limit=10, at=desks)} == set(seen)
+        assert [case.title for case in await case_lists.search(tx, "Customer", limit=10, at=desks)] == seen
+    assert {case.title for case in everything if desks.have(case)} == set(seen)
 
 
 async def test_a_customers_cases_are_theirs_alone_and_the_newest_is_first(database: Database) -> None:
