@@ -9,6 +9,7 @@ from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
 from bot.slack.dialogs import filled_in
 from bot.store.inbox import Arrival
 from bot.turns.presses import pressed_in
+from bot.turns.said import filled
 from handlers.actions import read_press
 from handlers.desk import Desk
 
@@ -61,7 +62,7 @@ def read_submission(body: dict[str, Any], about: About) -> Arrival:
         body={
             "action": view["callback_id"],
             "value": about.case,
-            "fields": filled_in(view),
+            "fields": filled(filled_in(view)),
             "message_ts": about.ts,
             "response_url": "",
             "text": "",

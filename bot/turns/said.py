@@ -1,5 +1,10 @@
-"""What is kept of what somebody wrote in Slack: its words without markup and secrets, and which files came with it."""
+"""What is kept of what somebody wrote in Slack: its words without markup and secrets, and which files came with it.
 
+said     the body of a message's row
+filled   the fields of a dialog
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
 from bot.agent.guardrails import clean, mask
@@ -21,6 +26,14 @@ def said(message: dict[str, Any], me: Identity) -> dict[str, Any]:
     files = (file for file in message.get("files") or () if isinstance(file, dict))
     there = [file for file in files if file.get("mode") != "tombstone"][:FILES_LIMIT]
     return {"text": mask(text), "masked": mask(text) != text, "files": [_file(file) for file in there]}
+
+
+def filled(fields: Mapping[str, str | list[str]]) -> dict[str, str | list[str]]:
+    """What is kept of a submitted dialog's fields; what was chosen holds no words of anybody's."""
+    return {
+        name: mask(clean(value, limit=TEXT_LIMIT)) if isinstance(value, str) else value
+        for name, value in fields.items()
+    }
 
 
 def _file(file: dict[str, Any]) -> dict[str, Any]:

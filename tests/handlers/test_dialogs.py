@@ -13,6 +13,7 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.turns.presses import STAFF_PRESSES
+from bot.turns.said import filled
 from demo.slack.workspace import Json
 from handlers import dialogs, staff
 from handlers.actions import register_rest
@@ -103,6 +104,34 @@ async def test_what_is_filled_in_is_stored_as_a_press_of_the_case_where_it_was_p
     assert press.body["value"] == wired.case.ref
     assert press.body["fields"] == {"note": "The lamp was replaced."}
     assert AGENT not in wired.slack.workspace.modals
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("Paid with 4242 4242 4242 4242", "Paid with [card number]"),
+        ("42\u200b42424242424242", "[card number]"),
+        ("Their password: hunter2!", "Their password: [secret]"),
+        ("IBAN DE89 3704 0044 0532 0130 00", "IBAN [bank account]"),
+    ],
+)
+async def test_what_is_typed_into_a_dialog_is_masked_before_it_is_stored(wired: Wired, typed: str, kept: str) -> None:
+    await wired.presses(AGENT)
+    view = await wired.dialog(AGENT)
+    await wired.slack.workspace.act.submit_view(AGENT, view["id"], {"note": {"note": typed}})
+    (press,) = wired.inbox.arrivals
+    assert press.body["fields"] == {"note": kept}
+
+
+def test_a_whole_article_and_what_is_chosen_are_kept_as_they_are() -> None:
+    fields: dict[str, str | list[str]] = {
+        "answer": "Yes. " * 590,
+        "into": "FD-1002",
+        "desk": "C0123ABCD",
+        "kb": ["suggest"],
+        "note": "",
+    }
+    assert filled(fields) == fields | {"answer": ("Yes. " * 590).strip()}
 
 
 async def test_what_is_chosen_in_the_menu_opens_its_dialog(wired: Wired) -> None:
