@@ -28,7 +28,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
@@ -97,7 +96,11 @@ def judge_all(talks: Sequence[Conversation], record: Record, *, now: float) -> l
     """What came of each by now."""
     histories: dict[str, _History] = {}
     for talk in talks:
-        histories.setdefault(talk.customer, _History()).add(talk)
+        if talk.customer not in histories:
+            histories[talk.customer] = _History()
+        histories[talk.customer].add(talk)
+    for history in histories.values():
+        history.put_in_order()
     return [_judge(talk, histories[talk.customer], record.on_answers, now=now) for talk in talks]
 
 
@@ -187,10 +190,26 @@ class _History:
 
     def __init__(self) -> None:
         self._threads: dict[str, list[Conversation]] = {}
+        self._marks: dict[int, frozenset[str]] = {}
+        """Message -> what it is about, of customers who have asked in several threads."""
+        self._asked: dict[str, list[tuple[float, int, Conversation]]] = {}
+        """Mark -> when and by which message it was spoken of; without those that never came up again."""
 
     def add(self, talk: Conversation) -> None:
-        """Know this one; all of them are known before anything is asked."""
+        """Know this one; after the last of them they are to be put in order."""
         self._threads.setdefault(talk.thread, []).append(talk)
+
+    def put_in_order(self) -> None:
+        """Sort what was spoken of by time."""
+        if len(self._threads) == 1:
+            return
+        asked: dict[str, list[tuple[float, int, Conversation]]] = {}
+        for talk in chain.from_iterable(self._threads.values()):
+            for question in talk.questions:
+                marks = self._marks[question.id] = marks_of(question)
+                for mark in marks:
+                    asked.setdefault(mark, []).append((question.at, question.id, talk))
+        self._asked = {mark: sorted(found, key=_time) for mark, found in asked.items() if len(found) > 1}
 
     def in_thread(self, talk: Conversation) -> Sequence[Conversation]:
         """The conversations of its thread, itself among them."""
@@ -198,33 +217,19 @@ class _History:
 
     def elsewhere(self, talk: Conversation, *, after: Written, until: float) -> list[Conversation]:
         """Those of other threads in which its subject was spoken of `after` that message."""
-        if len(self._threads) == 1:
+        if not self._asked:
             return []
         found: dict[Conversation, None] = {}
         for mark in frozenset[str]().union(*(self._marks[question.id] for question in talk.questions)):
-            asked = self._asked.get(mark, ())
+            asked = self._asked.get(mark)
+            if asked is None:
+                continue
             for at, _, other in islice(asked, bisect_right(asked, (after.at, after.id), key=_time), None):
                 if at > until:
                     break
                 if other.thread != talk.thread:
                     found[other] = None
         return list(found)
-
-    @cached_property
-    def _asked(self) -> dict[str, list[tuple[float, int, Conversation]]]:
-        """Mark -> when and by which message it was spoken of, in the order of time; those that came up again."""
-        found: dict[str, list[tuple[float, int, Conversation]]] = {}
-        for talk in chain.from_iterable(self._threads.values()):
-            for question in talk.questions:
-                for mark in self._marks[question.id]:
-                    found.setdefault(mark, []).append((question.at, question.id, talk))
-        return {mark: sorted(asked, key=_time) for mark, asked in found.items() if len(asked) > 1}
-
-    @cached_property
-    def _marks(self) -> dict[int, frozenset[str]]:
-        """Message -> what it is about."""
-        talks = chain.from_iterable(self._threads.values())
-        return {question.id: marks_of(question) for talk in talks for question in talk.questions}
 
 
 def _time(asked: tuple[float, int, Conversation]) -> tuple[float, int]:
