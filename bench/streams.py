@@ -29,7 +29,7 @@ from typing import Any
 
 from bench.timing import quantile
 from bot.agent.guardrails import OutputGate
-from bot.slack.client import Block, Chunk, Identity, SlackClient, open_slack_client
+from bot.slack.client import Block, Chunk, Identity, Ready, SlackClient, open_slack_client
 from bot.slack.place import Features
 from bot.slack.stream import open_stream
 from demo.slack.server import open_workspace
@@ -64,16 +64,25 @@ class Watched:
         return await self.slack.auth()
 
     async def start_stream(
-        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+        self,
+        channel: str,
+        thread_ts: str,
+        *,
+        user: str,
+        team: str,
+        chunks: Sequence[Chunk] = (),
+        ready: Ready | None = None,
     ) -> str:
-        ts = await self.slack.start_stream(channel, thread_ts, user=user, team=team, chunks=chunks)
+        ts = await self.slack.start_stream(channel, thread_ts, user=user, team=team, chunks=chunks, ready=ready)
         self.calls["start"] += 1
         self.streamed = True
         self._seen()
         return ts
 
-    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None:
-        await self.slack.append_stream(channel, ts, chunks)
+    async def append_stream(
+        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
+    ) -> None:
+        await self.slack.append_stream(channel, ts, chunks, ready=ready)
         self.calls["append"] += 1
 
     async def stop_stream(
@@ -84,8 +93,9 @@ class Watched:
         chunks: Sequence[Chunk] = (),
         blocks: Sequence[Block] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        ready: Ready | None = None,
     ) -> None:
-        await self.slack.stop_stream(channel, ts, chunks=chunks, blocks=blocks, metadata=metadata)
+        await self.slack.stop_stream(channel, ts, chunks=chunks, blocks=blocks, metadata=metadata, ready=ready)
         self.calls["stop"] += 1
 
     async def post(
@@ -96,8 +106,11 @@ class Watched:
         blocks: Sequence[Block] | None = None,
         thread_ts: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        ready: Ready | None = None,
     ) -> str:
-        ts = await self.slack.post(channel, text=text, blocks=blocks, thread_ts=thread_ts, metadata=metadata)
+        ts = await self.slack.post(
+            channel, text=text, blocks=blocks, thread_ts=thread_ts, metadata=metadata, ready=ready
+        )
         self.calls["post"] += 1
         self._seen()
         return ts
@@ -106,9 +119,16 @@ class Watched:
         return self.slack.append_interval()
 
     async def update(
-        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+        self,
+        channel: str,
+        ts: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        at_once: bool = False,
+        ready: Ready | None = None,
     ) -> None:
-        await self.slack.update(channel, ts, text=text, blocks=blocks, at_once=at_once)
+        await self.slack.update(channel, ts, text=text, blocks=blocks, at_once=at_once, ready=ready)
         self.calls["update"] += 1
 
     async def delete(self, channel: str, ts: str) -> None:

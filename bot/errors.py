@@ -5,6 +5,7 @@ FrontdeskError
 ├── StoreUnavailable     the database cannot be written: nothing is acknowledged
 ├── Unstorable           the database does not take what it was given: trying again changes nothing
 ├── Superseded           somebody else works on the row by now: this attempt ends, and nobody is told
+├── Silenced             a person has the thread by now: what the assistant was about to say is not said
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
@@ -31,6 +32,10 @@ class ConfigurationError(FrontdeskError):
 
 class Superseded(FrontdeskError):
     """A later attempt at the row has begun, here or in another process; what an older one writes is refused."""
+
+
+class Silenced(FrontdeskError):
+    """The thread has changed hands since the assistant decided to speak in it."""
 
 
 class Unstorable(FrontdeskError):

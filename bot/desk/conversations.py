@@ -42,7 +42,7 @@ RETURN_SECONDS = 7 * 86_400.0
 
 NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted"})
 """Ends of messages that were no questions."""
-PASSED_ON = frozenset({"relayed"})
+PASSED_ON = frozenset({"relayed", "silent"})
 """Ends of messages that went to the people on a case."""
 BY_ASSISTANT = frozenset({"answered", "no_answer", "too_fast", "stopped"})
 """Ends that leave the customer with the assistant; any other calls people, or finds them there."""

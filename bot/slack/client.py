@@ -381,7 +381,14 @@ class SlackClient:
         return answer.status_code == 200
 
     async def start_stream(
-        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+        self,
+        channel: str,
+        thread_ts: str,
+        *,
+        user: str,
+        team: str,
+        chunks: Sequence[Chunk] = (),
+        ready: Ready | None = None,
     ) -> str:
         """Open a streamed message for a person; `team` is their own workspace. Returns the message's ts.
 
@@ -403,6 +410,7 @@ class SlackClient:
                     chunks=_chunks(chunks),
                 ),
                 patience=START_PATIENCE_SECONDS,
+                ready=ready,
             )
         except BaseException:
             await self._governor.close_seat(seat)
@@ -411,13 +419,16 @@ class SlackClient:
         self._governor.take_seat(seat, (channel, ts))
         return ts
 
-    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None:
+    async def append_stream(
+        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
+    ) -> None:
         """Add to a streamed message; now or not at all, since words that wait can go with later ones."""
         try:
             await self._call(
                 "chat.appendStream",
                 partial(self.web.chat_appendStream, channel=channel, ts=ts, chunks=_chunks(chunks)),
                 patience=0.0,
+                ready=ready,
             )
         except SlackRefused as refusal:
             if refusal.error in OVER and (seat := self._governor.pop_seat((channel, ts))) is not None:
@@ -437,6 +448,7 @@ class SlackClient:
         blocks: Sequence[Block] | None = None,
         metadata: Mapping[str, Any] | None = None,
         session_status: str | None = None,
+        ready: Ready | None = None,
     ) -> None:
         """Finish a streamed message; blocks stand below its text.
 
@@ -460,6 +472,7 @@ class SlackClient:
                     session_status=session_status,
                 ),
                 patience=STOP_PATIENCE_SECONDS,
+                ready=ready,
             )
         except SlackUnanswered as failure:
             if seat is not None and not failure.sent:

@@ -17,6 +17,9 @@ has its turn. A process that cannot renew its lease breaks its calls off before 
 A post that brings files is one message with the app's own copies of them (bot/slack/files.py). It bears no mark and is
 known by the copies; and it appears a while after Slack has said that it will.
 
+What the assistant says leaves only while the conversation has not changed hands since it was decided on: that is looked
+at in the transaction that marks the row. Otherwise the row is dropped, with a note for the audit trail.
+
 A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
 
 Beside the outbox, bot/slack/stream.py writes answers: their posts bear a key of their own, and the turn's journal knows
@@ -40,13 +43,14 @@ from typing import Any, Protocol
 
 from bot.alerts import Alerts
 from bot.clock import Clock
-from bot.errors import FrontdeskError, StoreUnavailable
+from bot.conversation import ThreadRef
+from bot.errors import FrontdeskError, Silenced, StoreUnavailable
 from bot.failpoints import reach
 from bot.slack.blocks import LINK, plainer
 from bot.slack.client import DEAD_TOKEN, EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
-from bot.store import cases, outbox
+from bot.store import cases, inbox, outbox, records
 from bot.store.cases import ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing
@@ -73,6 +77,8 @@ DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
 CLAIM = "outbox/"
 """How the name of a channel's claim begins; the rest is the channel."""
+ACTOR = "frontdesk"
+"""Who it is, in the audit trail, that drops a row."""
 BESIDES = ("files", "if_missing")
 """What a payload says of files, beside the arguments of a call."""
 LANES = 200
@@ -175,6 +181,7 @@ class Outbox:
 
         Raises:
             SlackRefused: Slack refused it for good.
+            Silenced: it was dropped, since a person has the conversation by now.
         """
         async with self._database.transaction() as tx:
             await outbox.add(tx, outgoing, now=self._clock.now())
@@ -182,9 +189,11 @@ class Outbox:
             self.wake()
             async with self._database.transaction() as tx:
                 row = await outbox.by_key(tx, outgoing.key)
-            if row is not None and row.ts is not None:
+            if row is None:
+                raise Silenced(outgoing.key)
+            if row.ts is not None:
                 return row.ts
-            if row is not None and row.state == "failed":
+            if row.state == "failed":
                 raise SlackRefused("chat.postMessage", "refused_for_good")
             await self._clock.sleep(DELIVER_POLL_SECONDS)
 
@@ -292,8 +301,11 @@ class Outbox:
             if not await self._may_send(row.channel):
                 raise _NotOurs
             async with self._database.transaction() as tx:
-                if not await outbox.mark_sending(tx, row.id, attempts=attempts):
+                is_silenced = await self._silence(tx, row, attempts=attempts)
+                if not is_silenced and not await outbox.mark_sending(tx, row.id, attempts=attempts):
                     raise _NotOurs
+            if is_silenced:
+                raise Silenced(row.key)
             attempts, called = attempts + 1, True
             reach("post_marked")
 
@@ -305,6 +317,10 @@ class Outbox:
                     if ts is None:
                         ts = await self._call(row, payload, ready)
                         reach("post_sent")
+                except Silenced:
+                    logger.info("a person has the conversation by now; a post was dropped", extra={"key": row.key})
+                    async with self._database.transaction() as tx:
+                        return await outbox.head(tx, row.channel, row.lane)
                 except SlackRefused as error:
                     maybe_sent = False
                     if error.error in BAD_BLOCKS and "blocks" in payload:
@@ -356,6 +372,17 @@ class Outbox:
                 self._stuck.pop(row.channel, None)
                 self.wake()
         return None
+
+    async def _silence(self, tx: Transaction, row: OutboxRow, *, attempts: int) -> bool:
+        """Whether the row is one of the assistant's that nobody is to read any more; then it is gone."""
+        if row.hands is None or not await outbox.silence(tx, row, attempts=attempts):
+            return False
+        thread, now = ThreadRef.of(row.hands[0]), self._clock.now()
+        case = await cases.find_open(tx, thread) or await cases.latest_of(tx, thread)
+        subject = case.ref if case else thread.key
+        await records.note(tx, actor=ACTOR, action="post.dropped", subject=subject, detail={"row": row.key}, now=now)
+        await inbox.note_silence(tx, row.key)
+        return True
 
     def _is_reparable(self, row: OutboxRow, error: str) -> bool:
         """Whether an operator can mend it: the app's token always, the agent channel because cases are told there."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from bot.slack.blocks import plainer
-from bot.slack.client import EVENT_TYPE, Block, Chunk, Identity, SlackRefused, SlackUnanswered
+from bot.slack.client import EVENT_TYPE, Block, Chunk, Identity, Ready, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import best_cut, escape, to_mrkdwn
 
 logger = logging.getLogger(__name__)
@@ -39,10 +39,19 @@ class Messenger(Protocol):
     async def auth(self) -> Identity: ...
 
     async def start_stream(
-        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+        self,
+        channel: str,
+        thread_ts: str,
+        *,
+        user: str,
+        team: str,
+        chunks: Sequence[Chunk] = (),
+        ready: Ready | None = None,
     ) -> str: ...
 
-    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None: ...
+    async def append_stream(
+        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
+    ) -> None: ...
 
     def append_interval(self) -> float: ...
 
@@ -54,6 +63,7 @@ class Messenger(Protocol):
         chunks: Sequence[Chunk] = (),
         blocks: Sequence[Block] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        ready: Ready | None = None,
     ) -> None: ...
 
     async def post(
@@ -64,10 +74,18 @@ class Messenger(Protocol):
         blocks: Sequence[Block] | None = None,
         thread_ts: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        ready: Ready | None = None,
     ) -> str: ...
 
     async def update(
-        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+        self,
+        channel: str,
+        ts: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        at_once: bool = False,
+        ready: Ready | None = None,
     ) -> None: ...
 
     async def delete(self, channel: str, ts: str) -> None: ...
@@ -99,21 +117,26 @@ class Place:
     fence: Callable[[], Awaitable[None]] | None = None
     """Awaited before a message is made, changed or deleted, and raises when the answer is somebody else's by now.
     What another has taken over no longer streams, so that Slack itself refuses to add to it."""
+    may_speak: Ready | None = None
+    """Awaited when a call that shows words has its turn, and raises when nobody is to read them any more."""
 
     async def start(self, chunks: Sequence[Chunk]) -> str:
         await self._check()
         return await self.client.start_stream(
-            self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks
+            self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks, ready=self.may_speak
         )
 
     async def append(self, ts: str, chunks: Sequence[Chunk]) -> None:
-        await self.client.append_stream(self.channel, ts, chunks)
+        await self.client.append_stream(self.channel, ts, chunks, ready=self.may_speak)
 
     async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> None:
         metadata = self._mark("stream")
+        ready = self.may_speak if chunks or blocks else None
         for form in _footers(blocks):
             try:
-                await self.client.stop_stream(self.channel, ts, chunks=chunks, blocks=form, metadata=metadata)
+                await self.client.stop_stream(
+                    self.channel, ts, chunks=chunks, blocks=form, metadata=metadata, ready=ready
+                )
             except SlackRefused as refusal:
                 if form is None or refusal.error not in BAD_BLOCKS:
                     raise
@@ -133,7 +156,12 @@ class Place:
         for beside, form in _forms(text, blocks):
             try:
                 return await self.client.post(
-                    self.channel, text=beside, blocks=form, thread_ts=self.thread_ts, metadata=metadata
+                    self.channel,
+                    text=beside,
+                    blocks=form,
+                    thread_ts=self.thread_ts,
+                    metadata=metadata,
+                    ready=self.may_speak,
                 )
             except SlackRefused as refusal:
                 if form is None or refusal.error not in BAD_BLOCKS:
@@ -144,7 +172,9 @@ class Place:
         await self._check()
         for beside, form in _forms(text, blocks):
             try:
-                await self.client.update(self.channel, ts, text=beside, blocks=form, at_once=at_once)
+                await self.client.update(
+                    self.channel, ts, text=beside, blocks=form, at_once=at_once, ready=self.may_speak
+                )
             except SlackRefused as refusal:
                 if refusal.error == "streaming_state_conflict":
                     await self.end(ts)

@@ -153,6 +153,7 @@ async def open_stream(
     gate: OutputGate,
     on_open: Callable[[str], Awaitable[None]] | None = None,
     fence: Callable[[], Awaitable[None]] | None = None,
+    may_speak: Callable[[], Awaitable[None]] | None = None,
     adopt: Sequence[str] | None = None,
     known: Callable[[], Awaitable[Collection[str]]] | None = None,
     key: str = "",
@@ -166,6 +167,8 @@ async def open_stream(
     the message is taken back.
     `fence` is awaited before a message is made, replaced or deleted; it raises Superseded when the answer is another's
     by now, and nothing more is said.
+    `may_speak` is awaited when a call that shows words has its turn; it raises Silenced when nobody is to read them any
+    more, and nothing more is said.
     `adopt` is for a turn that is done again after a crash: the ts that `on_open` reported then, in order (there
     may be none). The writer also looks in the thread for what was opened but not reported, stops it all, and puts
     the whole new text in its place. None is a fresh turn.
@@ -175,7 +178,7 @@ async def open_stream(
 
     Leaving the block without `finish` or `abandon` stops an open stream and says nothing more.
     """
-    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence)
+    place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence, may_speak)
     talk = _Talk(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
     running = asyncio.create_task(talk.run(), name=f"stream {channel}/{thread_ts}")
     try:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import insert_all_new, insert_new
+from bot.store.threads import change_hands
 
 OPEN_STATES = ("waiting", "away", "human")
 """While a case is in one of these, people have it or shall have it, and the bot is silent in the customer's thread."""
@@ -263,10 +264,20 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
     row = (await tx.execute(statement)).one_or_none()
     if row is None:
         return None
+    if _holder(case) != _holder(changed):
+        others = (each.thread.key for each in await merged_into(tx, case.id))
+        await change_hands(tx, [case.thread.key, *others])
     helpers = changed.helpers if changed.state == "human" else ()
     if changed.state != "human" or helpers != case.helpers:
         await _set_helpers(tx, case, helpers)
     return replace(as_case(row), helpers=helpers)
+
+
+def _holder(case: Case) -> str | int | None:
+    """The person, or the other case, that has the case's thread; None for nobody, and then the assistant may speak."""
+    if case.state == MERGED:
+        return case.merged_into
+    return case.owner if case.state == "human" else None
 
 
 async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> None:

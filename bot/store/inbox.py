@@ -24,6 +24,8 @@ LOOKED_THROUGH = 200
 """Of a thread's messages, the latest that are looked through for files."""
 SUSPECT_ATTEMPTS = 2
 """Tries that came to nothing, from which on a row may be what ends the process."""
+SILENT = "silent"
+"""How a turn has ended whose words were dropped, since a person has the thread by now."""
 FinishedState = Literal["done", "dropped", "dead"]
 
 
@@ -171,7 +173,7 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
     statement = (
         update(table)
         .where(table.c.id == item_id, table.c.state == "new")
-        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1, wish=wish)
+        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1, wish=wish, reason="")
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()
@@ -205,8 +207,21 @@ async def uncount(tx: AsyncConnection, item_id: int) -> None:
 async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, reason: str = "", now: float) -> None:
     """Close a row; it is not worked on again. Superseded when a later attempt than the caller's has begun."""
     await attempts.hold(tx)
-    statement = update(schema.inbox).where(schema.inbox.c.id == item_id)
-    await tx.execute(statement.values(state=state, reason=reason[:64], finished_at=now))
+    table = schema.inbox
+    told = case((table.c.reason == SILENT, SILENT), else_=reason[:64])
+    await tx.execute(update(table).where(table.c.id == item_id).values(state=state, reason=told, finished_at=now))
+
+
+async def note_silence(tx: AsyncConnection, post: str) -> None:
+    """Say of the turn to which a dropped post belongs, by its key, that it ends silent; not of one whose answer was
+    kept."""
+    kind, _, name = post.partition("/")
+    number = name.partition("/")[0]
+    if kind != "turn" or not number.isdigit():
+        return
+    table, turn = schema.inbox, schema.turn
+    kept = select(turn.c.id).where(turn.c.id == table.c.id).exists()
+    await tx.execute(update(table).where(table.c.id == int(number), ~kept).values(reason=SILENT))
 
 
 async def last_said(tx: AsyncConnection, thread: ThreadRef, author: str) -> float | None:

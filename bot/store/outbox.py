@@ -4,12 +4,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import insert_new
+from bot.store.threads import hands_of
 
 OPEN = ("pending", "sending")
 """The states of a row that is neither sent nor failed."""
@@ -38,6 +39,9 @@ class Outgoing:
     case_id: int | None = None
     source: tuple[str, str] | None = None
     """The (channel, ts) of the message this one mirrors."""
+    hands: tuple[str, int] | None = None
+    """Of what the assistant says: the key of the conversation, and how often that had changed hands when this was
+    decided on. Once it has again, this is not said any more."""
     when_sent: tuple["Outgoing", ...] = ()
     """Queued in the same transaction that says this one is sent."""
     when_failed: tuple["Outgoing", ...] = ()
@@ -64,6 +68,7 @@ class OutboxRow:
     created_at: float
     case_id: int | None
     source: tuple[str, str] | None
+    hands: tuple[str, int] | None
     when_sent: tuple[Outgoing, ...]
     when_failed: tuple[Outgoing, ...]
 
@@ -74,6 +79,7 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
     await attempts.hold(tx)
     for outgoing in calls:
         source_channel, source_ts = outgoing.source or (None, None)
+        conversation, hands = outgoing.hands or (None, None)
         await insert_new(
             tx,
             schema.outbox,
@@ -93,6 +99,8 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
                 "case_id": outgoing.case_id,
                 "source_channel": source_channel,
                 "source_ts": source_ts,
+                "conversation": conversation,
+                "hands": hands,
                 "created_at": now,
             },
         )
@@ -232,6 +240,18 @@ async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bo
     return (await tx.execute(marking)).scalar_one_or_none() is not None
 
 
+async def silence(tx: AsyncConnection, row: OutboxRow, *, attempts: int) -> bool:
+    """Drop a row of the assistant's whose conversation has changed hands; False, and nothing is done, for any other.
+
+    Under the same key it may be queued again, by whoever decides so as things are by then.
+    """
+    if row.hands is None or await hands_of(tx, row.hands[0]) == row.hands[1]:
+        return False
+    table = schema.outbox
+    dropping = delete(table).where(table.c.id == row.id, table.c.state.in_(OPEN), table.c.attempts == attempts)
+    return (await tx.execute(dropping.returning(table.c.id))).scalar_one_or_none() is not None
+
+
 async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now: float) -> None:
     """Say that Slack did it, and queue what follows; `ts` is the message's."""
     statement = update(schema.outbox).where(schema.outbox.c.id == row.id)
@@ -276,12 +296,14 @@ def row_of(row: Row[Any]) -> OutboxRow:
         created_at=row.created_at,
         case_id=row.case_id,
         source=(row.source_channel, row.source_ts) if row.source_channel else None,
+        hands=(row.conversation, row.hands) if row.conversation else None,
         when_sent=tuple(_outgoing(one) for one in row.afterwards["sent"]),
         when_failed=tuple(_outgoing(one) for one in row.afterwards["failed"]),
     )
 
 
 def _outgoing(stored: dict[str, Any]) -> Outgoing:
-    source = stored["source"]
+    source, hands = stored["source"], stored.get("hands")
     nested = {name: tuple(_outgoing(one) for one in stored[name]) for name in ("when_sent", "when_failed")}
-    return Outgoing(**{**stored, **nested, "source": tuple(source) if source else None})
+    pairs = {"source": tuple(source) if source else None, "hands": tuple(hands) if hands else None}
+    return Outgoing(**{**stored, **nested, **pairs})

@@ -1,6 +1,6 @@
 """What is known of a Slack thread: the agent that answers in it, its language, its episode."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from sqlalchemy import select, update
@@ -23,6 +23,8 @@ class ThreadState:
     """Counts the hand-backs from people; the model sees the present episode only."""
     note: str
     """What the model is told of the stretch before this episode."""
+    hands: int = 0
+    """How often the thread went from the assistant to a person, between persons, or back."""
 
 
 async def add_thread(tx: AsyncConnection, thread: ThreadRef, *, now: float) -> None:
@@ -52,9 +54,20 @@ async def known_among(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> set[
 async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:
     """The thread's state, or None when it is no conversation."""
     table = schema.thread
-    columns = (table.c.agent, table.c.language, table.c.episode, table.c.note)
+    columns = (table.c.agent, table.c.language, table.c.episode, table.c.note, table.c.hands)
     row = (await tx.execute(select(*columns).where(table.c.key == thread.key))).one_or_none()
     return ThreadState(*row) if row else None
+
+
+async def hands_of(tx: AsyncConnection, key: str) -> int:
+    """How often the thread with this key has changed hands."""
+    return (await tx.execute(select(schema.thread.c.hands).where(schema.thread.c.key == key))).scalar_one_or_none() or 0
+
+
+async def change_hands(tx: AsyncConnection, keys: Collection[str]) -> None:
+    """Say that somebody else speaks in these threads from here on."""
+    table = schema.thread
+    await tx.execute(update(table).where(table.c.key.in_(keys)).values(hands=table.c.hands + 1))
 
 
 async def set_language(tx: AsyncConnection, thread: ThreadRef, language: str) -> None:

@@ -27,12 +27,13 @@ from typing import Literal
 from bot.agent.guardrails import OutputGate
 from bot.agent.journal import WRITE
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, SystemNote, ToolResult, to_json
+from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, ToolResult, to_json
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk import policy
+from bot.errors import Silenced
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
 from bot.slack import cards
@@ -91,6 +92,7 @@ class Answers:
         Raises:
             TimeoutError: there is no place or no time.
             Interrupted: the message is another by now, or none, or its answer has not begun and is not wanted.
+            Silenced: a person has the thread by now.
         """
         item = question.item
         await self._show_status(question)
@@ -103,13 +105,13 @@ class Answers:
             async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
                 return await self._answer(question, journal)
         finally:
-            self.places.release(_whose(question))
+            self.places.release(question.whose)
 
     async def _wait_for_place(self, question: Question) -> None:
         try:
             async with asyncio.timeout(QUEUE_SECONDS) as waiting:
                 with question.interruption.bounding(waiting):
-                    await self.places.acquire(_whose(question))
+                    await self.places.acquire(question.whose)
         except TimeoutError:
             if question.interruption.is_set():
                 raise Interrupted from None
@@ -221,10 +223,13 @@ class Answers:
         thread = item.thread if name == "stream" else await self._private_thread(item)
         return Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}")
 
-    async def _private_thread(self, item: InboxItem, opening: str = "") -> ThreadRef:
-        """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`."""
+    async def _private_thread(self, item: InboxItem, opening: str = "", *, hands: int | None = None) -> ThreadRef:
+        """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`, unless the
+        question's thread has changed `hands` since."""
         channel = await self.slack.open_dm(item.author)
-        root = await self.outbox.deliver(Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}))
+        of = None if hands is None else (item.thread.key, hands)
+        post = Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}, hands=of)
+        root = await self.outbox.deliver(post)
         return ThreadRef(self.me.team, channel, root)
 
     async def _answer(self, question: Question, journal: TurnJournal) -> str:
@@ -233,10 +238,16 @@ class Answers:
         async with self._stream(question, thread, journal, "stream") as writer:
             if question.heading:
                 writer.text(f"{question.heading}\n\n")
-            asked = await self.agents.ask(_with_deeds(question, journal), writer, journal, limits=self.limits)
+            asked = await self.agents.ask(question.after(journal.deeds), writer, journal, limits=self.limits)
             if _is_of_no_use(asked):
                 raise Interrupted
-            ended = await self._conclude(asked)
+            try:
+                ended = await self._conclude(asked)
+            except Silenced:
+                if asked.verdict != "escalated":
+                    raise
+                # Whoever was called is there.
+                ended = await self._keep(asked, "escalated")
         self._tell(asked, ended)
         if is_resumed:
             # A new message ends the status line by itself; an adopted one is only updated.
@@ -268,7 +279,8 @@ class Answers:
         """The customer has heard enough: what is shown stays, and it is said that no more comes."""
         question = asked.question
         await asked.writer.abandon("")
-        await self._say_stopped(question.item, question.language, has_written=asked.journal.has_written)
+        has_written = asked.journal.has_written
+        await self._say_stopped(question.item, question.language, has_written=has_written, hands=question.hands)
         return await self._keep(asked, "stopped")
 
     async def stop_leftover(self, item: InboxItem, language: Language) -> str:
@@ -312,11 +324,14 @@ class Answers:
         )
         await turns.save(tx, record, now=self.clock.now(), closes=closes)
 
-    async def _say_stopped(self, item: InboxItem, language: Language, *, has_written: bool) -> None:
-        words = self.sentences.say(language, "stopped_part_done" if has_written else "stopped")
-        thread = item.thread
-        post = Outgoing(f"turn/{item.id}/stopped", "post", thread.channel, {"text": words}, thread_ts=thread.ts)
+    async def _say_stopped(
+        self, item: InboxItem, language: Language, *, has_written: bool, hands: int | None = None
+    ) -> None:
+        words = {"text": self.sentences.say(language, "stopped_part_done" if has_written else "stopped")}
+        thread, key = item.thread, f"turn/{item.id}/stopped"
         async with self.database.transaction() as tx:
+            of = (thread.key, await threads.hands_of(tx, thread.key) if hands is None else hands)
+            post = Outgoing(key, "post", thread.channel, words, thread_ts=thread.ts, hands=of)
             await outbox.add(tx, post, now=self.clock.now())
         self.outbox.wake()
         await self.settle(thread)
@@ -344,7 +359,7 @@ class Answers:
         """Post the answer in the direct messages and say so where it was asked for; that sentence."""
         question = asked.question
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
-        private = await self._private_thread(question.item, opening)
+        private = await self._private_thread(question.item, opening, hands=question.hands)
         async with self._stream(question, private, asked.journal, "private-stream") as writer:
             writer.text(asked.outcome.text)
             self._say_if_shortened(asked, writer)
@@ -539,6 +554,13 @@ class Answers:
         async def fence() -> None:
             await journal.recall(name)
 
+        async def may_speak() -> None:
+            async with self.database.transaction() as tx:
+                hands = await threads.hands_of(tx, question.item.thread.key)
+            if hands != question.hands:
+                question.interruption.tell("claimed")
+                raise Silenced("a person has the thread")
+
         async def known() -> set[str]:
             async with self.database.transaction() as tx:
                 return await turns.posts_in(tx, thread)
@@ -552,17 +574,13 @@ class Answers:
             gate=OutputGate(self.link_hosts),
             on_open=note,
             fence=fence,
+            may_speak=may_speak,
             adopt=None if begun is None else tuple(opened),
             known=known,
             key=f"turn/{question.item.id}/{name}",
             after=question.item.ts,
         ) as writer:
             yield writer
-
-
-def _whose(question: Question) -> str:
-    """The customer, of all workspaces."""
-    return f"{question.item.author_team}/{question.item.author}"
 
 
 def _is_of_no_use(asked: Asked) -> bool:
@@ -573,15 +591,6 @@ def _is_of_no_use(asked: Asked) -> bool:
     """
     wish = asked.question.interruption.wish
     return wish == "deleted" or (wish in ("edited", "claimed", "called") and asked.verdict != "escalated")
-
-
-def _with_deeds(question: Question, journal: TurnJournal) -> Question:
-    """The question, with what was done for it before the customer edited it."""
-    deeds = "\n".join(f"- {result.name}: {result.content}" for result in journal.deeds)
-    if not deeds:
-        return question
-    note = f"Before the customer edited this message, this was done for it and stays done; do not do it again:\n{deeds}"
-    return replace(question, history=[*question.history, SystemNote(note)])
 
 
 def _holds_private(messages: Sequence[Message]) -> bool:

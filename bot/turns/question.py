@@ -1,9 +1,9 @@
 """A customer's message with what is known around it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from bot.agent.messages import CustomerMessage, Message, ToolResult
+from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult
 from bot.conversation import Customer
 from bot.sentences import Language
 from bot.store.inbox import InboxItem
@@ -29,6 +29,8 @@ class Question:
     """What is said before the answer."""
     in_vain_before: bool = False
     """Whether nothing was found for the message before this one either."""
+    hands: int = 0
+    """How often the thread had changed hands when it was decided that the assistant answers."""
     interruption: Interruption = field(default_factory=Interruption)
     """Ends the answer early."""
 
@@ -38,6 +40,21 @@ class Question:
         return [*self.looked_up, *self.history]
 
     @property
+    def whose(self) -> str:
+        """The customer, of all workspaces."""
+        return f"{self.item.author_team}/{self.item.author}"
+
+    @property
     def message(self) -> CustomerMessage:
         """The message as the agent reads it."""
         return CustomerMessage(self.text, speaker=self.customer.user, ts=self.item.ts)
+
+    def after(self, deeds: Sequence[ToolResult]) -> "Question":
+        """The question, with what was done for it before the customer edited it."""
+        if not deeds:
+            return self
+        done = "\n".join(f"- {result.name}: {result.content}" for result in deeds)
+        note = (
+            f"Before the customer edited this message, this was done for it and stays done; do not do it again:\n{done}"
+        )
+        return replace(self, history=[*self.history, SystemNote(note)])

@@ -29,7 +29,7 @@ from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
 from bot.desk.second_thoughts import says_settled, says_stop
-from bot.errors import FrontdeskError, StoreUnavailable
+from bot.errors import FrontdeskError, Silenced, StoreUnavailable
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
 from bot.slack.client import DEAD_TOKEN, SlackRefused, SlackUnanswered
@@ -82,6 +82,8 @@ class Heard:
     """Who answered last in the thread; empty for nobody."""
     episode: Episode
     interruption: Interruption
+    hands: int
+    """How often the thread had changed hands, before it was read who has it now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Turns:
                 if not ended and item.wish == "edited":
                     item = await self.second_thoughts.begin_anew(item)
                 await self._take(item, ended, interruption)
-        except Interrupted:
+        except (Interrupted, Silenced):
             return False
         return True
 
@@ -137,7 +139,7 @@ class Turns:
         reach("turn_begun")
         try:
             ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption)
-        except Interrupted:
+        except (Interrupted, Silenced):
             raise
         except Exception as error:
             self.faults[item.id] = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
@@ -267,9 +269,9 @@ class Turns:
             ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
-        heard = Heard(item, customer, language, state.agent, episode, interruption)
+        heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands)
         if item.body.get("masked"):
-            await self._say(item, "masked", language)
+            await self._say(heard, "masked")
         if case is not None:
             return "done", await self._to_people(case, heard, is_paused=is_paused)
         if ended is not None and await self._is_about(ended, item, customer):
@@ -280,15 +282,15 @@ class Turns:
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
         if not item.body["text"]:
-            await self._say(item, "file_unread" if item.body.get("files") else "greeting", language)
+            await self._say(heard, "file_unread" if item.body.get("files") else "greeting")
             return "done", "no_words"
         if is_stop:
-            return "done", await self._nothing_runs(item, language)
+            return "done", await self._nothing_runs(heard)
         if reason:
             await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
             return "done", "escalated"
         if await self.budgets.set_aside(item):
-            return await self._over_budget(item, customer, language)
+            return await self._over_budget(heard)
         if len(episode.turns) >= self.summaries.turns:
             heard = await self._begin_anew(heard)
         return "done", await self._answer(heard)
@@ -305,7 +307,8 @@ class Turns:
         await self.answers.close_leftover(item)
         await self.relay.from_customer(case, item, heard.customer)
         if case.waits and item.author == case.customer and says_settled(item.words):
-            await self._queue(self.cases.messages.settled(case, key=f"turn/{item.id}/settled"))
+            settled = self.cases.messages.settled(case, key=f"turn/{item.id}/settled")
+            await self._queue(replace(settled, hands=(item.thread.key, heard.hands)))
         return "relayed"
 
     async def _call(self, heard: Heard) -> str:
@@ -354,16 +357,15 @@ class Turns:
         told = replace(heard.episode, note=f"{heard.episode.note}\n{_waits(case)}".strip())
         ended = await self._answer(replace(heard, episode=told))
         if ended in ("escalated", "failed"):
-            item, words = heard.item, how_it_stands(self.sentences, heard.language, case)
-            key = f"turn/{item.id}/waits"
-            await self._queue(Outgoing(key, "post", item.thread.channel, {"text": words}, thread_ts=item.thread.ts))
+            words = how_it_stands(self.sentences, heard.language, case)
+            await self._queue(self._words(heard, "waits", words))
         return ended
 
-    async def _nothing_runs(self, item: InboxItem, language: Language) -> str:
+    async def _nothing_runs(self, heard: Heard) -> str:
         """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""
-        if await self.answers.has_begun(item, before=self.clock.now()):
-            return await self.answers.stop_leftover(item, language)
-        await self._say(item, "nothing_to_stop", language)
+        if await self.answers.has_begun(heard.item, before=self.clock.now()):
+            return await self.answers.stop_leftover(heard.item, heard.language)
+        await self._say(heard, "nothing_to_stop")
         return "nothing_to_stop"
 
     async def _answer(self, heard: Heard) -> str:
@@ -379,6 +381,7 @@ class Turns:
             episode.looked_up,
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
             heading=self.sentences.say(heard.language, "saw_edit") if item.kind == "edit" else "",
+            hands=heard.hands,
             interruption=heard.interruption,
         )
         return await self.answers.answer(question)
@@ -387,36 +390,41 @@ class Turns:
         """Tell the customer, and begin an episode that knows the summary of the one before, with nobody's turn."""
         item, episode = heard.item, heard.episode
         key = f"{item.thread.key}/{episode.number}/long_conversation"
-        words = {"text": self.sentences.say(heard.language, "long_conversation")}
+        words = self._words(heard, "", self.sentences.say(heard.language, "long_conversation"))
         with contextlib.suppress(TimeoutError, SlackRefused):
             async with asyncio.timeout(SAY_SECONDS):
-                await self.outbox.deliver(Outgoing(key, "post", item.thread.channel, words, thread_ts=item.thread.ts))
+                await self.outbox.deliver(replace(words, key=key))
         note = await self.summaries.closing(item, episode)
         async with self.database.transaction() as tx:
             await threads.begin_episode(tx, item.thread, note=note)
         return replace(heard, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
 
-    async def _over_budget(self, item: InboxItem, customer: Customer, language: Language) -> Ending:
+    async def _over_budget(self, heard: Heard) -> Ending:
         """The day's money is spent: a person instead of a model, but nobody is called for a thank-you.
 
         One case a customer is enough: what they ask in further threads is shown there.
         """
+        item, customer = heard.item, heard.customer
         if policy.is_small_talk(item.words):
-            await self._say(item, "standing_by", language)
+            await self._say(heard, "standing_by")
             return "done", "over_budget"
         case = await self.cases.open(item.thread, customer, reason="budget", priority="medium", one_a_customer=True)
         if case.thread != item.thread:
-            await self._say(item, "over_budget", language, "passed_on")
+            await self._say(heard, "over_budget", "passed_on")
             await self.relay.from_customer(case, item, customer)
         return "done", "over_budget"
 
-    async def _say(self, item: InboxItem, key: str, language: Language, *more: str) -> None:
+    async def _say(self, heard: Heard, key: str, *more: str) -> None:
         """Say one of our own sentences in the thread, and `more` behind it; once."""
-        words = " ".join(self.sentences.say(language, each) for each in (key, *more))
-        thread = item.thread
-        await self._queue(
-            Outgoing(f"turn/{item.id}/{key}", "post", thread.channel, {"text": words}, thread_ts=thread.ts)
-        )
+        words = " ".join(self.sentences.say(heard.language, each) for each in (key, *more))
+        await self._queue(self._words(heard, key, words))
+
+    def _words(self, heard: Heard, name: str, words: str) -> Outgoing:
+        """What the assistant says in the thread, unless a person gets it before."""
+        item, thread = heard.item, heard.item.thread
+        hands = (thread.key, heard.hands)
+        key = f"turn/{item.id}/{name}"
+        return Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts, hands=hands)
 
     async def _queue(self, post: Outgoing) -> None:
         async with self.database.transaction() as tx:

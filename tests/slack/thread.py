@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from bot.slack.client import Block, Chunk, Identity, SlackRefused, SlackUnanswered
+from bot.slack.client import Block, Chunk, Identity, Ready, SlackRefused, SlackUnanswered
 
 Answer = TypeVar("Answer")
 
@@ -77,18 +77,27 @@ class Thread:
         return ME
 
     async def start_stream(
-        self, channel: str, thread_ts: str, *, user: str, team: str, chunks: Sequence[Chunk] = ()
+        self,
+        channel: str,
+        thread_ts: str,
+        *,
+        user: str,
+        team: str,
+        chunks: Sequence[Chunk] = (),
+        ready: Ready | None = None,
     ) -> str:
         def start() -> str:
             return self._add(self._grown(Shown(streaming=True, streamed=True), chunks))
 
-        return await self._call("start", start)
+        return await self._call("start", start, ready=ready)
 
-    async def append_stream(self, channel: str, ts: str, chunks: Sequence[Chunk]) -> None:
+    async def append_stream(
+        self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
+    ) -> None:
         def append() -> None:
             self._grown(self._running(ts), chunks)
 
-        await self._call("append", append, ts)
+        await self._call("append", append, ts, ready=ready)
 
     async def stop_stream(
         self,
@@ -98,6 +107,7 @@ class Thread:
         chunks: Sequence[Chunk] = (),
         blocks: Sequence[Block] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        ready: Ready | None = None,
     ) -> None:
         def stop() -> None:
             message = self._grown(self._running(ts), chunks)
@@ -105,7 +115,7 @@ class Thread:
             message.streaming = False
             message.metadata = metadata
 
-        await self._call("stop", stop, ts)
+        await self._call("stop", stop, ts, ready=ready)
 
     async def post(
         self,
@@ -115,18 +125,26 @@ class Thread:
         blocks: Sequence[Block] | None = None,
         thread_ts: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        ready: Ready | None = None,
     ) -> str:
         def post() -> str:
             words, rest = _split(text, blocks)
             return self._add(Shown(words, blocks=rest, metadata=metadata, notification=text))
 
-        return await self._call("post", post)
+        return await self._call("post", post, ready=ready)
 
     def append_interval(self) -> float:
         return 0.0
 
     async def update(
-        self, channel: str, ts: str, *, text: str, blocks: Sequence[Block] | None = None, at_once: bool = False
+        self,
+        channel: str,
+        ts: str,
+        *,
+        text: str,
+        blocks: Sequence[Block] | None = None,
+        at_once: bool = False,
+        ready: Ready | None = None,
     ) -> None:
         def update() -> None:
             message = self._found(ts)
@@ -137,7 +155,7 @@ class Thread:
             message.notification = text
             self.stuck.discard(ts)
 
-        await self._call("update", update, ts)
+        await self._call("update", update, ts, ready=ready)
 
     async def delete(self, channel: str, ts: str) -> None:
         def delete() -> None:
@@ -157,7 +175,11 @@ class Thread:
         state = {"streaming_state": "in_progress" if message.streaming else "completed"} if message.streamed else {}
         return {"ts": ts, "bot_id": ME.bot_id, "text": "", "metadata": message.metadata, **state}
 
-    async def _call(self, method: str, act: Callable[[], Answer], ts: str = "") -> Answer:
+    async def _call(
+        self, method: str, act: Callable[[], Answer], ts: str = "", *, ready: Ready | None = None
+    ) -> Answer:
+        if ready is not None:
+            await ready()
         number = len(self.calls)
         self.calls.append(method)
         await asyncio.sleep(0)
