@@ -18,12 +18,13 @@ end_erased   the customer's data is erased
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import median
 
 from bot.agent.guardrails import mask
+from bot.cases import buttons
 from bot.cases import case as steps
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
@@ -144,7 +145,7 @@ class Cases:
     ) -> tuple[Case, bool]:
         """The case that the thread belongs to from here on, and whether it is a new one."""
         await lock(tx, f"cases/{customer.team}/{customer.user}")
-        await lock(tx, _lock_of(thread))
+        await lock(tx, lock_of(thread))
         if already := await cases.find_open(tx, thread):
             return already, False
         theirs = await _joinable(tx, thread, customer)
@@ -252,7 +253,7 @@ class Cases:
             lines = await transcripts.of_thread(tx, case.thread)
             is_known = await outbox.by_key(tx, card_key(case)) is not None
             rows = self.messages.transferred(case, lines, before=before, by=user, is_known=is_known)
-            await outbox.add(tx, *rows, now=self.clock.now())
+            await self.say(tx, before, case, rows)
         return self._stepped(case)
 
     async def mergeable(self, case: Case) -> list[Case]:
@@ -270,12 +271,12 @@ class Cases:
         """
         async with self.database.transaction() as tx:
             both = [await the_case(tx, each) for each in (ref, into)]
-            for name in sorted(_lock_of(each.thread) for each in both):
+            for name in sorted(lock_of(each.thread) for each in both):
                 await lock(tx, name)
             target = await the_case(tx, into)
             if not _fits(both[0], target):
                 raise UnknownCase(into[:20])
-            _, case = await self._change(
+            before, case = await self._change(
                 tx,
                 ref,
                 user,
@@ -286,7 +287,7 @@ class Cases:
             for each in await cases.merged_into(tx, case.id):
                 await self._put(tx, each, replace(each, merged_into=target.id))
             lines = await transcripts.of_thread(tx, case.thread)
-            await outbox.add(tx, *self.messages.merged(case, lines, into=target, by=user), now=self.clock.now())
+            await self.say(tx, before, case, self.messages.merged(case, lines, into=target, by=user))
         return self._stepped(case)
 
     async def resolve(
@@ -377,13 +378,20 @@ class Cases:
         of them changed meanwhile; then nothing is erased yet.
         """
         await lock(tx, f"cases/{team}/{user}")
-        for name in sorted({_lock_of(case.thread) for case in await cases.find_of(tx, user)}):
+        for name in sorted({lock_of(case.thread) for case in await cases.find_of(tx, user)}):
             await lock(tx, name)
         for before in await cases.find_of(tx, user):
             after = await self._put(tx, before, steps.erase(before, now=self.clock.now()))
             if before.state in cases.OPEN_STATES:
                 await outbox.add(tx, self.messages.erased(before), now=self.clock.now())
             await self._note(tx, by, "erased", after)
+
+    async def say(
+        self, tx: Transaction, before: Case, after: Case, rows: Sequence[Outgoing], *, used: Collection[str] = ()
+    ) -> None:
+        """Queue what is said of a step, and behind it what takes the buttons away that serve no more, or are `used`."""
+        away = await buttons.taken_away(tx, before, after, agent_channel=self.messages.agent_channel, used=used)
+        await outbox.add(tx, *rows, *away, now=self.clock.now())
 
     async def find(self, ref: str) -> Case:
         """The case with this reference. Raises UnknownCase."""
@@ -444,7 +452,7 @@ class Cases:
             before, after = await self._change(tx, ref, actor, action, change, **detail)
             if after.state == "human" and before.waits:
                 await wishes.claim(tx, after.thread)
-            await outbox.add(tx, *say(before, after), now=self.clock.now())
+            await self.say(tx, before, after, say(before, after))
             if note is not None:
                 await self._back_to_assistant(tx, before, note)
         return self._stepped(after)
@@ -453,7 +461,7 @@ class Cases:
         self, tx: Transaction, ref: str, actor: str, action: str, change: Callable[[Case], Case], **detail: str
     ) -> tuple[Case, Case]:
         """Make the step, with its note for the audit trail; the case before and after it. Raises as `_step`."""
-        await lock(tx, _lock_of((await the_case(tx, ref)).thread))
+        await lock(tx, lock_of((await the_case(tx, ref)).thread))
         before = await the_case(tx, ref)
         other = await cases.find_open(tx, before.thread)
         if other is not None and other.id != before.id:
@@ -523,7 +531,7 @@ class Cases:
             return ""
 
 
-def _lock_of(thread: ThreadRef) -> str:
+def lock_of(thread: ThreadRef) -> str:
     """The lock that is held while it is decided whether a thread has an open case."""
     return f"case/{thread.key}"
 

@@ -14,7 +14,7 @@ from bot.alerts import Alerts
 from bot.cases import case as steps
 from bot.cases.cases import Cases
 from bot.slack.client import SlackRefused, SlackUnanswered
-from bot.store import cases, inbox, outbox, records
+from bot.store import cases, inbox, records
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
 
@@ -85,9 +85,10 @@ class Ladder:
         """Write it, unless the case has changed since it was read."""
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
-            if await cases.change(tx, before, after) is None:
+            changed = await cases.change(tx, before, after)
+            if changed is None:
                 return
-            await outbox.add(tx, *rows, now=now)
+            await self.cases.say(tx, before, changed, rows)
             await records.note(tx, actor=ACTOR, action=f"case.{action}", subject=before.ref, now=now)
         self.cases.outbox.wake()
 

@@ -4,17 +4,19 @@ urge          its customer cannot wait for the desk to open
 can_wait      they can
 keep_helping  they want the assistant to answer meanwhile
 snooze        staff put off what is done next when nobody claims it
+offer_end     the customer wrote as if nobody were needed any more
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from bot.cases import case as steps
 from bot.cases.case import MovedOn
-from bot.cases.cases import Cases, own, the_case
+from bot.cases.cases import Cases, lock_of, own, the_case
 from bot.store import cases, outbox, records
 from bot.store.cases import Case
 from bot.store.outbox import Outgoing
+from bot.store.statements import lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class Waiting:
             lambda case: steps.can_wait(own(case, user)),
             messages.can_wait,
             once=messages.key_of_waiting,
+            used={"esc.wait"},
         )
 
     async def keep_helping(self, ref: str, user: str) -> Case:
@@ -62,6 +65,15 @@ class Waiting:
             once=lambda case: messages.key_of_snooze(case, rung),
         )
 
+    async def offer_end(self, ref: str, *, key: str) -> None:
+        """Show the customer the button that ends it, unless somebody has claimed it meanwhile."""
+        async with self.cases.database.transaction() as tx:
+            await lock(tx, lock_of((await the_case(tx, ref)).thread))
+            case = await the_case(tx, ref)
+            if case.waits:
+                await outbox.add(tx, self.cases.messages.settled(case, key=key), now=self.cases.clock.now())
+        self.cases.outbox.wake()
+
     async def _step(
         self,
         ref: str,
@@ -71,8 +83,10 @@ class Waiting:
         say: Callable[[Case], Sequence[Outgoing]],
         *,
         once: Callable[[Case], str] | None = None,
+        used: Collection[str] = (),
     ) -> Case:
-        """Change the case and queue what is said; `once` is the key of what was said when the step was made before."""
+        """Change the case and queue what is said; `once` is the key of what was said when the step was made before, and
+        `used` are buttons that serve once."""
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
             before = await the_case(tx, ref)
@@ -81,7 +95,7 @@ class Waiting:
             after = await cases.change(tx, before, change(before))
             if after is None:
                 raise MovedOn(await the_case(tx, ref))
-            await outbox.add(tx, *say(after), now=now)
+            await self.cases.say(tx, before, after, say(after), used=used)
             await records.note(tx, actor=actor, action=f"case.{action}", subject=ref, now=now)
         self.cases.outbox.wake()
         return after

@@ -222,6 +222,26 @@ async def _as_read(tx: AsyncConnection, channel: str, texts: dict[str, str]) -> 
     return texts
 
 
+async def standing(tx: AsyncConnection, case_id: int, channel: str, lane: str) -> dict[str, Mapping[str, Any]]:
+    """What our messages about a case show in one lane, or soon will: by the keys of their posts, oldest first."""
+    table = schema.outbox
+    rows = await tx.execute(
+        select(table.c.key, table.c.method, table.c.parent, table.c.payload)
+        .where(table.c.channel == channel, table.c.lane == lane, table.c.case_id == case_id)
+        .where(table.c.method.in_(("post", "update", "delete")), table.c.state != "failed")
+        .order_by(table.c.id)
+    )
+    shown: dict[str, Mapping[str, Any]] = {}
+    for row in rows:
+        if row.method == "post":
+            shown[row.key] = row.payload
+        elif row.method == "delete":
+            shown.pop(row.parent, None)
+        elif row.parent in shown:
+            shown[row.parent] = row.payload
+    return shown
+
+
 async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:
     """The posts whose keys begin so, oldest first."""
     table = schema.outbox
@@ -274,9 +294,19 @@ async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:
     if outgoing.parent is not None:
         table = schema.outbox
         lane = (await tx.execute(select(table.c.lane).where(table.c.key == outgoing.parent))).scalar_one_or_none()
-        return lane or f"/{outgoing.parent}"
+        return lane or lane_under(outgoing.parent)
     ts = outgoing.thread_ts or outgoing.payload.get("ts")
-    return f"@{ts}" if ts else f"/{outgoing.key}"
+    return lane_of_thread(ts) if ts else lane_under(outgoing.key)
+
+
+def lane_of_thread(ts: str) -> str:
+    """The lane of a thread that somebody else has begun, and of what is about its first message."""
+    return f"@{ts}"
+
+
+def lane_under(key: str) -> str:
+    """The lane of the thread that a row's own post begins."""
+    return f"/{key}"
 
 
 def row_of(row: Row[Any]) -> OutboxRow:

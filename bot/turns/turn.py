@@ -307,8 +307,7 @@ class Turns:
         await self.answers.close_leftover(item)
         await self.relay.from_customer(case, item, heard.customer)
         if case.waits and item.author == case.customer and says_settled(item.words):
-            settled = self.cases.messages.settled(case, key=f"turn/{item.id}/settled")
-            await self._queue(replace(settled, hands=(item.thread.key, heard.hands)))
+            await self.presses.waiting.offer_end(case.ref, key=f"turn/{item.id}/settled")
         return "relayed"
 
     async def _call(self, heard: Heard) -> str:

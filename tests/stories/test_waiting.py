@@ -115,10 +115,8 @@ async def test_who_comes_while_the_desk_is_closed_reads_when_it_opens_and_may_sa
     assert "S0ONCALL" in page.text
     await world.staff.presses(page, "case.claim")
     await world.customer.reads(asked, having=lambda seen: "Agent A has joined" in seen.text)
-    await world.customer.presses(told, "esc.urgent")
     await world.until(
-        lambda state: next(
-            (each for each in state["ephemerals"] if f"{ref} is open already: Agent A" in str(each)), None
-        ),
-        what="how the case stands",
+        lambda state: not any(seen.buttons for seen in seen_in(state, asked.channel)) or None,
+        what="the buttons of who waits to go",
+        channel=asked.channel,
     )
