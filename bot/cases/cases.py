@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 
 OPEN_CASES = 5
 TITLE_LIMIT = 90
-SUMMARY_LIMIT = 600
+SUMMARY_LIMIT = 820
 MAIN_DESK = "Main desk"
 """What the agent channel is called among the desks."""
 SAID_SHOWN = 6
@@ -102,10 +102,13 @@ class Cases:
         *,
         reason: str,
         priority: Priority,
+        subject: str = "",
         summary: str = "",
         one_a_customer: bool = False,
     ) -> Case:
         """Open a case for the thread and tell both sides; the case that is open already, when there is one.
+
+        Without a `subject` it is called by what the customer wrote last.
 
         With `one_a_customer` it may be of another thread of theirs, and is then of the same reason. Who has `most`
         has no more: both sides are told that the thread belongs to the latest of these.
@@ -121,6 +124,7 @@ class Cases:
                 usual=usual,
                 reason=reason,
                 priority=priority,
+                subject=mask(subject),
                 told=mask(summary).strip(),
                 one_a_customer=one_a_customer,
             )
@@ -140,6 +144,7 @@ class Cases:
         usual: float | None,
         reason: str,
         priority: Priority,
+        subject: str,
         told: str,
         one_a_customer: bool,
     ) -> tuple[Case, bool]:
@@ -175,7 +180,7 @@ class Cases:
             version=1,
             reason=reason,
             priority=priority,
-            title=_title(told or _last_words(lines, customer.user)),
+            title=_title(subject, _last_words(lines, customer.user), told, "No message yet"),
             summary=told[:SUMMARY_LIMIT],
             owner=None,
             owner_name=None,
@@ -585,10 +590,10 @@ def _stretch(case: Case, ending: str, said: Sequence[str], *, until: float) -> s
 
 
 def _last_words(lines: Sequence[Line], customer: str) -> str:
-    said = [line.text for line in lines if line.speaker == customer]
-    return said[-1] if said else "No message yet"
+    return next((line.text for line in reversed(lines) if line.speaker == customer), "")
 
 
-def _title(told: str) -> str:
-    first = " ".join(told.split())
+def _title(*named: str) -> str:
+    """The first of the texts that says something, in one line."""
+    first = next(text for each in named if (text := " ".join(each.split())))
     return first if len(first) <= TITLE_LIMIT else first[: TITLE_LIMIT - 2].rsplit(" ", 1)[0] + " …"

@@ -33,13 +33,20 @@ def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
             str,
             Field(min_length=3, max_length=600, description="What the customer wants and what was tried."),
         ],
+        subject: Annotated[
+            str, Field(max_length=80, description="The matter in a few words, like the subject of an e-mail.")
+        ] = "",
+        next_step: Annotated[str, Field(max_length=200, description="What the team could do next.")] = "",
     ) -> str:
         """Hand the conversation over to the support team.
 
         Use it when the customer asks for a person, is angry or frustrated, disputes a bill, fears for the account,
         speaks of law, wants something changed, or when there is not enough context to answer.
         """
-        case = await cases.open(context.thread, context.customer, reason=reason, priority=priority, summary=summary)
+        told = f"{summary.strip()}\nNext: {next_step.strip()}" if next_step.strip() else summary
+        case = await cases.open(
+            context.thread, context.customer, reason=reason, priority=priority, subject=subject, summary=told
+        )
         return f"Case {case.ref} is open. The customer has been told; say nothing more."
 
     return (escalate_to_human,)

@@ -1,5 +1,6 @@
 """Calling a person, and filling in what a tool wants to know."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,9 +16,18 @@ _REASON_WORDS: Mapping[Reason, tuple[str, ...]] = {
     "upset": ("upset", "anger", "angry", "frustrat", "other"),
     "change": ("change", "cancel", "action", "other"),
 }
+_SUBJECTS: Mapping[Reason, str] = {
+    "security": "The safety of an account",
+    "legal": "A legal matter",
+    "billing": "A payment",
+    "person": "A talk with a person",
+    "upset": "A complaint",
+    "change": "A change",
+}
 _URGENT = frozenset({"security", "legal", "billing", "upset"})
 _PEOPLE = ("escalat", "human", "person", "complain", "billing")
 """How a colleague's description says that it can call people."""
+_ORDER = re.compile(r"\bORD-[0-9]+\b")
 
 
 def person_reason(talk: Talk, wants: Wants) -> Reason | None:
@@ -67,6 +77,8 @@ def _escalation(talk: Talk, reason: Reason) -> Json:
         "reason": _REASON_WORDS[reason],
         "priority": ("high" if reason in _URGENT else "medium",),
         "summary": summary,
+        "subject": " ".join((_SUBJECTS[reason], *dict.fromkeys(_ORDER.findall(talk.said.upper())))),
+        "next": "Read what was tried, and answer the customer.",
     }
 
 

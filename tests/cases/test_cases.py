@@ -103,6 +103,20 @@ async def test_a_case_is_named_after_the_customers_words_when_nobody_summed_it_u
     assert case.summary == ""
 
 
+async def test_what_a_case_is_called_says_nothing_that_its_summary_says_again(cases: Cases, database: Database) -> None:
+    summary = (
+        "Customer reports a parcel that never came, order ORD-1001, and wants the money back. Looked up the order."
+    )
+    case = await cases.open(THREAD, CUSTOMER, reason="billing", priority="high", summary=summary)
+    assert case.title.startswith("My parcel is lost")
+    assert (await said(database, "case/1/card")).count("Customer reports") == 1
+    other = ThreadRef(TEAM, "D0CUSTOMERA", "2.1")
+    subject = "Lost  parcel\nORD-1001, card 4111 1111 1111 1111"
+    named = await cases.open(other, CUSTOMER, reason="billing", priority="high", subject=subject, summary=summary)
+    assert named.title.startswith("Lost parcel ORD-1001, card ")
+    assert "1111" not in named.title
+
+
 async def test_a_summary_hides_card_numbers(cases: Cases) -> None:
     summary = "Paid with 4111 1111 1111 1111 and wants it back"
     case = await cases.open(THREAD, CUSTOMER, reason="billing", priority="high", summary=summary)
