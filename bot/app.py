@@ -205,7 +205,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         staff = Staff(
             slack, clock, agent_channel=agent_channel, others=settings.desk_channels, group=settings.staff_group
         )
-        relay = Relay(database, outbox, slack, clock, sentences, agent_channel, staff)
+        relay = Relay(database, outbox, slack, clock, messages, staff)
         team = build_team(
             shop_name=settings.shop_name,
             knowledge=knowledge,

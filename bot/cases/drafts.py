@@ -21,7 +21,7 @@ from bot.slack.blocks import Card
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.slack.staff_cards import Choice
-from bot.store import cases, drafts, outbox, records
+from bot.store import drafts, outbox, records
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -90,7 +90,7 @@ class CaseDrafts:
             owned(case, user)
             sent = self._chosen(case, asked, texts, choice, pages=pages)
             await outbox.add(tx, row, sent, now=self.clock.now())
-            await cases.note_reply(tx, case, now=self.clock.now())
+            await self.relay.note_reply(tx, case)
             detail = {"asked": asked, "number": number, "edited": edited}
             await records.note(
                 tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now()

@@ -147,6 +147,10 @@ class CaseMessages:
         """Something of the case is otherwise that only its card shows."""
         return [self._card_update(case)]
 
+    def replied(self, case: Case) -> list[Outgoing]:
+        """The customer has a first reply."""
+        return [self._card_becomes(case, "replied", self._card(case))] if case.state == "human" else []
+
     def reopened(self, case: Case, *, wrote: bool = False) -> list[Outgoing]:
         """The customer says it is not solved, or `wrote` again. A new line in the card's thread calls who had it,
         which an update of the card does not."""
@@ -438,6 +442,7 @@ class CaseMessages:
                     staff=case.owner or "",
                     staff_name=case.owner_name or "",
                     at=case.claimed_at or 0.0,
+                    due=self._reply_due(case),
                     helpers=[helper.person for helper in case.helpers],
                 )
             case "resolved" | "closed" | "bot":
@@ -454,6 +459,12 @@ class CaseMessages:
             case "merged":
                 into = ref_of(case.merged_into or 0)
                 return staff_cards.merged_card(**common, into=into, by=by, at=case.ended_at or 0.0, link=LINK)
+
+    def _reply_due(self, case: Case) -> float | None:
+        """Until when a first reply shall leave: as long after the claim as the claim itself may take."""
+        if case.replied_at is not None or case.claimed_at is None:
+            return None
+        return self.targets.hours.after(case.claimed_at, self.targets.seconds(case.priority))
 
 
 def _ring(case: Case, *, wrote: bool) -> Card:

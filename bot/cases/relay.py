@@ -20,13 +20,12 @@ from itertools import chain
 from typing import Any
 
 from bot.cases.case import speaking
-from bot.cases.cases import the_case
+from bot.cases.cases import lock_of, the_case
 from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, withdrawn, words_beside
-from bot.cases.messages import copy_for_staff, language, payload, quoted
+from bot.cases.messages import CaseMessages, copy_for_staff, language, payload, quoted
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
-from bot.sentences import Sentences
 from bot.slack import staff_cards
 from bot.slack.blocks import LINK
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
@@ -34,9 +33,10 @@ from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.store import cases, inbox, outbox, records
 from bot.store.cases import MERGED, Case, card_key
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
+from bot.store.statements import lock
 from bot.store.wishes import is_erased
 
 logger = logging.getLogger(__name__)
@@ -66,9 +66,13 @@ class Relay:
     outbox: Outbox
     slack: SlackClient
     clock: Clock
-    sentences: Sentences
-    agent_channel: str
+    messages: CaseMessages
     staff: Staff
+
+    @property
+    def agent_channel(self) -> str:
+        """Where staff are told what concerns no case."""
+        return self.messages.agent_channel
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer, *, is_helped: bool = False) -> None:
         """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read.
@@ -81,7 +85,7 @@ class Relay:
         copy = Outgoing(
             f"relay/{item.id}",
             "post",
-            self._desk(case),
+            self.messages.desk(case),
             {"text": words},
             parent=card_key(case),
             case_id=case.id,
@@ -146,7 +150,7 @@ class Relay:
         ]
         rows += withdrawn(mirrors, edit.ts, body=edit.body)
         if case is not None:
-            channel, card, case_id = self._desk(case), card_key(case), case.id
+            channel, card, case_id = self.messages.desk(case), card_key(case), case.id
         elif mirrors:
             channel, card, case_id = mirrors[-1].channel, mirrors[-1].parent or "", mirrors[-1].case_id or 0
         else:
@@ -224,7 +228,7 @@ class Relay:
     ) -> Outgoing:
         """The words of one of the team in the customer's thread, and the marks on their message `ts` that tell how it
         went; `by` is the name that the customer reads, the owner's when it is empty."""
-        suffix, desk = self.sentences.say(language(case), "support_suffix"), self._desk(case)
+        suffix, desk = self.messages.sentences.say(language(case), "support_suffix"), self.messages.desk(case)
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
         )
@@ -244,18 +248,23 @@ class Relay:
             ),
         )
 
-    def _desk(self, case: Case) -> str:
-        return case.stands_in(self.agent_channel)
-
     async def _answer(self, case: Case, user: str, ts: str, body: Mapping[str, Any]) -> None:
         """Send the customer what the owner or a helper wrote at `ts`, with what it brings."""
-        key, words = f"relay/{self._desk(case)}/{ts}", escape(words_beside(body))
+        key, words = f"relay/{self.messages.desk(case)}/{ts}", escape(words_beside(body))
         copy = self.to_customer(case, words, by=speaking(case, user), key=key, ts=ts)
-        row = carrying(copy, body, if_missing=f"_{self.sentences.say(language(case), 'file_missing')}_")
+        row = carrying(copy, body, if_missing=f"_{self.messages.sentences.say(language(case), 'file_missing')}_")
         async with self.database.transaction() as tx:
             await outbox.add(tx, row, now=self.clock.now())
-            await cases.note_reply(tx, case, now=self.clock.now())
+            await self.note_reply(tx, case)
         self.outbox.wake()
+
+    async def note_reply(self, tx: Transaction, case: Case) -> None:
+        """A person's words leave for the customer: when they are the first, the card says no more that some are due."""
+        if case.replied_at is not None:
+            return
+        await lock(tx, lock_of(case.thread))
+        if await cases.note_reply(tx, case, now=self.clock.now()):
+            await outbox.add(tx, *self.messages.replied(await the_case(tx, case.ref)), now=self.clock.now())
 
     def _unread(self, case: Case, author: str) -> Outgoing:
         """Somebody else is on the case: tell the author, unseen by others and once, that the customer reads nothing."""
@@ -273,7 +282,7 @@ class Relay:
         return Outgoing(
             f"case/{case.id}/{name}",
             "ephemeral",
-            self._desk(case),
+            self.messages.desk(case),
             {**said, "user": user},
             parent=card_key(case),
             case_id=case.id,
@@ -288,7 +297,7 @@ class Relay:
 
     def _moved(self, card: OutboxRow, now: Case, author: str) -> Outgoing:
         """Tell who writes under a card that is past, unseen by others and once a place, where the case is now."""
-        told = staff_cards.elsewhere(case=now.ref, channel=self._desk(now), link=LINK)
+        told = staff_cards.elsewhere(case=now.ref, channel=self.messages.desk(now), link=LINK)
         return Outgoing(
             f"{card.key}/moved/{now.id}/{now.desk}/{author}",
             "ephemeral",
@@ -303,7 +312,7 @@ class Relay:
         if case.state != "human" or case.owner is None:
             return False
         try:
-            return not await self.staff.surely_includes(case.owner, channel=self._desk(case))
+            return not await self.staff.surely_includes(case.owner, channel=self.messages.desk(case))
         except (SlackRefused, SlackUnanswered):
             logger.warning("Slack does not say whether the owner is still there", extra={"case": case.ref})
             return False
@@ -312,7 +321,7 @@ class Relay:
         """The line that calls for somebody in the owner's place, once an owner."""
         card = staff_cards.owner_left(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         key = f"case/{case.id}/owner-left/{case.owner}"
-        return Outgoing(key, "post", self._desk(case), payload(card), parent=card_key(case), case_id=case.id)
+        return Outgoing(key, "post", self.messages.desk(case), payload(card), parent=card_key(case), case_id=case.id)
 
     async def _ask(self, case: Case, item: InboxItem) -> None:
         """Nobody has claimed the case: ask, unseen by others, what to do with the message.
@@ -334,7 +343,7 @@ class Relay:
         """The case, and what the user wrote at `ts`."""
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
-            return case, await inbox.body_at(tx, self._desk(case), ts, author=user)
+            return case, await inbox.body_at(tx, self.messages.desk(case), ts, author=user)
 
     async def _queue(self, *rows: Outgoing) -> None:
         async with self.database.transaction() as tx:

@@ -113,16 +113,19 @@ def claimed_card(
     staff: str,
     staff_name: str,
     at: float,
+    due: float | None = None,
     helpers: Sequence[str] = (),
     facts: str = "",
     permalink: str = "",
 ) -> Card:
-    """The same card once `staff` (a Slack user id) has claimed the case; it takes the first one's place."""
+    """The same card once `staff` (a Slack user id) has claimed the case; it takes the first one's place. `due`: until
+    when they shall have answered for the first time, in seconds since 1970."""
+    reply = f" · first reply due {moment(due, '{time}')}" if due else ""
     return Card(
         f"{escape(case)} is claimed by <@{staff}>",
         (
             header(f"{case} · {title}"),
-            section(f":large_green_circle: *Claimed by <@{staff}>* {moment(at, '{time}')}"),
+            section(f":large_green_circle: *Claimed by <@{staff}>* {moment(at, '{time}')}{reply}"),
             fields(
                 ("Customer", _customer(customer, customer_note)),
                 ("Priority", PRIORITIES.get(priority, escape(priority))),

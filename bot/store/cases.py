@@ -280,10 +280,11 @@ def _holder(case: Case) -> str | int | None:
     return case.owner if case.state == "human" else None
 
 
-async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> None:
-    """Remember when a person's first words left for the customer; it is no step of the case."""
+async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> bool:
+    """Remember when a person's first words left for the customer; it is no step of the case. False for later words."""
     table = schema.kase
-    await tx.execute(update(table).where(table.c.id == case.id, table.c.replied_at.is_(None)).values(replied_at=now))
+    first = update(table).where(table.c.id == case.id, table.c.replied_at.is_(None)).values(replied_at=now)
+    return (await tx.execute(first.returning(table.c.id))).scalar_one_or_none() is not None
 
 
 async def due_by(tx: AsyncConnection, now: float, *, states: Collection[str], limit: int) -> list[Case]:

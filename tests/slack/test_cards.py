@@ -73,9 +73,9 @@ def every_staff_card(words: str) -> Iterator[Card]:
     link = "https://example.slack.com/archives/C1/p1"
     for opens in (None, 1_795_200_000.0):
         yield staff_cards.case_card(**about, **more, since=1_795_200_000.0, opens=opens, permalink=link)
-    yield staff_cards.claimed_card(
-        **about, **more, staff="U0AGENTA", staff_name=words, at=1_795_200_000.0, permalink=link, helpers=["U0AGENTB"]
-    )
+    for due in (None, 1_795_200_900.0):
+        who = {"staff": "U0AGENTA", "staff_name": words, "permalink": link}
+        yield staff_cards.claimed_card(**about, **more, **who, at=1_795_200_000.0, due=due, helpers=["U0AGENTB"])
     ended: dict[str, Any] = {"by": "U0AGENTA", "at": 1_795_200_000.0, "permalink": link}
     yield staff_cards.transferred_card(**about, to="C0BILLING", link=link, **ended)
     yield staff_cards.transferred_card(**about, to="C0BILLING", **ended)

@@ -60,4 +60,4 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
 def build_relay(database: Database, outbox: Outbox, slack: SlackClient, clock: Clock) -> Relay:
     """The relay of a team that has one channel."""
     staff = Staff(slack, clock, agent_channel="C0AGENTS")
-    return Relay(database, outbox, slack, clock, load_sentences(), "C0AGENTS", staff)
+    return Relay(database, outbox, slack, clock, CaseMessages(load_sentences(), "C0AGENTS"), staff)

@@ -56,7 +56,7 @@ class Desks(Channel):
         messages = CaseMessages(sentences, AGENTS)
         self.cases = Cases(self.database, self.outbox, client, clock, messages, Metrics(), desks=DESKS)
         self.staff = Staff(client, clock, agent_channel=AGENTS, others=DESKS)
-        self.relay = Relay(self.database, self.outbox, client, clock, sentences, AGENTS, self.staff)
+        self.relay = Relay(self.database, self.outbox, client, clock, messages, self.staff)
         self.presses = replace(self.presses, cases=self.cases, relay=self.relay)
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
         self.thoughts = SecondThoughts(self.database, self.outbox, clock, sentences, answers, self.relay)

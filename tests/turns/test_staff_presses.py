@@ -179,6 +179,18 @@ async def test_a_claimed_case_is_taken_over_on_its_card(channel: Channel) -> Non
     assert "Agent B will be told" in button(channel.card, "case.takeover")["confirm"]["text"]["text"]
 
 
+async def test_the_card_says_until_when_a_first_reply_is_due_and_no_more_once_it_has_left(channel: Channel) -> None:
+    case = await channel.claimed()
+    due = int((case.claimed_at or 0.0) + 15 * 60)
+    assert f"first reply due <!date^{due}^" in str(channel.card["blocks"])
+    assert await channel.writes(AGENT_B, "// which lamp?") == "note"
+    assert "first reply due" in str(channel.card["blocks"])
+    for words in ("We have found it", "It comes tomorrow"):
+        assert await channel.writes(AGENT_A, words) == "relayed"
+        assert "first reply due" not in str(channel.card["blocks"])
+    assert f"Claimed by <@{AGENT_A}>" in str(channel.card["blocks"])
+
+
 async def test_of_fifty_who_claim_at_once_one_has_the_case_and_the_others_are_told(channel: Channel) -> None:
     case = await channel.opens()
     card = dict(channel.card)
