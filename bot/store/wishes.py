@@ -96,10 +96,10 @@ def is_erased(body: Mapping[str, Any]) -> bool:
     return "deleted" in body
 
 
-def has_words(body: ColumnElement[Any]) -> ColumnElement[bool]:
-    """The same the other way round, of a column of bodies."""
+def is_erased_in(body: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The same of a column of bodies."""
     deleted: ColumnElement[str] = body["deleted"].as_string()
-    return deleted.is_(None)
+    return deleted.is_not(None)
 
 
 def edited_at(body: Mapping[str, Any]) -> str:
