@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.stories.world import Json, Post, Seen, World, is_app, seen_in
+from tests.stories.world import PATIENCE, Json, Post, Seen, World, is_app, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -83,7 +83,9 @@ async def test_what_a_person_answered_is_answered_from_the_article_next_time(wor
     assert "tungsten furnaces" in answer.text.partition(":books:")[2]
 
     # The list, the questions that the knowledge base is judged by, the page.
-    assert ":white_check_mark: its question finds it" in await world.staff.runs("/kb learned")
+    async with asyncio.timeout(PATIENCE):
+        while ":white_check_mark: its question finds it" not in await world.staff.runs("/kb learned"):
+            await world.next_change()
     (questions,) = kept(world, "evaluation/questions.jsonl")
     (line,) = questions.splitlines()
     assert json.loads(line)["docs"] == [f"learned/{ref}-1.md"]
