@@ -12,7 +12,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser pictures test-clients test-long test-both check types contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser pictures test-clients test-long test-both check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-kb clean
 
 help:  ## list the targets
@@ -64,11 +64,13 @@ test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest f
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
-	@$(MAKE) --no-print-directory --jobs 2 types contracts
+	@$(MAKE) --no-print-directory --jobs 2 types layers contracts
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+layers: $(VENV)/.dev
+	$(BIN)/lint-imports
 
 contracts: $(VENV)/.dev
 	$(BIN)/python -m pytest -m contract tests/contracts tests/shops

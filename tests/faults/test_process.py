@@ -266,9 +266,9 @@ async def test_two_hundred_handovers_at_once_are_two_hundred_cases_with_a_card_e
                 await asyncio.wait({sending}, timeout=0.3)
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
-        cards = [message for message in slack.workspace.messages["C0AGENTS"].values() if message.get("bot_id")]
+        cards = [str(each["blocks"]) for each in slack.workspace.messages["C0AGENTS"].values() if each.get("bot_id")]
         told = [m for place in places for m in slack.workspace.messages[place].values() if m.get("bot_id")]
-        assert sorted(ref for card in cards for ref in refs if ref in str(card["blocks"])) == sorted(refs)
+        assert sorted(ref for card in cards for ref in refs if ref in card) == sorted(refs)
         assert sorted(message["thread_ts"] for message in told) == sorted(sent)
 
 
