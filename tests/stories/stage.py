@@ -44,8 +44,10 @@ class Stage:
             yield {}
             return
         url = await self.postgres.create()
-        yield {"DATABASE_URL": url}
-        await self.postgres.drop(url)
+        try:
+            yield {"DATABASE_URL": url}
+        finally:
+            await self.postgres.drop(url)
 
 
 @dataclass(slots=True)
