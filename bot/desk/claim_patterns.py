@@ -21,7 +21,7 @@ tags        right before a question mark: nothing is asked
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Literal, get_args
 
@@ -51,13 +51,18 @@ _EVERYWHERE = {
 _NAME = re.compile(r"<([a-z]+)>")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     """One way to claim one kind of deed."""
 
     kind: Kind
     form: Form
-    regex: re.Pattern[str]
+    expression: str
+
+    @cached_property
+    def regex(self) -> re.Pattern[str]:
+        """Compiled when a hint has called for it: the five languages have some hundred, of which few are needed."""
+        return re.compile(self.expression)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class Wording:
 
 @cache
 def load_wordings() -> tuple[Wording, ...]:
-    """All five languages; some hundred patterns are compiled, which takes half a second, so once in a process."""
+    """All five languages."""
     folder = resources.files("bot") / "desk" / "claim_words"
     files = sorted((each for each in folder.iterdir() if each.name.endswith(".yml")), key=lambda each: each.name)
     return tuple(_wording(yaml.safe_load(each.read_text(encoding="utf-8"))) for each in files)
@@ -105,7 +110,7 @@ def _any_of(words: str) -> re.Pattern[str]:
 def _patterns(read: Mapping[str, Any], kind: Kind, words: Mapping[str, str]) -> Iterator[Pattern]:
     for form in FORMS:
         for phrase in read[form].get(kind, ()):
-            yield Pattern(kind, form, re.compile(_filled(phrase, words)))
+            yield Pattern(kind, form, _filled(phrase, words))
 
 
 def _filled(phrase: str, words: Mapping[str, str]) -> str:

@@ -49,7 +49,7 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Fork at every line until the input ends; then end everything."""
-    # Its patterns stay compiled in what is forked.
+    # What is read here need not be read in each that is forked.
     load_wordings()
     children: set[int] = set()
     pending = b""
