@@ -82,7 +82,7 @@ async def _search(given: argparse.Namespace, library: Library) -> int:
         print(_plain(await library.search(" ".join(given.text), only)))
         return 0
     questions = _read_questions(given.questions)
-    with given.out.open("w", encoding="utf-8") if given.out else nullcontext(sys.stdout) as out:
+    with _opened(given.out) if given.out else nullcontext(sys.stdout) as out:
         for qid, question in questions:
             found = await library.bases.public.search(question, limit=ASKED_LIMIT, words=ASKED_WORDS, only=only)
             # A row of a FAQ is known by its id alone.
@@ -92,12 +92,22 @@ async def _search(given: argparse.Namespace, library: Library) -> int:
     return 0
 
 
+def _opened(path: Path) -> TextIO:
+    """The file for results. Raises ConfigurationError."""
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError([f"--out: {path} cannot be written ({error.strerror})"]) from None
+
+
 def _read_questions(path: Path) -> list[tuple[str, str]]:
     """Questions with their ids, from lines of JSON. Raises ConfigurationError."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError([f"--questions: {path} cannot be read ({error})"]) from None
+    except OSError as error:
+        raise ConfigurationError([f"--questions: {path} cannot be read ({error.strerror})"]) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError([f"--questions: {path} is not UTF-8"]) from None
     questions: list[tuple[str, str]] = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():

@@ -132,6 +132,16 @@ async def test_many_questions_are_asked_in_one_go(pages: Path) -> None:
         (("build", "kb.yml", "--only", "docs", "--index", "index"), 1, "There is no source docs. There are: help, faq"),
         (("build", "broken.yml", "--index", "index"), 2, "is not YAML"),
         (("search", "--questions", "broken.yml", "--index", "index"), 2, "line 1 has no qid and question"),
+        (
+            ("search", "--questions", "nowhere", "--index", "index"),
+            2,
+            "nowhere cannot be read (No such file or directory)",
+        ),
+        (
+            ("search", "--questions", "none.jsonl", "--out", "nowhere/x", "--index", "index"),
+            2,
+            "--out: nowhere/x cannot be written (No such file or directory)",
+        ),
         (("gaps",), 2, "no database"),
     ],
 )
@@ -139,7 +149,8 @@ async def test_what_cannot_be_done_is_one_line_and_a_status(
     pages: Path, arguments: tuple[str, ...], status: int, told: str
 ) -> None:
     await asyncio.to_thread((pages / "broken.yml").write_text, "sources: [")
-    if "broken.yml" in arguments and "search" in arguments:
+    await asyncio.to_thread((pages / "none.jsonl").write_text, "")
+    if "--questions" in arguments:
         await frontdesk("kb", "build", "faq.csv", "--index", "index", cwd=pages)
     ran = await frontdesk("kb", *arguments, cwd=pages)
     assert ran.status == status
