@@ -115,7 +115,10 @@ def _sentence(path: Path, what: str, copies: list[Path]) -> str:
     newest = (
         f"the newest copy that Frontdesk has made is {copies[-1]}" if copies else "Frontdesk has made no copy of it"
     )
-    return f"DATABASE_URL: {path} {what}; nothing was changed. Put a backup in its place ({newest}), or move it away"
+    return (
+        f"DATABASE_URL: {path} {what}; nothing was changed. Move it away with its -wal and -shm, "
+        f"and put a backup in its place ({newest}) or begin anew"
+    )
 
 
 def _flush(path: Path) -> None:
