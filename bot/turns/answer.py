@@ -403,7 +403,7 @@ class Answers:
         if what == "too_fast":
             return await self._keep(asked, "too_fast", instead=said)
         await self.cases.open(question.item.thread, question.customer, reason=what, priority="medium")
-        return await self._keep(asked, "failed", instead=said)
+        return await self._keep(asked, "failed", instead=said, reason=what)
 
     async def _withdraw(self, asked: Asked) -> str:
         """What was claimed has not been shown; say that nothing was done, behind what has."""
@@ -420,7 +420,7 @@ class Answers:
             asked.writer.text(said.removeprefix(reply.said))
         await asked.writer.finish(blocks=self._footer_in_part(asked))
         await self.cases.open(question.item.thread, question.customer, reason="change", priority="medium")
-        return await self._keep(asked, "failed", instead=said)
+        return await self._keep(asked, "failed", instead=said, reason="change")
 
     async def _failed(self, asked: Asked) -> str:
         question, outcome = asked.question, asked.outcome
@@ -452,9 +452,10 @@ class Answers:
         thread: ThreadRef | None = None,
         instead: str | None = None,
         posts: Sequence[str] | None = None,
+        reason: str = "",
     ) -> str:
         """Store the turn; in `thread`, where `posts` show it, when that is not the question's; `instead` in place of
-        what the agent wrote.
+        what the agent wrote. `reason` is what a person was called for, where the agent's own says nothing of it.
 
         What the agent did is kept for people all the same, once: here, or with the answer in the direct messages.
         """
@@ -476,7 +477,7 @@ class Answers:
             customer=question.customer.user,
             agent=outcome.agent,
             ended=ended,
-            reason=outcome.reason,
+            reason=outcome.reason or reason,
             messages=[to_json(message) for message in (question.message, *said)],
             sources=[{"title": hit.title, "url": hit.url or ""} for hit in sources],
             confidence=asked.confidence,

@@ -1,5 +1,6 @@
 """Something breaks: the customer is told honestly, once, and a person is called."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,10 @@ async def test_a_shop_that_is_down_is_said_so(world: World) -> None:
     assert "can't reach our order system" in answer.text
     assert "FD-" in (await world.customer.reads(asked, after=answer.ts)).text
     await world.shop_breaks(kind="none")
+    await world.counts('frontdesk_turns_total{ended="failed",kind="message"}')
+    thread = f"T0FRONTDESK/{asked.channel}/{asked.ts}"
+    _, turns = await run_product(product_environment(world, world.data), "turns", "list", "--thread", thread)
+    assert re.search(r"failed +shop_down ", turns), turns
 
 
 async def test_a_model_that_obeys_an_attacker_pings_nobody_and_links_nowhere(world: World) -> None:
