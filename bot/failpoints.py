@@ -34,6 +34,7 @@ PLACES: Mapping[str, str] = {
     "case_opened": "a case and what is to be said of it are on disk; nothing has been said",
     "case_changed": "a case's step is made inside a transaction; what is to be said of it is not",
     "case_stepped": "a case's step and what is to be said of it are on disk; nothing has been said",
+    "case_reopened": "a case waits again since its customer wrote; who had it has not been shown the words",
     "post_marked": "a post is marked as on its way; it has not left",
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",

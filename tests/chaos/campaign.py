@@ -1,8 +1,9 @@
 """A campaign: customers write, the product is killed and started again, and in the end everything is looked at.
 
 open_campaign   the world, a database, and the product not yet started
-Campaign        say, kill in one way or another, settle
+Campaign        let people say and press something, kill in one way or another, settle
   sweep           once at every place of bot/failpoints.py, several passings of each
+  strike          at one passing of one place
   random_kills    at random moments, sometimes again right after the start
   polite_stop     SIGTERM under load
   quiet           nothing is killed, and the counters are compared with the database
@@ -15,9 +16,10 @@ import random
 import re
 import signal
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -28,10 +30,10 @@ from bot.store import schema
 from bot.store.database import Database, open_database
 from bot.store.leases import FROZEN_STATUS, LEASE_SECONDS
 from demo.ports import free_port
-from demo.slack.changes import Change
-from tests.chaos.invariants import Findings, is_answered, look
+from tests.chaos.invariants import Findings, look
 from tests.chaos.outside import Outside, open_outside
-from tests.chaos.script import ORDERS, Kind, Line, file_of
+from tests.chaos.people import People, open_people
+from tests.chaos.script import Course
 from tests.chaos.victims import ROOT, Victim, Victims, open_victims
 from tests.doubles.postgres import Postgres, open_postgres
 
@@ -40,7 +42,9 @@ logger = logging.getLogger(__name__)
 ANSWERED_SECONDS = 60.0
 """From a kill until everything that was acknowledged before is answered."""
 PATIENCE = 120.0
-"""After this long without an answer nobody waits any more."""
+"""How long the product may take to be ready, and rows to be closed;"""
+SETTLED_SECONDS = 240.0
+"""and everything to be answered: longer than people wait for one thing."""
 STOP_SECONDS = 25.0
 """From SIGTERM to the end."""
 QUIET_SECONDS = 2.0
@@ -65,9 +69,21 @@ TWICE = 0.25
 """The share of random kills that are followed by another right after the start."""
 ROLES = {"sqlite": ("serve",), "postgres": ("ingress", "work", "work")}
 """Engine -> the product's processes."""
-PRESSED = {"case_changed", "case_stepped"}
-"""Places that only presses reach, and nobody presses here; tests/turns/test_moving_cases.py cuts the power at them."""
+IN_A_MATTER = 0.7
+"""The share of random kills, where staff take cases up, that fall into one of these matters;"""
+DEEDS = 6
+"""after so many things were set about in it at the most."""
+PASSED_BY: dict[str, Course] = {
+    "case_changed": "not_solved",
+    "case_stepped": "not_solved",
+    "case_reopened": "written_again",
+    "message_taken_out": "erased",
+    "person_erased": "erased",
+}
+"""Place -> the matter that passes it; others are passed by whatever is said."""
 PLACES_AGAIN = {
+    "case_changed": (1, 2, 3, 4),
+    "case_stepped": (1, 2, 3, 4),
     "after_insert": (1, 2),
     "before_ack": (1, 3),
     "round_done": (1, 2, 3, 4),
@@ -114,65 +130,38 @@ class Campaign:
     members: list[Member]
     server: Postgres | None
     """None on SQLite."""
-    lines: list[Line] = field(default_factory=list)
+    people: People
+    findings: Findings
+    """What is found while the campaign runs."""
+    is_staffed: bool = False
+    """Whether the staff take up what customers call them for."""
     kills: int = 0
     ended_by_themselves: int = 0
     """Processes that stood still for so long, on a busy machine, that others might have had their work."""
-    findings: Findings = field(default_factory=Findings)
-    """What is found while the campaign runs."""
     without: str = ""
     """A safeguard that is taken out of the product."""
-    _waiting: dict[str, Line] = field(default_factory=dict)
-    """By mark: said and not yet answered."""
-    _changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    # What people do.
-
-    async def say(self, kind: Kind, *, thread: Line | None = None) -> Line:
-        """A customer writes, in a new thread or in that of an earlier message."""
-        user = thread.user if thread else self.chance.choice(sorted(ORDERS))
-        channel = thread.channel if thread else ("C0SUPPORT" if kind == "aside" else f"D0{user.removeprefix('U0')}")
-        line = Line(f"m{len(self.lines) + 1:05}", kind, user, channel)
-        self.lines.append(line)
-        self._waiting[line.mark] = line
-        act, thread_ts = self.outside.workspace.act, thread.thread_ts if thread else None
-        if kind == "follow":
-            name, content = file_of(line.mark)
-            line.ts = await act.upload(user, channel, name, content, text=line.text, thread_ts=thread_ts)
-        else:
-            line.ts = await act.send(user, channel, line.text, thread_ts=thread_ts)
-        line.thread_ts = thread.thread_ts if thread else line.ts
-        return line
-
-    async def say_some(self) -> list[Line]:
-        """A few conversations at once: one goes on before it is answered, one calls a person and writes to them."""
-        first = await self.say("work")
-        said = [first, await self.say("work", thread=first)]
-        broken = await self.say("escalate")
-        said += [broken, await self.say("follow", thread=broken)]
-        if self.chance.random() < 0.5:
-            said.append(await self.say("aside"))
-        older = [line for line in self.lines[:-5] if line.kind == "work" and line.answered_at]
-        if older and self.chance.random() < 0.5:
-            said.append(await self.say("work", thread=self.chance.choice(older[-8:])))
-        return said
+    async def say_some(self, *, course: Course | None = None) -> None:
+        """People write and press; what becomes of it is left to them."""
+        await self.people.say_some(course=course or (self.people.any_course() if self.is_staffed else None))
 
     async def settle(self) -> None:
-        """Wait until everything is answered."""
-        began = time.monotonic()
+        """Wait until everything is answered, and every matter over."""
+        people, began = self.people, time.monotonic()
         with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE):
-                while self._waiting:
-                    self._changed.clear()
+            async with asyncio.timeout(SETTLED_SECONDS):
+                while people.are_busy:
+                    people.changed.clear()
                     await self._supervise()
-                    self._look()
-                    if self._waiting:
+                    people.look()
+                    if people.are_busy:
                         with suppress(TimeoutError):
                             async with asyncio.timeout(1.0):
-                                await self._changed.wait()
-        for line in tuple(self._waiting.values()):
+                                await people.changed.wait()
+        await people.close()
+        for line in tuple(people.waiting.values()):
             self.findings.wrong(f"{line.mark} ({line.kind}) is not answered after {time.monotonic() - began:.0f} s")
-            self._waiting.pop(line.mark)
+            people.waiting.pop(line.mark)
 
     # What happens to the product.
 
@@ -198,7 +187,7 @@ class Campaign:
 
     async def kill(self, *members: Member) -> None:
         """End processes without warning."""
-        self._look()
+        self.people.look()
         for member in members:
             if member.victim is not None:
                 member.victim.signal(signal.SIGKILL)
@@ -206,25 +195,34 @@ class Campaign:
             if member.victim is not None:
                 await member.victim.ended
                 self.kills += 1
-        self._hit()
+        self.people.hit()
 
     async def sweep(self, places: Sequence[tuple[str, int]]) -> None:
-        """A kill at each place. What the dead process had, others take over; then it is there again."""
+        """A kill at each place."""
         for place, passing in places:
-            role = self._role_at(place)
-            armed, *others = sorted((each for each in self.members if each.role == role), key=lambda each: each.lives)
-            # The others of the role are away, so that this one passes the place.
-            await self.stop(armed, *others)
-            await self.start(*(each for each in self.members if each.role != role))
-            await self.start(armed, failpoint=f"{place}:{passing}")
-            await self.say_some()
-            if await self._ends(armed):
-                self.kills += 1
-                self._hit()
-            elif passing == 1:
+            is_reached = await self.strike(place, passing, partial(self.say_some, course=PASSED_BY.get(place)))
+            if passing == 1 and not is_reached:
                 self.findings.wrong(f"{place} was not reached")
-            await self.start(*self.members)
-            await self.settle()
+
+    async def strike(self, place: str, passing: int, load: Callable[[], Awaitable[object]]) -> bool:
+        """A kill at one passing of the place, while people do what `load` begins; whether it was reached.
+
+        What the dead process had, others take over; then it is there again.
+        """
+        role = self._role_at(place)
+        armed, *others = sorted((each for each in self.members if each.role == role), key=lambda each: each.lives)
+        # The others of the role are away, so that this one passes the place.
+        await self.stop(armed, *others)
+        await self.start(*(each for each in self.members if each.role != role))
+        await self.start(armed, failpoint=f"{place}:{passing}")
+        await load()
+        is_reached = await self._ends(armed)
+        if is_reached:
+            self.kills += 1
+            self.people.hit()
+        await self.start(*self.members)
+        await self.settle()
+        return is_reached
 
     async def freeze(self, place: str) -> bool:
         """A worker stands still at the place for longer than its lease, and wakes when its work was done by another.
@@ -242,7 +240,7 @@ class Campaign:
         stood = await armed.victim.stands_still(FREEZE_SECONDS)
         if stood:
             over = time.monotonic() + LEASE_SECONDS + AWAKE_SECONDS
-            self._hit()
+            self.people.hit()
             await self.settle()
             # The lease must be over in any case, also when nothing waited for the frozen one.
             await asyncio.sleep(max(0.0, over - time.monotonic()))
@@ -260,8 +258,8 @@ class Campaign:
         await self.say_some()
         await asyncio.sleep(self.chance.uniform(0.1, 1.0))
         await asyncio.to_thread(self.server.stop, crash=True)
-        self._look()
-        self._hit()
+        self.people.look()
+        self.people.hit()
         await asyncio.sleep(seconds)
         await asyncio.to_thread(self.server.start)
         await self.settle()
@@ -271,12 +269,12 @@ class Campaign:
         door = next(member for member in self.members if member.role != "work")
         victim = door.victim
         assert victim is not None
-        self.outside.deliveries.on_ack = lambda ts: victim.signal(signal.SIGKILL)
+        self.outside.deliveries.on_ack = lambda: victim.signal(signal.SIGKILL)
         await self.say_some()
         assert await self._ends(door)
-        self.outside.deliveries.on_ack = lambda ts: None
+        self.outside.deliveries.on_ack = lambda: None
         self.kills += 1
-        self._hit()
+        self.people.hit()
         await self.start(*self.members)
         await self.settle()
 
@@ -285,7 +283,7 @@ class Campaign:
         end = self.kills + count
         while self.kills < end:
             await self.say_some()
-            await asyncio.sleep(self.chance.uniform(0.1, 1.5))
+            await self._moment()
             await self.kill(*self.members)
             await self.start(*self.members)
             if self.chance.random() < TWICE and self.kills < end:
@@ -300,7 +298,7 @@ class Campaign:
         while self.kills < end:
             for _ in range(min(IN_A_ROW, end - self.kills)):
                 await self.say_some()
-                await asyncio.sleep(self.chance.uniform(0.1, 1.5))
+                await self._moment()
                 doors = [member for member in self.members if not member.works and member.lives]
                 workers = [member for member in self.members if member.works and member.lives]
                 one = [self.chance.choice(workers)]
@@ -368,15 +366,18 @@ class Campaign:
 
     async def look(self) -> Findings:
         """Stop the product and look at everything."""
+        if any(member.works and member.lives for member in self.members):
+            async with open_database(self.database_url) as database:
+                with suppress(TimeoutError):
+                    await self._until_closed(database)
         await self.stop()
-        for line in self.lines:
-            line.acked_at = line.acked_at or self.outside.deliveries.acked.get(line.ts)
+        self.people.look()
         workspace = self.outside.workspace
         secrets = [workspace.bot_token, workspace.app_token, workspace.signing_secret, self.outside.shop.token]
         async with open_database(self.database_url) as database:
-            found = await look(self.outside, self.lines, database, [self.log], secrets)
+            found = await look(self.outside, self.people.lines, self.people.matters, database, [self.log], secrets)
         found.violations[:0] = self.findings.violations
-        for late in self._late():
+        for late in self.people.late():
             if late > ANSWERED_SECONDS:
                 found.wrong(f"an answer came {late:.0f} s after the kill that held it up")
         return found
@@ -400,44 +401,25 @@ class Campaign:
                 "lost": found.lost,
                 "doubled": found.doubled,
                 "repeated_writes": found.repeated_writes,
-                "resume_max_s": round(max(self._late(), default=0.0), 1),
+                "resume_max_s": round(max(self.people.late(), default=0.0), 1),
             }
         )
-
-    def hear(self, change: Change) -> None:
-        """Something is new in Slack."""
-        if change.kind in ("message", "removed"):
-            self._look()
-            self._changed.set()
-
-    def _look(self) -> None:
-        for line in tuple(self._waiting.values()):
-            if line.acked_at is None:
-                line.acked_at = self.outside.deliveries.acked.get(line.ts)
-            if not line.thread_ts or not is_answered(self.outside, line):
-                continue
-            line.read_at = line.read_at or time.monotonic()
-            if line.acked_at is not None:
-                line.answered_at = time.monotonic()
-                del self._waiting[line.mark]
 
     async def _supervise(self) -> None:
         """Start again who ended by itself since it could not keep its lease, as those do who run a fleet."""
         for member in self.members:
             if member.victim is not None and not member.lives and member.victim.ended.result() == FROZEN_STATUS:
                 self.ended_by_themselves += 1
-                self._hit()
+                self.people.hit()
                 await self.start(member)
 
-    def _hit(self) -> None:
-        """What waits for its answer now was hit."""
-        for line in self._waiting.values():
-            if line.acked_at is not None and line.hit_at is None:
-                line.hit_at = time.monotonic()
-
-    def _late(self) -> list[float]:
-        """For each message that was hit, the seconds until its answer."""
-        return [line.answered_at - line.hit_at for line in self.lines if line.hit_at and line.answered_at]
+    async def _moment(self) -> None:
+        """Wait until it is time for a kill: soon after people wrote, or in the middle of a matter."""
+        if self.is_staffed and self.chance.random() < IN_A_MATTER:
+            await self.people.set_about(self.people.matters[-1], self.chance.randint(1, DEEDS))
+            await asyncio.sleep(self.chance.uniform(0.0, 0.4))
+        else:
+            await asyncio.sleep(self.chance.uniform(0.1, 1.5))
 
     def _role_at(self, place: str) -> str:
         """Who passes the place: events come in at one kind of process, turns are at another."""
@@ -451,7 +433,7 @@ class Campaign:
         deadline = time.monotonic() + seconds
         quiet_since = time.monotonic()
         while member.lives and time.monotonic() < min(deadline, quiet_since + QUIET_SECONDS):
-            if self._waiting:
+            if self.people.are_busy:
                 quiet_since = time.monotonic()
             with suppress(TimeoutError):
                 async with asyncio.timeout(0.05):
@@ -495,7 +477,9 @@ class Campaign:
 
 
 @asynccontextmanager
-async def open_campaign(engine: str, folder: Path, *, seed: int, without: str = "") -> AsyncIterator[Campaign]:
+async def open_campaign(
+    engine: str, folder: Path, *, seed: int, is_staffed: bool = False, without: str = ""
+) -> AsyncIterator[Campaign]:
     """Everything but a running product. `seed` decides on all that is random here, as far as time allows."""
     chance = random.Random(seed)  # noqa: S311
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
@@ -503,23 +487,33 @@ async def open_campaign(engine: str, folder: Path, *, seed: int, without: str = 
         server = stack.enter_context(open_postgres()) if engine == "postgres" else None
         url = await server.create() if server else f"sqlite+aiosqlite:///{folder / 'frontdesk.db'}"
         outside = await stack.enter_async_context(open_outside(chance))
+        findings = Findings()
+        people = await stack.enter_async_context(open_people(outside, chance, findings))
         victims = await stack.enter_async_context(open_victims())
         members = [Member(role) for role in ROLES[engine]]
-        campaign = Campaign(engine, outside, victims, folder, url, chance, members, server, without=without)
+        campaign = Campaign(
+            engine,
+            outside,
+            victims,
+            folder,
+            url,
+            chance,
+            members,
+            server,
+            people,
+            findings,
+            is_staffed=is_staffed,
+            without=without,
+        )
         outside.deliveries.targets = [
             f"http://127.0.0.1:{member.port}/slack/events" for member in members if member.role != "work"
         ]
-        hanging_up = outside.workspace.subscribe(campaign.hear)
-        try:
-            yield campaign
-        finally:
-            hanging_up()
+        yield campaign
 
 
 def places(*, again: bool) -> list[tuple[str, int]]:
     """Every place with the passing at which it kills; with `again` several passings of some."""
-    reached = [place for place in PLACES if place not in PRESSED]
-    return [(place, passing) for place in reached for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
+    return [(place, passing) for place in PLACES for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
 
 
 async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:

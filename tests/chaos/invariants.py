@@ -1,26 +1,49 @@
 """What must hold whatever was killed: read from Slack, from the shop's ledger, from the database and from the log.
 
-is_answered   everything that must come of a message can be read
 Findings      what was counted, and every violation in a sentence
 look          look at everything, when all is quiet
 """
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import func, select
 
 from bot.store import schema
+from bot.store.cases import ERASED, ref_of
 from bot.store.database import Database
 from demo.slack.workspace import Json, Workspace
 from tests.chaos.outside import Outside
-from tests.chaos.script import CANARY, Line, answer_to, file_of
+from tests.chaos.reading import (
+    answers,
+    by_app,
+    cards,
+    direct,
+    in_thread,
+    quoting,
+    relays,
+    replies,
+    stands,
+    steps_told,
+    told_of_case,
+    words,
+)
+from tests.chaos.script import (
+    AGENTS,
+    CANARY,
+    FAREWELL,
+    RELAYED,
+    STEPS,
+    Line,
+    Matter,
+    answer_to,
+    file_of,
+    step_told,
+)
 
-AGENTS = "C0AGENTS"
 NEVER_LOGGED = (
     "Task exception was never retrieved",
     "was never awaited",
@@ -28,7 +51,13 @@ NEVER_LOGGED = (
     "Unclosed client session",
     CANARY,
 )
-_CASE = re.compile(r"\bFD-\d+\b")
+AUDITED = {
+    "claimed": ("case.claimed",),
+    "resolved": ("case.resolved",),
+    "reopened": ("case.reopened",),
+    "handed_back": ("case.handed_back", "case.cancelled"),
+}
+"""What a customer is told -> what the audit trail calls it."""
 
 
 @dataclass(slots=True)
@@ -46,33 +75,25 @@ class Findings:
         self.violations.append(what)
 
 
-def is_answered(outside: Outside, line: Line) -> bool:
-    """Whether the customer, and for a case the staff, can read all that must come of the message."""
-    workspace = outside.workspace
-    match line.kind:
-        case "work":
-            return _answers(workspace, line, _in_thread(workspace, line.channel, line.thread_ts)) > 0
-        case "aside":
-            answered = _answers(workspace, line, _by_app(workspace, _direct(workspace, line.user)))
-            told = [
-                words(workspace, line.channel, each) for each in _in_thread(workspace, line.channel, line.thread_ts)
-            ]
-            return answered > 0 and any(told)
-        case "escalate":
-            return bool(_told_of_case(workspace, line)) and bool(_cards(workspace, line.mark))
-        case "follow":
-            return bool(_relays(workspace, line.mark))
-
-
 async def look(
-    outside: Outside, lines: Sequence[Line], database: Database, logs: Iterable[Path], secrets: Sequence[str]
+    outside: Outside,
+    everything: Sequence[Line],
+    matters: Sequence[Matter],
+    database: Database,
+    logs: Iterable[Path],
+    secrets: Sequence[str],
 ) -> Findings:
     """Everything, once nothing runs any more."""
-    findings = Findings(acked=sum(line.acked_at is not None for line in lines))
-    _look_at_slack(outside, lines, findings)
+    findings = Findings(acked=sum(line.acked_at is not None for line in everything))
+    lines = [line for line in everything if not line.is_gone]
+    _look_at_slack(outside.workspace, lines, matters, findings)
+    for matter in matters:
+        _look_at_matter(outside.workspace, matter, findings)
     _look_at_ledger(outside, lines, findings)
     _look_at_order(outside, lines, findings)
-    await _look_at_database(database, lines, findings)
+    await _look_at_database(database, everything, findings)
+    await _look_at_cases(database, matters, findings)
+    await _look_for_what_is_gone(outside.workspace, everything, database, findings)
     for path in logs:
         text = path.read_text("utf-8", errors="replace")
         for never in (*NEVER_LOGGED, *secrets):
@@ -82,48 +103,49 @@ async def look(
     return findings
 
 
-def words(workspace: Workspace, channel: str, message: Json) -> str:
-    """What a person reads of a message, without cards, buttons and what stands under an answer."""
-    stream = workspace.streams.get((channel, message["ts"]))
-    if stream is not None and stream.state == "in_progress":
-        return "".join(part.get("text", "") for part in stream.parts if part["type"] == "markdown").strip()
-    shown = [
-        block["text"] if block["type"] == "markdown" else "".join(_leaves(block))
-        for block in message.get("blocks") or ()
-        if block["type"] in ("markdown", "rich_text")
-    ]
-    return "".join(shown).strip() if shown else str(message.get("text", "")).strip()
-
-
-def _look_at_slack(outside: Outside, lines: Sequence[Line], findings: Findings) -> None:
-    workspace = outside.workspace
+def _look_at_slack(workspace: Workspace, lines: Sequence[Line], matters: Sequence[Matter], findings: Findings) -> None:
     for (channel, ts), stream in workspace.streams.items():
         if stream.state == "in_progress":
             findings.wrong(f"an open stream in {channel} at {ts}")
     threads: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in lines:
-        threads[line.channel, line.thread_ts].append(line)
+        if line.kind != "reply":
+            threads[line.channel, line.thread_ts].append(line)
+    told = {(each.opening.channel, each.opening.thread_ts): _told_in(each) for each in matters}
     for (channel, thread_ts), asked in threads.items():
-        _look_at_thread(workspace, channel, _in_thread(workspace, channel, thread_ts), asked, findings)
+        messages, besides = in_thread(workspace, channel, thread_ts), told.get((channel, thread_ts), 0)
+        _look_at_thread(workspace, channel, messages, asked, besides, findings)
     for line in lines:
         if line.kind == "aside":
-            _count(line, _answers(workspace, line, _by_app(workspace, _direct(workspace, line.user))), findings)
+            _count(line, answers(workspace, line, by_app(workspace, direct(workspace, line.user))), findings)
         elif line.kind == "escalate":
-            _count(line, len(_cards(workspace, line.mark)), findings, what="card")
-        elif line.kind == "follow":
-            relays = _relays(workspace, line.mark)
-            _count(line, len(relays), findings)
+            _count(line, len(cards(workspace, line.mark)), findings, what="card")
+        elif line.kind == "reply":
+            _count(line, len(replies(workspace, line)), findings, what="copy")
+        elif line.kind in RELAYED:
+            copies = relays(workspace, line.mark)
+            _count(line, len(copies), findings, what="copy")
             name, content = file_of(line.mark)
-            brought = [(file["name"], file["size"]) for each in relays for file in each.get("files") or ()]
-            if brought != [(name, len(content))]:
+            brought = [(file["name"], file["size"]) for each in copies for file in each.get("files") or ()]
+            if brought != [(name, len(content))] * (line.kind == "follow"):
                 findings.wrong(f"{line.mark} brought {brought} to staff")
-    _look_at_cards(workspace, lines, findings)
+    _look_at_cards(workspace, lines, matters, findings)
+
+
+def _told_in(matter: Matter) -> int:
+    """How much the customer reads of a matter in its thread, beside what comes of their own words."""
+    return matter.told.total() + sum(not line.is_gone for line in matter.replies)
 
 
 def _look_at_thread(
-    workspace: Workspace, channel: str, messages: Sequence[Json], asked: Sequence[Line], findings: Findings
+    workspace: Workspace,
+    channel: str,
+    messages: Sequence[Json],
+    asked: Sequence[Line],
+    besides: int,
+    findings: Findings,
 ) -> None:
-    """In the order of the questions one answer each, and nothing else."""
+    """In the order of the questions one answer each, and nothing else but `besides` messages."""
     read = [words(workspace, channel, message) for message in messages]
     if any(not text for text in read):
         findings.wrong(f"an empty message in {channel}, thread of {asked[0].mark}")
@@ -135,8 +157,8 @@ def _look_at_thread(
                     if line.mark in text and text != answer_to(line.mark):
                         findings.wrong(f"{line.mark} was answered with other words: {text[:200]!r}")
             case "escalate":
-                _count(line, len(_told_of_case(workspace, line)), findings)
-    expected = sum(line.kind != "follow" for line in asked if line.acked_at is not None)
+                _count(line, len(told_of_case(workspace, line)), findings)
+    expected = besides + sum(line.kind not in RELAYED for line in asked if line.acked_at is not None)
     if len(read) > expected:
         findings.doubled += 1
         short = [text[:30] for text in read]
@@ -146,20 +168,46 @@ def _look_at_thread(
         findings.wrong(f"answers out of order in {channel}: {marks}")
 
 
-def _look_at_cards(workspace: Workspace, lines: Sequence[Line], findings: Findings) -> None:
-    """Each case has its card, its opener and at most one transcript; nobody asked for any other."""
-    roots = [message for message in _by_app(workspace, AGENTS) if message.get("thread_ts") in (None, message["ts"])]
-    expected = sum(line.kind == "escalate" for line in lines)
+def _look_at_cards(workspace: Workspace, lines: Sequence[Line], matters: Sequence[Matter], findings: Findings) -> None:
+    """Each case has its card, its opener and at most one transcript; nobody asked for any other. Of one whose customer
+    is erased a line says so."""
+    roots = [message for message in by_app(workspace, AGENTS) if message.get("thread_ts") in (None, message["ts"])]
+    expected = sum(line.kind == "escalate" for line in lines) + sum(each.is_erased for each in matters)
     if len(roots) > expected:
         findings.wrong(
             f"{len(roots)} cards for {expected} cases: {[words(workspace, AGENTS, each)[:160] for each in roots][-3:]}"
         )
     for root in roots:
-        under = [words(workspace, AGENTS, each) for each in _in_thread(workspace, AGENTS, root["ts"])]
+        under = [words(workspace, AGENTS, each) for each in in_thread(workspace, AGENTS, root["ts"])]
         for text, times in Counter(under).items():
             if times > 1:
                 findings.doubled += 1
                 findings.wrong(f"{times} times under a card: {text[:120]!r}")
+
+
+def _look_at_matter(workspace: Workspace, matter: Matter, findings: Findings) -> None:
+    """The customer was told of each step once, no answer came while a person was there, and the card says so too."""
+    opening, name = matter.opening, f"the {matter.course} case of {matter.opening.mark}"
+    if matter.is_erased:
+        there = [str(each["text"]) for each in by_app(workspace, opening.channel)]
+        if [FAREWELL in text for text in there] != [True]:
+            findings.wrong(f"{opening.user} is erased and reads {[text[:60] for text in there]}")
+        ended = [each for each in by_app(workspace, AGENTS) if f"{matter.ref} was erased" in each["text"]]
+        if len(ended) != 1 or quoting(workspace, opening.user):
+            findings.wrong(f"{name} is erased: {len(ended)} lines say so, {len(quoting(workspace, opening.user))} name")
+        return
+    told = steps_told(workspace, matter)
+    for step in STEPS:
+        findings.lost += told[step] < matter.told[step]
+        findings.doubled += told[step] > matter.told[step]
+    if told != matter.told or not stands(workspace, matter):
+        findings.wrong(f"{name} is {matter.state} after {dict(matter.told)}, and Slack says {dict(told)}")
+    is_with_person = False
+    for each in in_thread(workspace, opening.channel, opening.thread_ts):
+        if step := step_told(str(each["text"])):
+            is_with_person = step == "claimed"
+        elif is_with_person and re.match(r"Sentence 1 on", words(workspace, opening.channel, each)):
+            findings.wrong(f"{name} was answered while a person was there")
 
 
 def _count(line: Line, times: int, findings: Findings, *, what: str = "answer") -> None:
@@ -184,7 +232,8 @@ def _look_at_ledger(outside: Outside, lines: Sequence[Line], findings: Findings)
 
 
 def _look_at_order(outside: Outside, lines: Sequence[Line], findings: Findings) -> None:
-    """The model is first asked about a message when the one before it in the thread has been answered."""
+    """The model is first asked about a message when the one before it in the thread has been answered, and never about
+    one to a person."""
     first: dict[str, float] = {}
     for at, said in outside.model_requests:
         for mark in re.findall(r"\bm\d{5}\b", said):
@@ -194,28 +243,39 @@ def _look_at_order(outside: Outside, lines: Sequence[Line], findings: Findings) 
         before = latest.get((line.channel, line.thread_ts))
         if before is not None and before.read_at and first.get(line.mark, before.read_at) < before.read_at:
             findings.wrong(f"{line.mark} was begun before {before.mark} was answered")
+        if line.kind in RELAYED and line.mark in first:
+            findings.wrong(f"the model was asked about {line.mark}, which was for a person")
         latest[line.channel, line.thread_ts] = line
 
 
 async def _look_at_database(database: Database, lines: Sequence[Line], findings: Findings) -> None:
     inbox, outbox, journal = schema.inbox, schema.outbox, schema.journal
+    written = inbox.c.kind.in_(("message", "staff"))
+    unsent = (outbox.c.state != "sent") & (outbox.c.error != ERASED)
     async with database.transaction() as tx:
-        rows = (await tx.execute(select(inbox.c.ts, inbox.c.state, inbox.c.reason, inbox.c.attempts))).all()
-        unsent = (await tx.execute(select(outbox.c.key, outbox.c.state).where(outbox.c.state != "sent"))).all()
+        rows = (await tx.execute(select(inbox).where(written))).all()
+        left = (await tx.execute(select(outbox.c.key, outbox.c.state).where(unsent))).all()
         steps = (await tx.execute(select(func.count()).select_from(journal))).scalar_one()
         cases = (await tx.execute(select(func.count()).select_from(schema.kase))).scalar_one()
+        pressed = inbox.c.kind.not_in(("message", "staff")) & (inbox.c.state != "done")
+        open_presses = (await tx.execute(select(inbox.c.kind, inbox.c.state, inbox.c.reason).where(pressed))).all()
     by_ts = {row.ts: row for row in rows}
     for line in lines:
         row = by_ts.get(line.ts)
         if line.acked_at is not None and row is None:
             findings.lost += 1
             findings.wrong(f"{line.mark} was acknowledged and is not in the inbox")
-        elif row is not None and (row.state != "done" or not row.reason):
+        elif row is not None and not (row.state == "done" or (line.is_gone and row.state == "dropped")):
             findings.wrong(f"{line.mark} is {row.state} ({row.reason}) after {row.attempts} attempts")
     if len(rows) != len(by_ts):
         findings.wrong("a message is in the inbox twice")
-    for key, state in unsent:
-        findings.wrong(f"{key} is {state} in the outbox")
+    for press in open_presses:
+        findings.wrong(f"a {press.kind} is {press.state} ({press.reason})")
+    # What Slack cannot mark, since its author deleted it before.
+    unmarked = {f"relay/{AGENTS}/{line.ts}/sent" for line in lines if line.is_gone and line.kind == "reply"}
+    for key, state in left:
+        if key not in unmarked or state != "failed":
+            findings.wrong(f"{key} is {state} in the outbox")
     if steps:
         findings.wrong(f"{steps} steps are left in the journal")
     expected = sum(line.kind == "escalate" for line in lines)
@@ -223,60 +283,33 @@ async def _look_at_database(database: Database, lines: Sequence[Line], findings:
         findings.wrong(f"{cases} cases instead of {expected}")
 
 
-def _answers(workspace: Workspace, line: Line, messages: Iterable[Json]) -> int:
-    """How many complete messages show exactly the line's answer."""
-    channel = line.channel if line.kind == "work" else _direct(workspace, line.user)
-    return sum(
-        message.get("streaming_state") != "in_progress" and words(workspace, channel, message) == answer_to(line.mark)
-        for message in messages
-    )
+async def _look_at_cases(database: Database, matters: Sequence[Matter], findings: Findings) -> None:
+    """The cases stand as what was acknowledged says, and the audit trail has each step once."""
+    kase, audit = schema.kase, schema.audit
+    async with database.transaction() as tx:
+        rows = {ref_of(row.id): row for row in await tx.execute(select(kase))}
+        noted = Counter((row.subject, row.action) for row in await tx.execute(select(audit.c.subject, audit.c.action)))
+    for matter in matters:
+        row = rows.get(matter.ref)
+        if row is None or row.state != matter.state or (row.state == "human" and row.owner != matter.owner):
+            there = row and (row.state, row.owner)
+            findings.wrong(f"{matter.ref} ({matter.course}) is {there} and not {matter.state}, {matter.owner}")
+        for step, actions in AUDITED.items():
+            if (times := sum(noted[matter.ref, action] for action in actions)) != matter.told[step]:
+                findings.wrong(f"{matter.ref} was {step} {times} times by the audit trail, not {matter.told[step]}")
 
 
-def _told_of_case(workspace: Workspace, line: Line) -> list[Json]:
-    """The messages in the customer's thread that name a case."""
-    return [each for each in _in_thread(workspace, line.channel, line.thread_ts) if _CASE.search(str(each.get("text")))]
-
-
-def _cards(workspace: Workspace, mark: str) -> list[Json]:
-    return [
-        message
-        for message in _by_app(workspace, AGENTS)
-        if message.get("thread_ts") in (None, message["ts"]) and f"Matter {mark}" in str(message)
-    ]
-
-
-def _relays(workspace: Workspace, mark: str) -> list[Json]:
-    """What staff were shown of a message to them, save in a transcript."""
-    return [
-        message
-        for message in _by_app(workspace, AGENTS)
-        if message.get("thread_ts")
-        and "(customer)" in message["text"]
-        and f">Note {mark}" in message["text"].replace("&gt;", ">")
-    ]
-
-
-def _by_app(workspace: Workspace, channel: str) -> list[Json]:
-    messages = workspace.messages.get(channel, {}).values()
-    return sorted((each for each in messages if each.get("bot_id")), key=lambda each: str(each["ts"]))
-
-
-def _in_thread(workspace: Workspace, channel: str, thread_ts: str) -> list[Json]:
-    return [
-        each for each in _by_app(workspace, channel) if each.get("thread_ts") == thread_ts and each["ts"] != thread_ts
-    ]
-
-
-def _direct(workspace: Workspace, user: str) -> str:
-    return workspace.dm_with(user).id
-
-
-def _leaves(block: Any) -> Iterator[str]:
-    """The texts of a rich_text block, in order."""
-    if isinstance(block, list):
-        for each in block:
-            yield from _leaves(each)
-    elif isinstance(block, dict):
-        if isinstance(block.get("text"), str):
-            yield block["text"]
-        yield from _leaves(block.get("elements", ()))
+async def _look_for_what_is_gone(
+    workspace: Workspace, lines: Sequence[Line], database: Database, findings: Findings
+) -> None:
+    """Of a deleted message, and of whoever is erased, nothing is said and nothing is kept."""
+    async with database.transaction() as tx:
+        tables = {table.name: str((await tx.execute(select(table))).all()) for table in schema.metadata.sorted_tables}
+    for line in lines:
+        if line.is_gone:
+            there = [name for name, held in tables.items() if line.mark in held]
+            there += [f"the thread of {each.get('thread_ts')}" for each in quoting(workspace, line.mark)]
+            if there or line.acked_at is None:
+                findings.wrong(
+                    f"{line.mark} ({line.kind}) is gone (acknowledged: {bool(line.acked_at)}) and in {there}"
+                )

@@ -13,16 +13,17 @@ import json
 import random
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlencode
 
 import aiohttp
 from aiohttp import web
 
 from demo.shop.server import Shop, open_shop
-from demo.slack.deliveries import Delivery, event_delivery
+from demo.slack.deliveries import NEVER_SENT, Delivery, event_delivery
 from demo.slack.faults import Faults
 from demo.slack.http_events import signed
 from demo.slack.server import open_workspace
@@ -169,9 +170,9 @@ class Deliveries:
         self.targets: Sequence[str] = ()
         """Where events may go, any of them."""
         self.acked: dict[str, float] = {}
-        """The ts of a person's message -> when it was acknowledged, monotonic."""
-        self.on_ack: Any = lambda ts: None
-        """Told the ts at once."""
+        """The ts of a person's message, or that with "deleted" -> when it was acknowledged, monotonic."""
+        self.on_ack: Callable[[], None] = lambda: None
+        """Told of each at once."""
         self._workspace = workspace
         self._session = session
         self._chance = chance
@@ -183,20 +184,24 @@ class Deliveries:
         raise SlackError("not_allowed_token_type")
 
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        """Implements Transport: what a person says must arrive; what else happens is told once."""
+        """Implements Transport: what a person says or deletes must arrive; what else happens is told once."""
         delivery = event_delivery(self._workspace, event, is_ext_shared=is_ext_shared)
-        is_spoken = event["type"] in ("message", "app_mention") and event.get("subtype") in (None, "file_share")
-        is_said = is_spoken and not event.get("bot_id")
-        if not is_said:
+        message, name = event, str(event.get("ts"))
+        if event.get("subtype") == "message_deleted":
+            message, name = event["previous_message"], f"{event['deleted_ts']} deleted"
+        is_spoken = event["type"] in ("message", "app_mention") and message.get("subtype") in (None, "file_share")
+        if not is_spoken or message.get("bot_id"):
             self._start(self._post(delivery))
             return
-        thread = f"{event['channel']}/{event.get('thread_ts') or event['ts']}"
-        self._threads[thread] = self._start(self._deliver(delivery, event["ts"], self._threads.get(thread)))
+        thread = f"{event['channel']}/{message.get('thread_ts') or message['ts']}"
+        self._threads[thread] = self._start(self._deliver(delivery, name, self._threads.get(thread)))
 
     async def interact(self, kind: str, payload: Json) -> Ack:
-        """Implements Transport; nobody presses anything here."""
-        del kind, payload
-        return Ack(ok=False, error="dispatch_failed")
+        """Implements Transport: once, and whoever pressed sees whether it was taken."""
+        del kind
+        body = urlencode({"payload": json.dumps(payload)}).encode()
+        is_taken = await self._request(body, {"Content-Type": "application/x-www-form-urlencoded"})
+        return Ack(ok=is_taken, error="" if is_taken else NEVER_SENT)
 
     async def close(self) -> None:
         """Give up what is under way."""
@@ -210,7 +215,7 @@ class Deliveries:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _deliver(self, delivery: Delivery, ts: str, before: asyncio.Task[None] | None) -> None:
+    async def _deliver(self, delivery: Delivery, name: str, before: asyncio.Task[None] | None) -> None:
         """After the thread's message before; again and again until it is acknowledged, and perhaps once more."""
         if before is not None:
             await asyncio.wait({before})
@@ -218,20 +223,24 @@ class Deliveries:
             delivery.attempts += 1
             delivery.reason = "http_timeout"
             await asyncio.sleep(RETRY_SECONDS)
-        if ts not in self.acked:
-            self.acked[ts] = time.monotonic()
-            self.on_ack(ts)
+        if name not in self.acked:
+            self.acked[name] = time.monotonic()
+            self.on_ack()
         if self._chance.random() < AGAIN:
             await self._post(delivery)
 
     async def _post(self, delivery: Delivery) -> bool:
         """Whether the product acknowledged it."""
-        if not self.targets:
-            return False
-        body = json.dumps(delivery.payload).encode()
-        headers = {"Content-Type": "application/json"} | signed(body, self._workspace.signing_secret, at=time.time())
+        headers = {"Content-Type": "application/json"}
         if delivery.attempts:
             headers |= {"X-Slack-Retry-Num": str(delivery.attempts), "X-Slack-Retry-Reason": delivery.reason}
+        return await self._request(json.dumps(delivery.payload).encode(), headers)
+
+    async def _request(self, body: bytes, headers: dict[str, str]) -> bool:
+        """One signed request; whether the answer was yes, and in time."""
+        if not self.targets:
+            return False
+        headers |= signed(body, self._workspace.signing_secret, at=time.time())
         try:
             async with (
                 asyncio.timeout(ACK_SECONDS),

@@ -50,10 +50,10 @@ async def run(
     """One campaign; whether nothing was violated."""
     print(f"{engine}: {kills} kills, seed {seed}", flush=True)
     began = time.monotonic()
-    async with open_campaign(engine, folder, seed=seed, without=without) as campaign:
+    async with open_campaign(engine, folder, seed=seed, is_staffed=True, without=without) as campaign:
         await kill_all(campaign, kills, began + minutes * 60)
         found = await campaign.look()
-        print(f"{engine}: {len(campaign.lines)} messages in {time.monotonic() - began:.0f} s")
+        print(f"{engine}: {len(campaign.people.lines)} messages in {time.monotonic() - began:.0f} s")
         if campaign.ended_by_themselves:
             print(f"{engine}: {campaign.ended_by_themselves} processes ended since the machine let them stand still")
         for violation in found.violations:
@@ -103,7 +103,8 @@ def tell(campaign: Campaign) -> None:
     """How far it is."""
     wrong = campaign.findings.violations
     print(
-        f"  {campaign.kills} kills, {len(campaign.lines)} messages, {wrong[-1:] or 'nothing wrong so far'}", flush=True
+        f"  {campaign.kills} kills, {len(campaign.people.lines)} messages, {wrong[-1:] or 'nothing wrong so far'}",
+        flush=True,
     )
 
 

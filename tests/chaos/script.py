@@ -1,6 +1,7 @@
-"""What customers write, what the model says to it, and what must then be read: known beforehand, to the letter.
+"""What people write and press, what the model says to it, and what must then be read: known beforehand, to the letter.
 
-Line         one customer message and what must come of it
+Line         one message and what must come of it
+Matter       a case that people take up: what they do with it, and what must then be read of it
 decide       the model's next reply in a conversation, by what has been said and looked up so far
 answer_to    the text that the customer must read, once
 file_of      the file that staff must find with the message, once
@@ -12,28 +13,48 @@ instead of the journaled one is found out.
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from bot.sentences import load_sentences
 
 Json = Mapping[str, Any]
-Kind = Literal["work", "aside", "escalate", "follow"]
+Kind = Literal["work", "aside", "escalate", "follow", "again", "reply"]
 """Two look-ups, a write and an answer · the same asked in a channel, so that the answer goes to the direct messages ·
-the agent calls a person · a message to that person, with a file."""
+the agent calls a person · a message to that person, with a file · a message after the person has solved it, which
+opens the case again · what the person writes to the customer."""
+RELAYED = ("follow", "again")
+"""What customers write to a person; no model is asked."""
+Course = Literal["unwanted", "returned", "solved", "not_solved", "written_again", "erased"]
+"""How a case goes on once it is there: the customer does not want a person any more · the person hands it back · or
+solves it · and the customer says that it is not solved · or writes again · or has everything erased."""
+COURSES: tuple[Course, ...] = get_args(Course)
+STEPS = ("claimed", "resolved", "reopened", "handed_back")
+"""The sentences that tell a customer of a case's step."""
 
+AGENTS = "C0AGENTS"
+STAFF = ("U0AGENTA", "U0AGENTB")
 ORDERS = {"U0CUSTOMERA": "ORD-12345", "U0CUSTOMERB": "ORD-54321"}
 """Customer -> an order of theirs in the shop."""
 SENTENCES = 9
 CANARY = "quokka"
 """Stands in every customer's message, and nowhere outside Slack, the database and the model's requests."""
 
+_WORDS = load_sentences()
+_SENTENCES = {
+    step: re.compile(re.escape(_WORDS.say("en", step, staff="\0", case="\0")).replace("\0", ".+")) for step in STEPS
+}
+FAREWELL = _WORDS.say("en", "erased")
+"""What somebody is told whose data is erased."""
 _MARK = re.compile(r"\bm\d{5}\b")
 _ids = itertools.count(1)
 
 
 @dataclass(slots=True)
 class Line:
-    """One customer message."""
+    """One message of a customer or of staff."""
 
     mark: str
     """Its name, in its text and in the answer's."""
@@ -50,11 +71,20 @@ class Line:
     """When everything that must come of it could be read."""
     hit_at: float | None = None
     """When the product was first killed while this was acknowledged and not answered."""
+    read_in: tuple[str, str] = ("", "")
+    """Channel and thread of whom a reply is for."""
+    is_gone: bool = False
+    """It was deleted, or its customer is erased: nobody must read of it, and nothing of it is kept."""
+
+    @property
+    def event(self) -> str:
+        """The name of what is to be acknowledged."""
+        return f"{self.ts} deleted" if self.is_gone else self.ts
 
     @property
     def text(self) -> str:
-        """What the customer writes."""
-        order = ORDERS[self.user]
+        """What they write."""
+        order = ORDERS.get(self.user, ORDERS["U0CUSTOMERA"])
         match self.kind:
             case "work":
                 return f"Note {self.mark} {CANARY}: where is {order} now?"
@@ -64,6 +94,39 @@ class Line:
                 return f"Note {self.mark} {CANARY}: {order} came broken and I am upset."
             case "follow":
                 return f"Note {self.mark} {CANARY}: one more word on {order}."
+            case "again":
+                return f"Note {self.mark} {CANARY}: {order} is broken again and this is not what I want."
+            case "reply":
+                return f"Note {self.mark} {CANARY}: there is a new one on its way to you."
+
+
+@dataclass(slots=True)
+class Matter:
+    """A case that people take up."""
+
+    opening: Line
+    """The message over which it was opened."""
+    course: Course
+    ref: str = ""
+    """FD-1042, once somebody has read it."""
+    state: str = "waiting"
+    """As what was acknowledged says."""
+    owner: str = ""
+    told: Counter[str] = field(default_factory=Counter)
+    """Of STEPS -> how often the customer must have been told."""
+    replies: list[Line] = field(default_factory=list)
+    """What staff wrote to the customer."""
+    deeds: int = 0
+    """How many things people have set about."""
+
+    @property
+    def is_erased(self) -> bool:
+        return self.state == "closed"
+
+
+def step_told(text: str) -> str:
+    """Which of STEPS a message tells the customer of; empty for none."""
+    return next((step for step, sentence in _SENTENCES.items() if sentence.search(text)), "")
 
 
 def answer_to(mark: str) -> str:

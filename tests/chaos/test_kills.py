@@ -3,13 +3,15 @@
 `make chaos` does it at every place that has a name, and for longer.
 """
 
+import re
 from pathlib import Path
 
 import pytest
 
-from bot.failpoints import arm
+from bot.failpoints import PLACES, arm
 from tests.chaos.campaign import open_campaign
 from tests.chaos.invariants import Findings
+from tests.chaos.victims import ROOT
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -40,6 +42,13 @@ async def test_kills_are_noticed_by_nobody(tmp_path: Path) -> None:
         found = await campaign.look()
     assert campaign.kills == len(UNNOTED) + 3
     check(found)
+
+
+def test_every_place_in_the_code_is_one_that_can_be_armed() -> None:
+    passed = {f"{kind}_{what}" for kind in ("round", "call") for what in ("done", "kept")}
+    for source in (ROOT / "bot").rglob("*.py"):
+        passed.update(re.findall(r'\breach\("(\w+)"\)', source.read_text("utf-8")))
+    assert passed == PLACES.keys()
 
 
 def test_a_place_that_does_not_exist_cannot_be_armed() -> None:
