@@ -1,19 +1,23 @@
 """`make chaos`: kill Frontdesk hundreds of times and see that nobody notices. Every line of violations, then JSON.
 
 python -m tests.chaos.run --engine sqlite --kills 200 --seed 7
+python -m tests.chaos.run --points --each 20
 """
 
 import argparse
 import asyncio
+import json
 import logging
 import math
 import random
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.chaos.campaign import ZOMBIES, Campaign, open_campaign, places
+from tests.chaos.points import POINTS
 
 OUTAGES = (2.0, 2.0)
 """Seconds for which Postgres is away."""
@@ -26,6 +30,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engine", choices=sorted(KILLS), help="all of them unless given")
     parser.add_argument("--kills", type=int, help="200 on SQLite and 100 on Postgres unless given")
+    parser.add_argument("--points", action="store_true", help="kill at the points of tests/chaos/points.py alone,")
+    parser.add_argument("--each", type=int, default=20, help="so many times at each of them")
     parser.add_argument("--seed", type=int, help="what is random; another one each time unless given")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after so many kill no more, and look")
     parser.add_argument("--without", default="", help="take a safeguard out, to see that its loss is found")
@@ -40,7 +46,10 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             where = (given.keep or Path(folder)) / f"{engine}-{seed}"
             kills, minutes = given.kills or KILLS[engine], given.minutes
-            failed |= not asyncio.run(run(engine, where, seed, kills, minutes=minutes, without=given.without))
+            if given.points:
+                failed |= not asyncio.run(run_points(engine, where, seed, given.each, without=given.without))
+            else:
+                failed |= not asyncio.run(run(engine, where, seed, kills, minutes=minutes, without=given.without))
     return int(failed)
 
 
@@ -60,6 +69,34 @@ async def run(
             print(f"  violated: {violation}")
         print(campaign.summary(found), flush=True)
     return not found.violations
+
+
+async def run_points(engine: str, folder: Path, seed: int, each: int, *, without: str = "") -> bool:
+    """So many kills at each point, every point in a world of its own; whether nothing was violated."""
+    print(f"{engine}: {each} kills at each of {len(POINTS)} points, seed {seed}", flush=True)
+    counts: dict[str, dict[str, float]] = {}
+    is_whole = True
+    for name, point in POINTS.items():
+        async with open_campaign(engine, folder / point.place, seed=seed, without=without) as campaign:
+            people = campaign.people
+            load = partial(people.say, "work") if point.what == "work" else partial(people.begin, "solved")
+            for _ in range(each):
+                if not await campaign.strike(point.place, point.passing, load):
+                    campaign.findings.wrong(f"{point.place} was not reached")
+            found = await campaign.look()
+        for violation in found.violations:
+            print(f"  violated {name}: {violation}")
+        is_whole &= not found.violations
+        counts[name] = {
+            "kills": campaign.kills,
+            "lost": found.lost,
+            "doubled": found.doubled,
+            "repeated_writes": found.repeated_writes,
+            "resume_max_s": round(max(people.late(), default=0.0), 1),
+        }
+        print(f"  {name}: {counts[name]}", flush=True)
+    print(json.dumps({"engine": engine, "points": counts}), flush=True)
+    return is_whole
 
 
 async def kill_all(campaign: Campaign, kills: int, until: float) -> None:
