@@ -1,5 +1,6 @@
 """The harness can fail: with a safeguard taken out of the product it finds what the safeguard prevents."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,3 +33,12 @@ async def test_without_the_fence_a_worker_that_was_frozen_answers_again(tmp_path
         assert await campaign.freeze("call_kept")
         found = await campaign.look()
     assert found.doubled > 0
+
+
+@pytest.mark.chaos
+async def test_without_the_states_of_a_case_a_claim_is_told_twice(tmp_path: Path) -> None:
+    async with open_campaign("sqlite", tmp_path, seed=5, without="case-states") as campaign:
+        assert await campaign.strike("case_stepped", 1, partial(campaign.people.begin, "solved"))
+        found = await campaign.look()
+    assert found.doubled > 0
+    assert any("'claimed': 2" in violation for violation in found.violations)
