@@ -6,17 +6,18 @@ left_out      what of a copy's files an edit has taken out of the message
 withdrawn     the rows by which copies of files are taken back
 notes_on      what was said of a copy's files
 earlier       what the customer sent before there was a case, for the thread of its card
-FilesNotes    what staff and customers are told of files that were not passed on
+FilesNotes    what a transcript's file holds; what staff and customers are told of files that were not passed on
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bot.cases import transcripts
 from bot.cases.messages import copy_for_staff, language
 from bot.conversation import ThreadRef
 from bot.sentences import Sentences
-from bot.slack.files import MEGABYTES, Refusal
+from bot.slack.files import MEGABYTES, OWN, Refusal
 from bot.slack.mrkdwn import escape
 from bot.store import cases, inbox, outbox, wishes
 from bot.store.cases import Case, card_key
@@ -120,6 +121,11 @@ class FilesNotes:
     sentences: Sentences
     agent_channel: str
 
+    async def content(self, tx: Transaction, row: OutboxRow) -> bytes:
+        """As `bot.slack.files.Notes`: what was said in the conversation of the row's case."""
+        case = None if row.case_id is None else await cases.find(tx, row.case_id)
+        return b"" if case is None else await transcripts.write(tx, case, row)
+
     async def not_passed_on(
         self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
     ) -> Sequence[Outgoing]:
@@ -137,6 +143,8 @@ class FilesNotes:
             parent=card_key(case),
             case_id=case.id,
         )
+        if OWN in refused:
+            return [line, *await transcripts.instead(tx, case, row)]
         if row.source is None:
             return [line]
         channel, ts = row.source

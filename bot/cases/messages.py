@@ -6,27 +6,20 @@ repeated says nothing twice.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from itertools import product
 from typing import get_args
 
-from bot.agent.guardrails import OutputGate
+from bot.cases import transcripts
 from bot.cases.case import RUNGS, State
 from bot.cases.hours import Targets
 from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, learning_cards, staff_cards
 from bot.slack.blocks import LINK, Card, moment
-from bot.slack.mrkdwn import escape, to_mrkdwn
+from bot.slack.mrkdwn import escape
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import Line
-
-QUOTE_LIMIT = 600
-"""Characters of one line of the transcript."""
-TRANSCRIPT_LIMIT = 2_800
-"""Characters of one message of the transcript in the card's thread;"""
-TRANSCRIPT_PAGES = 6
-"""so many messages hold the twenty lines of each side that it shows at the most, with few exceptions."""
 
 WHY = {
     "asked_for_person": "asked for a person",
@@ -209,7 +202,7 @@ class CaseMessages:
         """People go on with the case in another one: its customer, its card and the other one's thread are told."""
         where = f"<{escape(into.link)}|{into.ref}>" if into.link else into.ref
         told = cards.merged(self.sentences, language(case), case=case.ref, into=where)
-        spoken = [entry for page in _transcript(case, lines, most=1) for entry in page]
+        spoken = [entry for page in transcripts.pages(case, lines, most=1) for entry in page]
         heading = staff_cards.took_in(case=case.ref, staff=by)
         # It quotes the merged case's thread, and is that one's row, though it stands under the other's card.
         quoting = Outgoing(
@@ -329,7 +322,8 @@ class CaseMessages:
         """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
         bare = replace(case, title="…", summary="…")
         shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
-        shown += [staff_cards.thread_opener(case=case.ref, messages=messages) for messages in (1, 2)]
+        openers = product((1, 2), (True, False))
+        shown += [staff_cards.thread_opener(case=case.ref, messages=number, is_whole=all_) for number, all_ in openers]
         shown += learning_cards.bare(case.ref)
         shown.append(staff_cards.take_over_prompt(case=case.ref, ts=""))
         shown.append(staff_cards.helper_prompt(case=case.ref, ts=""))
@@ -349,6 +343,7 @@ class CaseMessages:
             staff_cards.took_in(case=case.ref, staff=""),
             copy_for_staff(case.customer_name, "", elsewhere=True, is_helped=True),
             case.owner_name or "",
+            *transcripts.OWN_WORDS,
         ]
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
 
@@ -405,12 +400,14 @@ class CaseMessages:
 
     def _opening(self, case: Case, lines: Sequence[Line], *, desk: str = "") -> list[Outgoing]:
         """What stands first in a card's thread: how to use it, and what was said before; `desk` tells it apart."""
-        pages = _transcript(case, lines, most=TRANSCRIPT_PAGES)
-        opener = staff_cards.thread_opener(case=case.ref, messages=sum(map(len, pages)))
+        is_whole = transcripts.is_whole(case, lines)
+        spoken = [entry for page in transcripts.pages(case, lines, most=1) for entry in page]
+        opener = staff_cards.thread_opener(case=case.ref, messages=len(spoken), is_whole=is_whole)
         rows = [self._in_card_thread(case, f"opener{desk}", opener)]
-        for number, page in enumerate(pages, start=1):
-            name = f"transcript{desk}" if number == 1 else f"transcript{desk}/{number}"
-            rows.append(self._in_card_thread(case, name, Card("\n".join(page), ())))
+        if spoken:
+            rows.append(self._in_card_thread(case, f"transcript{desk}", Card("\n".join(spoken), ())))
+        if not is_whole:
+            rows.append(transcripts.attached(case, lines, channel=self.desk(case), desk=desk))
         return rows
 
     def _card(self, case: Case, *, by: str | None = None) -> Card:
@@ -551,41 +548,3 @@ def _texts(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _texts(each)
-
-
-def _transcript(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
-    """What was said, oldest first, as quotations on `most` pages at the most; the oldest go when it is longer."""
-    pages: list[list[str]] = []
-    room = 0
-    for line in reversed(lines):
-        who, text = _said(case, line)
-        at = datetime.fromtimestamp(float(line.ts), UTC)
-        entry = f"*{who}* <!date^{int(at.timestamp())}^{{time}}|{at:%H:%M}>\n" + _quote(text)
-        if len(entry) > room:
-            if len(pages) == most:
-                break
-            pages.append([])
-            room = TRANSCRIPT_LIMIT
-        room -= len(entry)
-        pages[-1].append(entry)
-    return [page[::-1] for page in reversed(pages)]
-
-
-def _said(case: Case, line: Line) -> tuple[str, str]:
-    """Who says it, and what, both as mrkdwn."""
-    if line.by_staff:
-        return line.speaker, line.text
-    if line.speaker == "assistant":
-        return "Assistant", _gated(line.text)
-    return escape(case.customer_name) if line.speaker == case.customer else "Somebody else", escape(line.text)
-
-
-def _gated(markdown: str) -> str:
-    """The assistant's words as they may be shown to staff: no link of the model's, and nobody is pinged."""
-    gate = OutputGate(frozenset())
-    return to_mrkdwn(gate.feed(markdown[:QUOTE_LIMIT]) + gate.close())
-
-
-def _quote(text: str) -> str:
-    shown = text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + " …"
-    return "\n".join(f">{line.removeprefix('&gt;').removeprefix('>').lstrip()}" for line in shown.splitlines())

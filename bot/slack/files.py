@@ -8,6 +8,8 @@ withdraw   delete them
 What was fetched is never written down: after a crash it is fetched again. What is noted are the copies, before they are
 shared, so that the message is looked for by them and not made twice.
 
+A file may also be the app's own: then it is not fetched but written, as it is by then.
+
 Addresses come from outside. The app's token, and what somebody shared, go to Slack's own hosts and nobody else, however
 often an address leads on.
 """
@@ -43,6 +45,8 @@ PATIENCE_SECONDS = 60.0
 HOSTS = ("slack.com", "slack-edge.com", "slack-files.com")
 """Slack's own, with everything below them."""
 NAME_LIMIT = 250
+OWN = "own"
+"""The id, among a post's files, of one that nobody has shared: the app writes it."""
 
 Refusal = Literal["too_large", "empty", "gone", "outside", "no_read", "no_write", "sign_in", "refused", "unanswered"]
 """Why a file is not passed on: too many bytes · none · deleted · kept somewhere else · a scope is missing · a page to
@@ -56,12 +60,17 @@ _REFUSALS: Mapping[str, Refusal] = {
 
 
 class Notes(Protocol):
-    """Who says what of files that are not passed on; called in the transaction that notes them."""
+    """Who knows what posts with files are about."""
+
+    async def content(self, tx: Transaction, row: OutboxRow) -> bytes:
+        """What is in the row's own file; nothing when there is to be none."""
+        ...
 
     async def not_passed_on(
         self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
     ) -> Sequence[Outgoing]:
-        """What is said of it; `refused` are the files of the row's payload, by id."""
+        """What is said of files that are not passed on, in the transaction that notes them; `refused` are those of the
+        row's payload, by id."""
         ...
 
 
@@ -149,7 +158,7 @@ class FileCopies:
     async def _copy(self, row: OutboxRow, source: str) -> FileCopy:
         try:
             async with self._places:
-                return FileCopy(source, await self._carry(source))
+                return FileCopy(source, await (self._write(row) if source == OWN else self._carry(source)))
         except _NotPassedOn as no:
             refusal = no.refusal
         except SlackRefused as error:
@@ -179,10 +188,20 @@ class FileCopies:
             raise _NotPassedOn("outside")
         if file.size > self._limit:
             raise _NotPassedOn("too_large")
-        content = await self._fetch(file)
+        return await self._upload(file.name, await self._fetch(file))
+
+    async def _write(self, row: OutboxRow) -> str:
+        """Give Slack the row's own file; the id of that."""
+        async with self._database.transaction() as tx:
+            content = await self._notes.content(tx, row)
+        if len(content) > self._limit:
+            raise _NotPassedOn("too_large")
+        return await self._upload(next(file["name"] for file in row.payload["files"] if file["id"] == OWN), content)
+
+    async def _upload(self, name: str, content: bytes) -> str:
         if not content:
             raise _NotPassedOn("empty")
-        name = " ".join(file.name.split())[:NAME_LIMIT] or "file"
+        name = " ".join(name.split())[:NAME_LIMIT] or "file"
         address, copy = await self._slack.announce_file(name, len(content))
         await self._give(address, content)
         return copy

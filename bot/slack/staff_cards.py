@@ -219,13 +219,14 @@ def merged_card(
     )
 
 
-def thread_opener(*, case: str, messages: int) -> Card:
-    """The first reply under a case's card: whose words reach the customer."""
+def thread_opener(*, case: str, messages: int, is_whole: bool) -> Card:
+    """The first reply under a case's card: whose words reach the customer, and what follows of the conversation."""
     words = (
         "Messages that the *claimer* writes in this thread go to the customer (marked :outbox_tray: once delivered). "
         "Everyone else's are internal, and so is anything that starts with `//`."
     )
-    follows = f"The last {messages} messages follow." if messages > 1 else "The customer's message follows."
+    follows = f"The last {messages} messages follow" if messages > 1 else "The customer's message follows"
+    follows += "." if is_whole else ", and the whole conversation as a file."
     return Card(
         f"{escape(case)}: what the claimer writes here goes to the customer; `//` starts an internal note.",
         (section(words), context(f"{follows} Card numbers and passwords are hidden.")),

@@ -169,7 +169,7 @@ async def mirrors(tx: AsyncConnection, channel: str, ts: str) -> list[OutboxRow]
 
 
 async def relayed(
-    tx: AsyncConnection, thread: ThreadRef, *, latest: int, case_id: int | None = None
+    tx: AsyncConnection, thread: ThreadRef, *, latest: int | None, case_id: int | None = None
 ) -> list[tuple[str, str]]:
     """The latest posts in the thread, or of one case in it, that show what somebody wrote elsewhere, as (ts, text) and
     oldest first.

@@ -10,6 +10,9 @@ from bot.store import outbox, schema
 from bot.store.inbox import words_of
 from bot.store.turns import recall
 
+LATEST = 20
+"""Lines that people are shown as messages."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -23,9 +26,10 @@ class Line:
     """True: `speaker` and `text` are mrkdwn, as the customer reads them."""
 
 
-async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20) -> list[Line]:
+async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int | None = LATEST + 1) -> list[Line]:
     """The thread's latest lines, oldest first: what people wrote, and what the assistant and staff answered.
 
+    All of them with None; unless told otherwise one more than are shown, so that it is known whether there are more.
     A message that nobody has begun to work on is not among them: its own turn shows it where it belongs.
     """
     inbox, turn = schema.inbox, schema.turn
@@ -63,4 +67,4 @@ async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int = 20)
         if text:
             lines.append(Line(ts, heading.strip("*"), text, by_staff=True))
     # An answer bears its question's timestamp and follows it, since sorting keeps the order of equals.
-    return sorted(lines, key=lambda line: line.ts)[-latest:]
+    return sorted(lines, key=lambda line: line.ts)[-latest if latest else 0 :]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.agent.journal import WRITE
+from bot.cases import transcripts
 from bot.cases.drafts import VOICES
 from bot.cases.files import notes_on
 from bot.cases.relay import OWN_WORDS, Relay
@@ -181,6 +182,9 @@ class SecondThoughts:
         await erasure.forget_answers(tx, ids)
         await erasure.clean_threads(tx, [*keys, *copied_to], since=row.ts, clean=clean)
         await erasure.clean_cases(tx, concerned, clean=clean)
+        said_at = "" if by_staff else row.ts
+        files = await transcripts.renewed(tx, concerned, deed=row.id, said_at=said_at)
+        await outbox.add(tx, *files, now=self.clock.now())
         spared = await erasure.others_copies(tx, concerned, besides=(row.thread.channel, row.said_at))
         copies = {mirror.key for mirror in mirrors} | {f"relay/{edit.id}/before" for edit in edits}
         copies |= {note for mirror in mirrors for note in notes_on(mirror)}

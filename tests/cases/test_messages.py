@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.cases.messages import SAID_FIRST, CaseMessages
+from bot.cases.transcripts import ATTACHED, PAGES, pages
 from bot.conversation import ThreadRef
 from bot.sentences import LANGUAGES, Language, load_sentences
 from bot.store.transcripts import Line
@@ -37,13 +38,16 @@ def test_a_transcript_says_whose_words_they_are() -> None:
     ]
 
 
-def test_a_long_transcript_takes_several_messages_and_then_loses_its_oldest_lines() -> None:
+def test_a_long_transcript_loses_its_oldest_lines_of_which_the_pages_before_hold_the_latest() -> None:
+    case = a_case(summary="A summary")
     spoken = [Line(f"{number}.1", "U0CUSTOMERA", f"line {number} " + "x" * 500) for number in range(1, 41)]
-    for length, oldest in ((19, 1), (40, 11)):
-        pages = transcript(*spoken[:length])
-        told = [int(number) for page in pages for number in re.findall(r"line (\d+) ", page)]
+    for length, oldest in ((19, 1), (40, 21)):
+        found = ["\n".join(page) for page in pages(case, spoken[:length], most=PAGES)]
+        told = [int(number) for page in found for number in re.findall(r"line (\d+) ", page)]
         assert told == list(range(oldest, length + 1))
-        assert max(len(page) for page in pages) <= 3_000
+        assert max(len(page) for page in found) <= 3_000
+        shown, attached = transcript(*spoken[:length])
+        assert (shown, attached) == (found[-1], ATTACHED)
 
 
 def test_every_row_of_every_step_has_a_key_of_its_own() -> None:

@@ -91,7 +91,7 @@ def every_staff_card(words: str) -> Iterator[Card]:
     )
     yield from every_learning_card(words)
     yield staff_cards.closed_card(**about, outcome="Cancelled by the customer", by=None, at=1_795_200_000.0)
-    yield staff_cards.thread_opener(case="FD-1042", messages=6)
+    yield staff_cards.thread_opener(case="FD-1042", messages=6, is_whole=False)
     yield staff_cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
     yield staff_cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
     yield staff_cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)

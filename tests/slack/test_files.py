@@ -27,6 +27,10 @@ class Recorded:
     def __init__(self) -> None:
         self.why: list[Refusal] = []
 
+    async def content(self, tx: Transaction, row: OutboxRow) -> bytes:
+        """As `Notes`."""
+        raise AssertionError("the app writes no file here")
+
     async def not_passed_on(
         self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
     ) -> Sequence[Outgoing]:

@@ -1,0 +1,168 @@
+"""What was said before people came, for the thread of a card: the latest messages, and when that is not all, a file.
+
+is_whole   whether one message holds all of it
+pages      the latest messages as quotations, page by page
+attached   the post that brings all of it as a file
+write      what is in the file, as things are when it leaves
+instead    what follows when the file cannot be attached
+renewed    the rows by which another file takes the place of one that may hold a message that was deleted
+
+The content is written down nowhere: it is made from what is kept of the conversation, each time anew, and so holds
+nothing that was erased before.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime
+
+from bot.agent.guardrails import OutputGate, mask
+from bot.slack.files import OWN
+from bot.slack.mrkdwn import escape, from_slack, to_mrkdwn
+from bot.store import files, outbox
+from bot.store.cases import ERASED, Case, card_key
+from bot.store.database import Transaction
+from bot.store.outbox import OutboxRow, Outgoing
+from bot.store.transcripts import LATEST, Line, of_thread
+
+QUOTE_LIMIT = 600
+"""Characters of one line of a page."""
+PAGE_LIMIT = 2_800
+"""Characters of one page;"""
+PAGES = 6
+"""so many hold the latest lines, with few exceptions."""
+ATTACHED = "The whole conversation as a file. Card numbers and passwords are hidden."
+NOT_ATTACHED = "_It could not be attached._"
+BEFORE = "What came before the messages above:"
+OWN_WORDS = (ATTACHED, NOT_ATTACHED, BEFORE)
+"""What stands beside transcripts whatever anybody said: it quotes nobody."""
+
+
+def is_whole(case: Case, lines: Sequence[Line]) -> bool:
+    """Whether one page shows all of the conversation; `lines` are its latest, more than LATEST when there are more."""
+    is_cut = any(len(line.text) > QUOTE_LIMIT for line in lines)
+    return len(lines) <= LATEST and not is_cut and len(pages(case, lines, most=2)) <= 1
+
+
+def pages(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
+    """The latest lines, oldest first, as quotations on `most` pages at the most; the oldest go when it is longer."""
+    found: list[list[str]] = []
+    room = 0
+    for line in reversed(lines[-LATEST:]):
+        who, text = _said(case, line, limit=QUOTE_LIMIT)
+        at = _time(line)
+        entry = f"*{who}* <!date^{int(at.timestamp())}^{{time}}|{at:%H:%M}>\n" + _quote(text)
+        if len(entry) > room:
+            if len(found) == most:
+                break
+            found.append([])
+            room = PAGE_LIMIT
+        room -= len(entry)
+        found[-1].append(entry)
+    return [page[::-1] for page in reversed(found)]
+
+
+def attached(case: Case, lines: Sequence[Line], *, channel: str, desk: str = "") -> Outgoing:
+    """The post in the card's thread in `channel` that brings the conversation up to the last of the lines; `desk` tells
+    it from those of other desks."""
+    file = {"id": OWN, "name": f"{case.ref}-transcript.txt", "through": lines[-1].ts}
+    return Outgoing(
+        f"{_key(case.id)}{desk}",
+        "post",
+        channel,
+        {"text": ATTACHED, "files": [file], "if_missing": NOT_ATTACHED},
+        parent=card_key(case),
+        case_id=case.id,
+    )
+
+
+async def write(tx: Transaction, case: Case, row: OutboxRow) -> bytes:
+    """The content of the row's file; nothing when nothing is left of the conversation."""
+    lines = [] if case.customer == ERASED else await _through(tx, case, row)
+    if not lines:
+        return b""
+    said = []
+    for line in lines:
+        who, text = (from_slack(each, bot_user="") for each in _said(case, line, limit=None))
+        # What somebody said stands further in, so that nobody can write a heading.
+        said.append(f"{_time(line):%Y-%m-%d %H:%M} {who}\n" + "\n".join(f"    {each}" for each in text.splitlines()))
+    return mask("\n\n".join([f"{case.ref}, times in UTC", *said])).encode() + b"\n"
+
+
+async def instead(tx: Transaction, case: Case, row: OutboxRow) -> list[Outgoing]:
+    """The pages before the one that stands there already."""
+    before = pages(case, await _through(tx, case, row), most=PAGES)[:-1]
+    return [
+        Outgoing(
+            f"{row.key}/page/{number}",
+            "post",
+            row.channel,
+            {"text": "\n".join([BEFORE, *page] if number == 1 else page)},
+            parent=row.parent,
+            case_id=case.id,
+        )
+        for number, page in enumerate(before, start=1)
+    ]
+
+
+async def renewed(tx: Transaction, cases: Collection[int], *, deed: int, said_at: str) -> list[Outgoing]:
+    """Take the cases' files back that may hold what was said at `said_at`, empty for any time, and bring others.
+
+    `deed` tells this from other times. One that is just being made was perhaps begun before.
+    """
+    rows: list[Outgoing] = []
+    for case_id in cases:
+        for post in await outbox.posts_under(tx, _key(case_id)):
+            held = next((file for file in post.payload.get("files", ()) if file["id"] == OWN), None)
+            if held is None or held["through"] < said_at or not await _stands(tx, post):
+                continue
+            key, desk, old = f"{_key(case_id)}/{deed}/{post.id}", post.channel, post.key
+            rows += [
+                Outgoing(f"{old}/unshared", "unshare", desk, {"files": []}, parent=old, case_id=case_id),
+                Outgoing(_gone(post), "delete", desk, {}, parent=old, case_id=case_id),
+                Outgoing(key, "post", desk, post.payload, parent=post.parent, case_id=case_id),
+            ]
+    return rows
+
+
+async def _stands(tx: Transaction, post: OutboxRow) -> bool:
+    """Whether the file is there, or will be."""
+    if post.state == "failed" or await outbox.by_key(tx, _gone(post)) is not None:
+        return False
+    return post.state != "sent" or any(each.copy for each in await files.of_post(tx, post.key))
+
+
+async def _through(tx: Transaction, case: Case, row: OutboxRow) -> list[Line]:
+    """The conversation up to where the row's file ends."""
+    ends = max(str(file.get("through", "")) for file in row.payload["files"])
+    return [line for line in await of_thread(tx, case.thread, latest=None) if line.ts <= ends]
+
+
+def _key(case_id: int) -> str:
+    return f"case/{case_id}/transcript-file"
+
+
+def _gone(post: OutboxRow) -> str:
+    return f"{post.key}/gone"
+
+
+def _time(line: Line) -> datetime:
+    return datetime.fromtimestamp(float(line.ts), UTC)
+
+
+def _said(case: Case, line: Line, *, limit: int | None) -> tuple[str, str]:
+    """Who says it, and what, both as mrkdwn; of the assistant's words not many more than `limit` characters."""
+    if line.by_staff:
+        return line.speaker, line.text
+    if line.speaker == "assistant":
+        return "Assistant", _gated(line.text[:limit])
+    return escape(case.customer_name) if line.speaker == case.customer else "Somebody else", escape(line.text)
+
+
+def _gated(markdown: str) -> str:
+    """The assistant's words as they may be shown to staff: no link of the model's, and nobody is pinged."""
+    gate = OutputGate(frozenset())
+    return to_mrkdwn(gate.feed(markdown) + gate.close())
+
+
+def _quote(text: str) -> str:
+    shown = text if len(text) <= QUOTE_LIMIT else text[:QUOTE_LIMIT] + " …"
+    return "\n".join(f">{line.removeprefix('&gt;').removeprefix('>').lstrip()}" for line in shown.splitlines())
