@@ -46,9 +46,13 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await ack()
 
     @app.action("relay.note")
-    async def keep_inside(ack: Ack, body: dict[str, Any]) -> None:
+    async def keep_inside(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         await ack()
-        await desk.slack.respond(body["response_url"], text="Kept as an internal note.", replace=True)
+        press = read_press(body, action, team=desk.me.team)
+        if await desk.is_staff_in(press.thread.channel, press.author):
+            await desk.slack.respond(body["response_url"], text="Kept as an internal note.", replace=True)
+        else:
+            await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
 
 
 def _in_its_lane(press: Arrival) -> Arrival:

@@ -1,6 +1,9 @@
 """Presses in the agent channel of somebody who is not surely staff, in a local Slack."""
 
 import asyncio
+import re
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -11,8 +14,11 @@ from bot.conversation import ThreadRef
 from bot.slack import staff_cards
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
-from bot.turns.presses import STAFF_PRESSES
-from handlers import dialogs, learning, staff
+from bot.store.persons import REQUEST
+from bot.turns.calling_over import CALL_OVER
+from bot.turns.presses import CUSTOMER_PRESSES, STAFF_PRESSES
+from demo.slack.workspace import User
+from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
 from handlers.desk import Desk
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Wiring, wire
@@ -28,12 +34,14 @@ class Taken:
     def __init__(self) -> None:
         self.names: asyncio.Queue[str] = asyncio.Queue()
         self.refused: asyncio.Queue[str] = asyncio.Queue()
+        self.bodies: list[Mapping[str, Any]] = []
 
     async def locale(self, user: SlackUser) -> str:
         await self.refused.put(user.id)
         return user.locale
 
     async def accept(self, press: Arrival) -> None:
+        self.bodies.append(press.body)
         await self.names.put(press.body["action"])
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
@@ -41,18 +49,26 @@ class Taken:
 
 
 def register_all(app: AsyncApp, desk: Desk) -> None:
-    for each in (staff, dialogs, learning):
+    for each in (staff, dialogs, learning, commands, frontdesk):
         each.register(app, desk)
 
 
 def press(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]]:
-    """What Slack sends when the button is pressed, or the dialog of that name is submitted."""
+    """What Slack sends when the button is pressed, the dialog of that name submitted, the command written, or the
+    shortcut chosen."""
+    if name.startswith("/"):
+        command = {"command": name, "text": "", "user_id": user, "channel_id": channel, "team_id": TEAM}
+        return "slash_commands", {**command, "trigger_id": f"t/{name}", "response_url": ""}
     thread = ThreadRef(TEAM, channel, "1.1")
     common = {"team": {"id": TEAM}, "user": {"id": user, "team_id": TEAM}, "trigger_id": f"t/{name}"}
     if name in SUBMISSIONS:
         about = str(About("FD-1001", thread, "1.1"))
         view = {"id": f"V{name}", "type": "modal", "callback_id": name, "private_metadata": about}
         return "interactive", {**common, "type": "view_submission", "view": {**view, "state": {"values": {}}}}
+    if name in ("kb.add", CALL_OVER):
+        message = {"ts": "1.1", "thread_ts": "1.1", "user": CUSTOMER, "text": "x"}
+        where = {"channel": {"id": channel}, "message": message, "message_ts": "1.1", "action_ts": "2.1"}
+        return "interactive", {**common, **where, "type": "message_action", "callback_id": name, "response_url": ""}
     action: dict[str, Any] = {
         "action_id": name,
         "block_id": "b",
@@ -74,33 +90,100 @@ def press(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]]:
     }
 
 
-EVERYTHING = sorted(STAFF_PRESSES | SUBMISSIONS | set(OPENED_BY) | {"kb.edit"})
+ANSWERED_AT_ONCE = {"kb.edit", "relay.note", "kb.progress"}
+"""Buttons of which nothing is stored."""
+ANYWHERE = {"/kb", "/frontdesk", "kb.add", "kb.progress"}
+"""What counts for staff of the agent channel, wherever they are."""
+EVERYTHING = sorted(STAFF_PRESSES | SUBMISSIONS | set(OPENED_BY) | ANSWERED_AT_ONCE | ANYWHERE)
+OF_ANYBODY = {
+    *CUSTOMER_PRESSES, "esc.decline", CALL_OVER, REQUEST, "home.refresh", "home.language", "case.more",
+    re.compile(r"fb(\.positive|\.negative)?"), re.compile(r"csat\.[1-5]"), re.compile(".*"), "app_home_opened",
+}  # fmt: skip
+"""What is not for staff alone: whose a case is, who may speak in it and who may be called over is asked of the row.
+The entries of the menu `case.more` are asked one by one, and the last of the expressions only acknowledges."""
+
+
+class Registered:
+    """Notes what handlers attach to Bolt."""
+
+    def __init__(self) -> None:
+        self.names: set[str | re.Pattern[str]] = set()
+
+    def use(self, middleware: object) -> None:
+        """As AsyncApp.use."""
+
+    def action(self, name: str | re.Pattern[str]) -> Callable[[object], object]:
+        """As AsyncApp.action, and whatever else is attached by a name."""
+        self.names.add(name)
+        return lambda listener: listener
+
+    view = shortcut = command = event = options = action
+
+
+def test_everything_that_can_be_started_is_either_for_staff_or_known_not_to_be() -> None:
+    registered = Registered()
+    register(cast(AsyncApp, registered), cast(Desk, SimpleNamespace(staff=SimpleNamespace(channels=()))))
+    of_the_menu = {name for name in EVERYTHING if name.startswith("case.more.")}
+    assert registered.names - OF_ANYBODY - set(EVERYTHING) == set()
+    assert set(EVERYTHING) - of_the_menu - registered.names == set()
 
 
 @pytest.mark.parametrize(
     ("user", "channel", "is_down"),
-    [(CUSTOMER, "C0AGENTS", False), (AGENT, "C0SUPPORT", False), (AGENT, "C0AGENTS", True)],
-    ids=["a customer", "staff elsewhere", "staff of whom Slack does not say so"],
+    [
+        (CUSTOMER, "C0AGENTS", False),
+        (AGENT, "C0SUPPORT", False),
+        (AGENT, "C0AGENTS", True),
+        ("U0STRANGER", "C0AGENTS", False),
+        ("U0OTHERAPP", "C0AGENTS", False),
+        ("U0AGENTB", "C0AGENTS", False),
+    ],
+    ids=[
+        "a customer",
+        "staff elsewhere",
+        "staff of whom Slack does not say so",
+        "somebody of another organisation in the channel",
+        "an app in the channel",
+        "a colleague who has left",
+    ],
 )
-async def test_no_press_and_no_dialog_of_staff_is_taken_from_anybody_else(
+async def test_nothing_of_staff_is_taken_from_anybody_else(
     slack: LocalSlack, user: str, channel: str, is_down: bool
 ) -> None:
     taken = Taken()
     await wire(slack, register_all, inbox=taken, dialogs=taken, identities=taken)
+    people, members = slack.workspace.users, slack.workspace.channels["C0AGENTS"].members
+    people["U0OTHERAPP"] = User("U0OTHERAPP", "otherapp", "Another app", team=TEAM, is_bot=True)
+    members += ["U0STRANGER", "U0OTHERAPP"]
+    people["U0AGENTB"].deleted = True
+    asked = [name for name in EVERYTHING if channel == "C0AGENTS" or name not in ANYWHERE]
     if is_down:
-        await slack.breaks(method="conversations.members", do="internal_error", count=10 * len(EVERYTHING))
+        await slack.breaks(method="conversations.members", do="internal_error", count=10 * len(asked))
     async with asyncio.timeout(PATIENCE):
-        for name in EVERYTHING:
+        for name in asked:
             assert (await cast(Wiring, slack.workspace.transport).interact(*press(name, user, channel))).ok
             assert await taken.refused.get() == user
     assert taken.names.empty()
+
+
+@pytest.mark.parametrize("user", ["U0STRANGER", "U0OTHERAPP", "U0AGENTB"])
+async def test_who_is_no_staff_calls_nobody_for_others(slack: LocalSlack, user: str) -> None:
+    taken = Taken()
+    await wire(slack, shortcuts.register, inbox=taken, identities=taken)
+    people = slack.workspace.users
+    people["U0OTHERAPP"] = User("U0OTHERAPP", "otherapp", "Another app", team=TEAM, is_bot=True)
+    slack.workspace.channels["C0AGENTS"].members += ["U0STRANGER", "U0OTHERAPP"]
+    people["U0AGENTB"].deleted = True
+    for name in (user, AGENT):
+        assert (await cast(Wiring, slack.workspace.transport).interact(*press(CALL_OVER, name, "C0SUPPORT"))).ok
+    assert [body["by_staff"] for body in taken.bodies] == [False, True]
 
 
 async def test_every_press_and_dialog_is_taken_from_staff(slack: LocalSlack) -> None:
     taken = Taken()
     await wire(slack, register_all, inbox=taken, dialogs=taken, identities=taken)
     async with asyncio.timeout(PATIENCE):
-        for name in [name for name in EVERYTHING if name != "kb.edit"]:
+        for name in [name for name in EVERYTHING if name not in ANSWERED_AT_ONCE | ANYWHERE]:
             assert (await cast(Wiring, slack.workspace.transport).interact(*press(name, AGENT, "C0AGENTS"))).ok
             assert await taken.names.get() == name
     assert taken.refused.empty()
