@@ -357,7 +357,7 @@ async def _meet_models(settings: Settings) -> list[str]:
     for name, server in servers.items():
         away = await _reach(f"{name}_BASE_URL", server.url)
         faults += away
-        if not away and not address_faults(server) and await key_is_refused(server):
+        if server.key and not away and not address_faults(server) and await key_is_refused(server):
             faults.append(f"{name}_API_KEY: the model's server refuses it")
     return faults
 
