@@ -173,8 +173,10 @@ def duration(spent: float | None) -> str:
 
 
 def seconds(spent: float | None) -> str:
-    """How long programs take."""
-    return NONE if spent is None else f"{spent:,.1f} s"
+    """How long programs take; less than a second in milliseconds."""
+    if spent is None:
+        return NONE
+    return f"{spent * 1000:.0f} ms" if 0 < spent < 0.9995 else f"{spent:,.1f} s"
 
 
 def _resolution(figures: Resolution) -> Iterator[Line]:

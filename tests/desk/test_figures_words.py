@@ -23,7 +23,7 @@ def test_slack_gets_the_figures_that_matter_most() -> None:
         "First human reply after *1 h*, nine of ten within 6 h (n = 3)",
         "CSAT *67%* (n = 3)",
         "$0.10600 on models: $0.00528 a conversation, $0.01167 a case, $0.02650 a resolution",
-        "Relay: p95 0.5 s, 1 of 22 messages failed",
+        "Relay: p95 500 ms, 1 of 22 messages failed",
     ]
 
 
