@@ -7,7 +7,7 @@ was said once and stays: it is updated in the transaction of the step that makes
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from bot.slack.blocks import Block
+from bot.slack.blocks import Block, context
 from bot.store import outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Transaction
@@ -31,9 +31,11 @@ async def taken_away(
     team_channel = before.stands_in(agent_channel)
     ours = await outbox.standing(tx, after.id, team_channel, lane_under(card_key(before)))
     ours.pop(card_key(before), None)
+    is_claim = before.waits and after.state == "human"
+    claimed = [context(f":white_check_mark: Claimed by <@{after.owner}>")] if is_claim else []
     return [
         *_updates(after, thread.channel, theirs, useless),
-        *_updates(after, team_channel, ours, there),
+        *_updates(after, team_channel, ours, there, instead=claimed),
     ]
 
 
@@ -52,7 +54,12 @@ def _useless(case: Case) -> frozenset[str]:
 
 
 def _updates(
-    case: Case, channel: str, standing: Mapping[str, Mapping[str, Any]], useless: frozenset[str]
+    case: Case,
+    channel: str,
+    standing: Mapping[str, Mapping[str, Any]],
+    useless: frozenset[str],
+    *,
+    instead: Sequence[Block] = (),
 ) -> Iterator[Outgoing]:
     for key, payload in standing.items():
         blocks = payload.get("blocks") or []
@@ -60,7 +67,7 @@ def _updates(
         if left != blocks:
             kept = {name: payload[name] for name in ("text", "link_to") if name in payload}
             name = f"{key}/buttons/{case.version}"
-            yield Outgoing(name, "update", channel, {**kept, "blocks": left}, parent=key, case_id=case.id)
+            yield Outgoing(name, "update", channel, {**kept, "blocks": [*left, *instead]}, parent=key, case_id=case.id)
 
 
 def _without(blocks: Sequence[Block], useless: frozenset[str]) -> list[Block]:

@@ -288,16 +288,17 @@ class CaseMessages:
         rows = []
         if case.step >= 2:
             say = cards.nobody_yet if is_last else cards.still_looking
-            rows.append(self._to_customer(case, "waits", say(self.sentences, language(case), case=case.ref)))
+            told = say(self.sentences, language(case), case=case.ref, is_helped=case.keeps_helping)
+            rows.append(self._to_customer(case, "waits", told))
         if case.priority != before.priority:
             rows.append(self._card_update(case))
         if lead is None or before.step == 0:
             rows.append(alert)
         if lead is not None and case.step >= 2:
-            told = {**payload(staff_cards.for_lead(words=words, link=LINK)), "link_to": card_key(case)}
+            direct = {**payload(staff_cards.for_lead(words=words, link=LINK)), "link_to": card_key(case)}
             key = f"case/{case.id}/lead/{case.version}"
             instead = () if alert in rows else (alert,)
-            rows.append(Outgoing(key, "post", lead, told, case_id=case.id, when_failed=instead))
+            rows.append(Outgoing(key, "post", lead, direct, case_id=case.id, when_failed=instead))
         return rows
 
     def snoozed(self, case: Case, *, rung: str, by: str) -> Outgoing:

@@ -118,14 +118,16 @@ def can_wait(sentences: Sentences, language: Language, *, case: str, back: str) 
     return _with_help(sentences, language, case, sentences.say(language, "can_wait", back=back))
 
 
-def still_looking(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """Nobody has come for twice the time that was meant."""
-    return _with_help(sentences, language, case, sentences.say(language, "still_looking", case=escape(case)))
+def still_looking(sentences: Sentences, language: Language, *, case: str, is_helped: bool = False) -> Card:
+    """Nobody has come for twice the time that was meant; the assistant is offered to whom it does not help yet."""
+    words = sentences.say(language, "still_looking", case=escape(case))
+    return _with_help(sentences, language, case, words, is_helped=is_helped)
 
 
-def nobody_yet(sentences: Sentences, language: Language, *, case: str) -> Card:
+def nobody_yet(sentences: Sentences, language: Language, *, case: str, is_helped: bool = False) -> Card:
     """Nobody has come for four times that; no more is said until somebody does."""
-    return _with_help(sentences, language, case, sentences.say(language, "nobody_yet", case=escape(case)))
+    words = sentences.say(language, "nobody_yet", case=escape(case))
+    return _with_help(sentences, language, case, words, is_helped=is_helped)
 
 
 def helping(sentences: Sentences, language: Language, *, case: str) -> Card:
@@ -200,9 +202,11 @@ def _keep_assistant(sentences: Sentences, language: Language, case: str) -> Bloc
     return button("esc.cancel", sentences.say(language, "keep_assistant"), case)
 
 
-def _with_help(sentences: Sentences, language: Language, case: str, words: str) -> Card:
-    keep = button("esc.keep", sentences.say(language, "keep_helping"), case)
-    return Card(words, (section(f":hourglass_flowing_sand: {words}"), actions(keep)))
+def _with_help(sentences: Sentences, language: Language, case: str, words: str, *, is_helped: bool = False) -> Card:
+    said = _announcement(":hourglass_flowing_sand:", words)
+    if is_helped:
+        return said
+    return Card(words, (*said.blocks, actions(button("esc.keep", sentences.say(language, "keep_helping"), case))))
 
 
 def _source_line(sentences: Sentences, language: Language, sources: Sequence[Source]) -> str:

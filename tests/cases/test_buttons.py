@@ -46,9 +46,21 @@ async def test_what_offers_to_wait_otherwise_is_gone_when_nobody_waits_any_more(
     await desk.delivers()
     assert buttons(desk, "D0CUSTOMERA") == []
     assert under_the_card(desk) == []
+    claims = [str(each["blocks"]).count(f"Claimed by <@{AGENT}>") for each in desk.posts("C0AGENTS")]
+    assert sum(claims[1:]) == (step == "claim"), "the call names who came"
     posts = desk.posts("D0CUSTOMERA")
     assert [each["text"] for each in posts[: len(texts)]] == texts, "the words stay"
     assert [block["text"]["text"] for block in posts[1]["blocks"]] == [before["blocks"][0]["text"]["text"]]
+
+
+async def test_who_is_helped_already_is_not_offered_it_again(database: Database, slack: LocalSlack) -> None:
+    desk = Desk(database, slack, None)
+    case = await desk.opens()
+    await desk.after(30)
+    await desk.waiting.keep_helping(case.ref, CUSTOMER.user)
+    await desk.after(30)
+    assert "nobody has been free" in desk.posts("D0CUSTOMERA")[-1]["text"]
+    assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"]]
 
 
 async def test_a_case_that_is_claimed_before_its_first_message_left_keeps_no_button(
