@@ -32,7 +32,7 @@ from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
 from bot.store import cases, inbox, outbox, records
-from bot.store.cases import MERGED, Case, card_key
+from bot.store.cases import ERASED, MERGED, Case, card_key
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
@@ -136,6 +136,8 @@ class Relay:
             return "held"
         if case.state == "human":
             await self._queue(self._unread(case, item.author))
+        elif not case.is_open and case.outcome != ERASED:
+            await self._queue(self._over(case, item.author))
         return "note"
 
     def edited_by_customer(
@@ -271,6 +273,12 @@ class Relay:
         owner = case.owner or ""
         card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "")
         return self._whisper(case, f"unread/{owner}/{author}", author, payload(card))
+
+    def _over(self, case: Case, author: str) -> Outgoing:
+        """Nobody has the case any more: tell the author, unseen by others and once an end, that the customer reads
+        nothing."""
+        card = staff_cards.over(case=case.ref, with_assistant=case.state == "bot")
+        return self._whisper(case, f"over/{case.version}/{author}", author, payload(card))
 
     def _offer(self, case: Case, item: InboxItem) -> Outgoing:
         """Ask who helps, unseen by others and once a message, whether the customer shall read it."""

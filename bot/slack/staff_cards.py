@@ -182,12 +182,12 @@ def transferred_card(
     *, case: str, title: str, customer: str, to: str, by: str, at: float, link: str = "", permalink: str = ""
 ) -> Card:
     """The card of a case that another desk has; `to` is that one's channel, `link` the address of the card there."""
-    where = f"<#{to}>" + (f" · <{link}|its card there>" if link else "")
+    there = f" · <{link}|its card there>" if link else ""
     return Card(
         f"{escape(case)} was transferred to <#{to}> by <@{by}>",
         (
             header(f"{case} · {title}"),
-            section(f":arrow_right: *Transferred to* {where} by <@{by}> {moment(at, '{date_short} {time}')}"),
+            section(f":arrow_right: *Transferred to* <#{to}> by <@{by}> {moment(at, '{date_short} {time}')}{there}"),
             fields(("Customer", _customer(customer, ""))),
             *_small_print("", permalink),
         ),
@@ -330,6 +330,12 @@ def unread(*, case: str, staff: str, staff_name: str) -> Card:
     return _with_take_over(words, case, staff_name)
 
 
+def over(*, case: str, with_assistant: bool) -> Card:
+    """For somebody who writes under a case that has ended."""
+    how = "is back with the assistant" if with_assistant else "is over"
+    return Card(f"The customer does not read what you write here: {escape(case)} {how}.", ())
+
+
 def unclaimed(*, case: str, words: str, mention: str, snooze: str = "") -> Card:
     """For the case's thread: nobody has claimed it, and why that matters now.
 
@@ -354,8 +360,7 @@ def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_
 
 def for_lead(*, words: str, link: str) -> Card:
     """For the lead, directly; `words` are those of `overdue`, and `link` is the address of the case's card."""
-    claimed = f"It is claimed on <{link}|its card>."
-    return Card(f"{words} Nobody has claimed it: it is yours until somebody does. {claimed}", ())
+    return Card(f"{words} It is yours until somebody presses *Claim* on <{link}|its card>.", ())
 
 
 def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
@@ -456,6 +461,8 @@ def _chosen(choice: Choice) -> str:
 
 
 def _minutes(minutes: float) -> str:
+    if minutes < 1:
+        return f"{minutes * 60:.0f} s"
     return f"{minutes:.0f} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 

@@ -119,7 +119,7 @@ async def test_nobody_claims_first_the_desk_is_called_then_the_lead_then_the_cus
     assert "I've moved your case FD-1001 up" in desk.told()
     assert "esc.keep" in str(desk.posts("D0CUSTOMERA")[-1]["blocks"])
     assert ":red_circle: High" in str(desk.posts("C0AGENTS")[0]["blocks"])
-    assert "it is yours until somebody does" in desk.told("D0AGENTB")
+    assert "It is yours until somebody presses *Claim* on <" in desk.told("D0AGENTB")
     assert "|its card>" in desk.told("D0AGENTB")
 
     await desk.after(30)

@@ -95,6 +95,8 @@ def every_staff_card(words: str) -> Iterator[Card]:
     yield staff_cards.take_over_prompt(case="FD-1042", ts="1795200123.000100")
     yield staff_cards.taken_from(case="FD-1042", staff="U0AGENTA", before="U0AGENTB")
     yield staff_cards.unread(case="FD-1042", staff="U0AGENTA", staff_name=words)
+    for with_assistant in (True, False):
+        yield staff_cards.over(case="FD-1042", with_assistant=with_assistant)
     yield staff_cards.lost_race(case="FD-1042", staff="U0AGENTA", staff_name=words)
     yield staff_cards.moved_on(case="FD-1042", state="human", staff="U0AGENTA", reader="U0AGENTB", is_helper=True)
     overdue = staff_cards.overdue(case="FD-1042", waited=5.2, target=5.0, spoke=1_795_200_000.0, is_last=True)

@@ -246,6 +246,20 @@ async def test_a_button_that_fits_no_more_says_in_words_how_the_case_stands(
     assert [each["text"] for each in channel.whispers(AGENT_B)] == [told]
 
 
+@pytest.mark.parametrize(("step", "told"), [("resolve", "is over"), ("hand_back", "is back with the assistant")])
+async def test_who_writes_under_a_case_that_has_ended_is_told_once_that_nobody_reads_it(
+    channel: Channel, step: str, told: str
+) -> None:
+    case = await channel.claimed()
+    await getattr(channel.cases, step)(case.ref, AGENT_A)
+    for words in ("// a note is a note", "One more thing", "and another"):
+        assert await channel.writes(AGENT_A, words) == "note"
+    (whisper,) = channel.whispers(AGENT_A)
+    assert whisper["text"] == f"The customer does not read what you write here: FD-1001 {told}."
+    assert whisper["thread_ts"] == channel.card["ts"]
+    assert not any("another" in text for text in channel.slack.texts("D0CUSTOMERA"))
+
+
 async def test_the_priority_is_set_on_the_card_and_in_the_books(channel: Channel) -> None:
     case = await channel.claimed()
     for _ in range(2):
