@@ -224,7 +224,13 @@ async def test_a_menu_stays_inside_a_narrow_column(stage: Stage) -> None:
     scene.post(stage.workspace, AGENTS, thread_ts=card, text="6 messages")
     async with stage.visit(size=(1280, 900), right=f"{AGENT}:{AGENTS}:{card}") as tab:
         column = tab.locator("#right .channel")
-        await column.locator(".block-actions .menu summary").click()
+        opener = column.locator(".block-actions .menu summary")
+        await opener.click()
+        await tab.keyboard.press("Escape")
+        await expect(column.locator(".block-actions .menu-list")).to_be_hidden()
+        await expect(opener).to_be_focused()
+        await expect(tab.locator("#right .thread")).to_be_visible()
+        await opener.click()
         await column.get_by_role("menuitem", name="Mark as spam").click()
         await stage.app.hears(1)
     assert stage.app.interactions[0][1]["actions"][0]["selected_option"]["value"] == "spam/FD-1042"

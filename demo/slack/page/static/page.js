@@ -361,7 +361,9 @@ function click(target, value) {
 
 function escape(target) {
   const half = target.closest?.(".half") ?? document.querySelector(".side-open");
-  for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  const menus = document.querySelectorAll("details.menu[open]");
+  for (const menu of menus) menu.open = false;
+  if (menus.length) return menus[0].querySelector("summary").focus();
   if (!half) return;
   const choices = half.querySelector(".completions:not([hidden])");
   if (choices) choices.hidden = true;
