@@ -1,11 +1,13 @@
 """The builder as a process of its own, and what a start finds after it was killed."""
 
+import asyncio
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,6 +15,16 @@ from knowledge.catalog import Reader
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.index import Index, fingerprint_of
+
+T = TypeVar("T")
+
+
+async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
+    """What is seen as soon as it is as wanted. Another process builds meanwhile, and needs the processor."""
+    async with asyncio.timeout(60):
+        while not wanted(seen := await look()):  # noqa: ASYNC110 - another process's work
+            await asyncio.sleep(0.02)
+    return seen
 
 
 @contextmanager

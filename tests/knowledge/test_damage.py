@@ -20,6 +20,7 @@ from knowledge.generations import Generations
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
 from knowledge.report import Report
 from tests.knowledge.pages import PAGES
+from tests.knowledge.processes import until
 
 QUESTION = "How long is the warranty on lamps?"
 
@@ -40,10 +41,12 @@ def change(library: Path) -> None:
 
 async def settled(base: KnowledgeBase, wanted: str) -> str:
     """The base's error, as soon as it tells that."""
-    async with asyncio.timeout(20):
-        while wanted not in ((await base.status()).error or ""):
-            await base.search(QUESTION)
-    return (await base.status()).error or ""
+
+    async def error() -> str:
+        await base.search(QUESTION)
+        return (await base.status()).error or ""
+
+    return await until(error, lambda error: wanted in error)
 
 
 @pytest.mark.parametrize("damage", [overwrite, truncate])
@@ -181,9 +184,7 @@ async def test_vectors_that_could_not_be_made_anew_are_as_soon_as_there_is_room(
     overwrite(kb / "gen-000001" / "chroma" / "chroma.sqlite3")
     async with open_knowledge_base(kb, embedder, follow_seconds=0.01) as base:
         assert (await base.status()).degraded
-        async with asyncio.timeout(60):
-            while (status := await base.status()).degraded:
-                pass
+        status = await until(base.status, lambda status: not status.degraded)
         assert (disk.asked, status.generation) == (6, 2)
         assert not (await base.search(QUESTION)).degraded
 
@@ -221,9 +222,7 @@ async def test_a_vector_index_that_is_deleted_while_it_serves_is_made_anew(kb: P
     async with open_knowledge_base(kb, embedder, follow_seconds=0.01) as base:
         await base.search(QUESTION)
         shutil.rmtree(kb / "gen-000001" / "chroma")
-        async with asyncio.timeout(60):
-            while (status := await base.status()).generation == 1 or status.degraded:
-                pass
+        await until(base.status, lambda status: status.generation != 1 and not status.degraded)
         assert not base.is_damaged
 
 

@@ -22,6 +22,7 @@ from knowledge.report import Progress
 from tests.doubles.embedding_server import EmbeddingServer, open_embedding_server
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
+from tests.knowledge.processes import until
 
 QUESTION = "How long is the warranty on lamps?"
 RIGHT = "products/warranty.md"
@@ -35,10 +36,7 @@ async def ask(base: KnowledgeBase) -> Findings:
 
 
 async def until_whole(base: KnowledgeBase) -> Findings:
-    async with asyncio.timeout(60):
-        while (found := await base.search(QUESTION)).degraded:
-            pass
-    return found
+    return await until(lambda: base.search(QUESTION), lambda found: not found.degraded)
 
 
 @contextmanager

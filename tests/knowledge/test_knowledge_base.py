@@ -19,6 +19,7 @@ from knowledge.report import Progress, Report
 from knowledge.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
+from tests.knowledge.processes import until
 
 
 class BrokenEmbedder:
@@ -172,9 +173,9 @@ async def test_a_broken_vector_index_is_made_anew_while_the_words_answer(kb: Pat
 
     async with open_knowledge_base(kb, embedder) as base:
         meanwhile = await base.search("How long is the warranty on lamps?")
-        async with asyncio.timeout(60):
-            while (afterwards := await base.search("How long is the warranty on lamps?")).degraded:
-                pass
+        afterwards = await until(
+            lambda: base.search("How long is the warranty on lamps?"), lambda found: not found.degraded
+        )
         status = await base.status()
 
     assert meanwhile.hits[0].source == afterwards.hits[0].source == "products/warranty.md"
@@ -326,9 +327,10 @@ async def test_a_generation_built_by_another_process_is_picked_up(
 ) -> None:
     async with open_knowledge_base(kb, embedder, follow_seconds=0.01) as base:
         await rebuild(kb, library, embedder)
-        async with asyncio.timeout(30):
-            while not (await base.search("When do your people sleep?")).hits[0].text.startswith("We never sleep"):
-                pass
+        await until(
+            lambda: base.search("When do your people sleep?"),
+            lambda found: found.hits[0].text.startswith("We never sleep"),
+        )
         assert (await base.status()).generation == 2
 
 

@@ -1,5 +1,6 @@
 """/kb for staff, and only for staff; the internal base that customers never reach; and what /kb refresh tells."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -38,8 +39,8 @@ async def pressed(world: World, text: str, having: str) -> dict[str, Any]:
 
 async def runs_until(person: Person, command: str, wanted: Callable[[str], bool]) -> str:
     """Run a command until its answer is as wanted; what is waited for happens beside."""
-    while not wanted(told := await person.runs(command)):
-        pass
+    while not wanted(told := await person.runs(command)):  # noqa: ASYNC110 - another process's work
+        await asyncio.sleep(0.1)
     return told
 
 
