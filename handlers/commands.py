@@ -112,6 +112,8 @@ def _fits(verb: str, words: str) -> bool:
 async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None:
     tell, by = partial(desk.answer_command, body), body["user_id"]
     try:
+        if not await desk.is_first(body):
+            return
         if command.verb == "refresh":
             wish = Refresh(only=command.words, force="force" in command.options)
             await desk.refreshes.run(wish, tell=tell, by=by)

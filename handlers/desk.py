@@ -1,5 +1,6 @@
 """What handlers may call; `bot.app` fills it in."""
 
+import hashlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +9,7 @@ from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
 from bot.clock import Clock
+from bot.conversation import ThreadRef
 from bot.desk.articles import Articles
 from bot.desk.home import Home
 from bot.desk.identity import Identities
@@ -18,6 +20,7 @@ from bot.errors import StoreUnavailable
 from bot.sentences import Language, Sentences
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
+from bot.store.inbox import Arrival
 from bot.turns.inbox import Inbox
 
 
@@ -43,6 +46,17 @@ class Desk:
     articles: Articles
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
+
+    async def is_first(self, body: Mapping[str, Any]) -> bool:
+        """Whether Slack delivers this command, press or shortcut for the first time; for what is done at once."""
+        trigger = body["trigger_id"]
+        channel = body["channel_id"] if "channel_id" in body else body.get("channel", {}).get("id", "")
+        user = body["user_id"] if "user_id" in body else body["user"]["id"]
+        name = hashlib.sha256(trigger.encode()).hexdigest()[:32]
+        said = {"text": "", "files": [], "action": "", "value": ""}
+        thread = ThreadRef(self.me.team, channel, name)
+        arrival = Arrival(f"once/{trigger}", "press", thread, name, user, self.me.team, said, addressed=False)
+        return await self.inbox.is_first(arrival)
 
     async def is_staff_in(self, channel: str, user: str) -> bool:
         """Whether a press of theirs there is one of staff."""

@@ -27,7 +27,8 @@ def register(app: AsyncApp, desk: Desk) -> None:
         ref, _, score = action["value"].rpartition("/")
         await _keep(desk, f"case/{ref}", body["user"]["id"], score)
         await ack()
-        await desk.slack.respond(body["response_url"], text=await _thanks(desk, ref, body["user"]["id"]))
+        if await desk.is_first(body):
+            await desk.slack.respond(body["response_url"], text=await _thanks(desk, ref, body["user"]["id"]))
 
 
 async def _thanks(desk: Desk, ref: str, person: str) -> str:

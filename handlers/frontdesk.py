@@ -9,7 +9,7 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.desk.overview import PARTS, Overview
+from bot.desk.overview import PARTS
 from bot.errors import StoreUnavailable
 from bot.store.case_lists import Desks
 from handlers.desk import Desk
@@ -47,10 +47,11 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await ack()
         user = body["user_id"]
         if desks := await desk.staff.desks(user):
-            text = await _answer(desk.overview, body, desks)
+            text = await _answer(desk, body, desks)
         else:
             text = await desk.words(user, "not_staff")
-        await desk.answer_command(body, text)
+        if text:
+            await desk.answer_command(body, text)
 
 
 def read_command(text: str) -> Command:
@@ -71,9 +72,12 @@ def read_command(text: str) -> Command:
     return Command("usage")
 
 
-async def _answer(overview: Overview, body: dict[str, Any], desks: Desks) -> str:
-    command, user = read_command(body.get("text", "")), body["user_id"]
+async def _answer(desk: Desk, body: dict[str, Any], desks: Desks) -> str:
+    """What the command says; nothing when it was delivered, and answered, before."""
+    command, user, overview = read_command(body.get("text", "")), body["user_id"], desk.overview
     try:
+        if not await desk.is_first(body):
+            return ""
         match command.verb:
             case "cases":
                 return await overview.cases(command.words, user=user, at=desks)

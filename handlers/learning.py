@@ -8,7 +8,7 @@ from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import TOO_LATE, About
+from bot.cases.dialogs import About, why_not_opened
 from bot.conversation import ThreadRef
 from bot.desk.articles import UnknownArticle, how_it_stands
 from bot.slack import dialogs
@@ -39,7 +39,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.shortcut("kb.add")
     async def add(ack: Ack, body: dict[str, Any]) -> None:
         await ack()
-        if told := await _add(desk, body):
+        if (told := await _add(desk, body)) and await desk.is_first(body):
             await desk.slack.respond(body["response_url"], text=told)
 
 
@@ -77,7 +77,5 @@ async def _open(desk: Desk, body: dict[str, Any], view: Block) -> str:
     try:
         await desk.slack.open_view(body["trigger_id"], view)
     except SlackRefused as refusal:
-        if refusal.error not in ("expired_trigger_id", "exchanged_trigger_id"):
-            raise
-        return TOO_LATE
+        return why_not_opened(refusal)
     return ""

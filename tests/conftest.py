@@ -31,6 +31,7 @@ ON_BOTH = (
     "desk/test_schedule",
     "slack/test_governor",
     "slack/test_outbox",
+    "handlers/test_twice",
 )
 """Where in `tests` every test that uses a database runs twice, on SQLite and on Postgres."""
 MIGRATED = "migrated"

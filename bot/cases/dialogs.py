@@ -69,9 +69,21 @@ class Dialogs:
         except UnknownCase:
             await self.slack.whisper(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
         except SlackRefused as refusal:
-            if refusal.error not in ("expired_trigger_id", "exchanged_trigger_id"):
-                raise
-            await self.slack.whisper(about.thread.channel, user, text=TOO_LATE, thread_ts=in_thread)
+            if told := why_not_opened(refusal):
+                await self.slack.whisper(about.thread.channel, user, text=told, thread_ts=in_thread)
+
+
+def why_not_opened(refusal: SlackRefused) -> str:
+    """What is told of a dialog that Slack did not open; nothing when it is open, since the press was delivered twice.
+
+    Raises the refusal when it is another one.
+    """
+    match refusal.error:
+        case "exchanged_trigger_id":
+            return ""
+        case "expired_trigger_id":
+            return TOO_LATE
+    raise refusal
 
 
 async def _hand_back(_: Cases, case: Case, about: str) -> Block:

@@ -21,7 +21,7 @@ from bot.errors import StoreUnavailable, Unstorable
 from bot.failpoints import reach
 from bot.store import schedule, wishes
 from bot.store.database import Database
-from bot.store.inbox import Arrival
+from bot.store.inbox import Arrival, insert
 from bot.store.wishes import Stored
 from bot.telemetry import Metrics
 from bot.turns.dead import UNSTORABLE
@@ -86,6 +86,15 @@ class Inbox:
             self._metrics.event_refused()
             raise
         reach("before_ack")
+
+    async def is_first(self, arrival: Arrival) -> bool:
+        """Whether this is delivered for the first time; for what is done at once, and not in a lane.
+
+        It is on disk then, as done: a process that ends now leaves it undone rather than done twice.
+        """
+        async with self._database.transaction() as tx:
+            row = await insert(tx, arrival, now=self._clock.now(), state="done", reason="at_once")
+        return row is not None
 
     async def find_fault(self) -> str | None:
         """`fault` as it is now: nothing may have come since there is room again."""

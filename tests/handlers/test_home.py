@@ -21,7 +21,7 @@ from handlers import frontdesk, home
 from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
-from tests.handlers.wiring import wire
+from tests.handlers.wiring import Door, wire
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM
 
@@ -42,7 +42,7 @@ async def figures(days: int) -> str:
 
 
 @dataclass
-class Wired:
+class Wired(Door):
     """A workspace with the tab and the command behind it."""
 
     slack: LocalSlack

@@ -18,6 +18,7 @@ from bot.cases.staff import Staff
 from bot.clock import SystemClock
 from bot.sentences import load_sentences
 from bot.slack.client import SlackUser
+from bot.store.inbox import Arrival
 from demo.slack.workspace import Ack, Json
 from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
@@ -57,6 +58,14 @@ class Profiles:
         return user.locale
 
 
+class Door:
+    """An inbox that stores nothing."""
+
+    async def is_first(self, arrival: Arrival) -> bool:
+        """As Inbox.is_first, of a Slack that delivers once."""
+        return True
+
+
 async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **parts: Any) -> Desk:
     """Let the handlers of `register` take what people do in the workspace; `parts` are fields of their Desk."""
     client = slack.client
@@ -73,6 +82,7 @@ async def wire(slack: LocalSlack, register: Callable[[AsyncApp, Desk], None], **
         "slack": client,
         "clock": SystemClock(),
         "sentences": load_sentences(None),
+        "inbox": Door(),
         "identities": Profiles(),
         "staff": Staff(client, ManualClock(), agent_channel="C0AGENTS"),
     }
