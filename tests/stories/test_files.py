@@ -126,3 +126,27 @@ async def test_a_kill_while_files_are_on_their_way_doubles_none(world: World) ->
     shown = [seen for seen in await world.replies(in_thread_of(card)) if files_of(seen)]
     assert [files_of(seen) for seen in shown] == [["announced.png"], ["shared.png"], ["last.png"]]
     assert [await content(world, seen) for seen in shown] == [b"announced.png", b"shared.png", b"last.png"]
+
+
+async def test_what_no_message_shows_whole_is_a_file_under_the_card_and_what_is_deleted_is_not_in_it(
+    world: World,
+) -> None:
+    long = f"What does a return cost? {'My boots are still in their box. ' * 30}They are of the kind quokkaboots."
+    asked = await world.customer.says(long)
+    told = await world.customer.reads(asked)
+    wants = await world.customer.says("Let me talk to a person", to=asked)
+    await world.customer.reads(asked, after=told.ts, having=lambda seen: "FD-" in seen.text)
+    card = await world.card_of(asked)
+    below = in_thread_of(card)
+    first = await world.staff.reads(below, having=lambda seen: bool(files_of(seen)))
+    whole = (await content(world, first)).decode()
+    assert "quokkaboots" in whole
+    assert "Let me talk to a person" in whole
+    await world.customer.deletes(asked)
+    second = await world.staff.reads(below, after=first.ts, having=lambda seen: bool(files_of(seen)))
+    rest = (await content(world, second)).decode()
+    assert "quokkaboots" not in rest
+    assert "Let me talk to a person" in rest
+    shown = [seen for seen in await world.replies(below) if files_of(seen)]
+    assert [seen.ts for seen in shown] == [second.ts]
+    assert wants.ts
