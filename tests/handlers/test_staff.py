@@ -21,14 +21,14 @@ from demo.slack.workspace import User
 from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
 from handlers.desk import Desk
 from tests.doubles.local_slack import LocalSlack
-from tests.handlers.wiring import Wiring, wire
+from tests.handlers.wiring import Door, Wiring, wire
 from tests.turns.arrivals import TEAM
 
 PATIENCE = 20.0
 AGENT, CUSTOMER = "U0AGENTA", "U0CUSTOMERA"
 
 
-class Taken:
+class Taken(Door):
     """Whatever is stored or opened, as Inbox.accept and Dialogs.open would, and who is refused in their language."""
 
     def __init__(self) -> None:
