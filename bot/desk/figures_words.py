@@ -101,7 +101,7 @@ def _in_short(figures: Figures) -> Iterator[str]:
     resolution, escalation, people, money = figures.resolution, figures.escalation, figures.people, figures.money
     yield f"*The desk, {period(figures)}*"
     yield (
-        f"*{resolution.conversations:,}* conversations; the assistant resolved *{percent(resolution.rate)}* of "
+        f"Conversations: *{resolution.conversations:,}*; the assistant resolved *{percent(resolution.rate)}* of "
         f"{resolution.settled:,} settled: {resolution.confirmed:,} confirmed, {resolution.assumed:,} assumed; "
         f"{resolution.withdrawn:,} withdrawn"
     )
@@ -113,7 +113,7 @@ def _in_short(figures: Figures) -> Iterator[str]:
         f"{percent(resolution.missed_rate)} of {resolution.resolved + resolution.withdrawn:,} that seemed resolved"
     )
     yield (
-        f"*{people.cases:,}* cases, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
+        f"Cases: *{people.cases:,}*, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
         f"{people.resolved:,} resolved opened again"
     )
     for name, spread in (("Claimed", people.time_to_claim), ("First human reply", people.time_to_reply)):

@@ -15,10 +15,10 @@ WHOLE = figures_of(MONTH, since=SINCE, now=NOW).whole
 def test_slack_gets_the_figures_that_matter_most() -> None:
     assert mrkdwn(WHOLE).splitlines() == [
         "*The desk, 2024-10-04 to 2024-11-02*",
-        "*18* conversations; the assistant resolved *25%* of 16 settled: 2 confirmed, 2 assumed; 3 withdrawn",
+        "Conversations: *18*; the assistant resolved *25%* of 16 settled: 2 confirmed, 2 assumed; 3 withdrawn",
         "*33%* of 18 went to people (asked for a person 4, a legal matter 1, the help pages hold no answer 1)",
         "Needless: 67% of 3 cases that staff judged; missed: 29% of 7 that seemed resolved",
-        "*5* cases, 1 unclaimed; 33% of 3 resolved opened again",
+        "Cases: *5*, 1 unclaimed; 33% of 3 resolved opened again",
         "Claimed after *30 min*, nine of ten within 4 h (n = 4)",
         "First human reply after *1 h*, nine of ten within 6 h (n = 3)",
         "CSAT *67%* (n = 3)",
