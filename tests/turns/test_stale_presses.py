@@ -1,0 +1,74 @@
+"""A button that fits no more, each of staff's in each state of its case: who pressed reads how things stand."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+import pytest
+
+from bot.cases.dialogs import SUBMISSIONS
+from bot.turns.presses import DECISIONS, STAFF_PRESSES
+from tests.turns.arrivals import arrival
+from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, channel
+
+__all__ = ["channel"]
+
+TOLD = {
+    "human": f"<@{AGENT_A}>",
+    "waiting": "it waits to be claimed",
+    "resolved": "it is solved",
+    "closed": "it is closed",
+    "bot": "the assistant has it again",
+}
+"""What is said of each state."""
+UNFIT = {
+    "human": {"case.claim", "case.snooze", "relay.claim_send", "relay.send"},
+    "waiting": {"case.snooze", "case.takeover", "case.join", "relay.send", "submit.resolve"},
+}
+"""State -> what fits no more in it, or not for Agent B; nothing fits in the others."""
+SILENT = {"case.more.why", "kb.suggest", "case.draft", "draft.send", "submit.draft"} | DECISIONS
+"""What fits always, is of no case, or speaks for one by drafts, which tests/desk/test_drafts.py looks at."""
+ALL = (STAFF_PRESSES | SUBMISSIONS) - SILENT
+
+
+async def in_state(channel: Channel, state: str) -> None:
+    """A case of that state; Agent A has it, or had it."""
+    if state == "waiting":
+        await channel.opens()
+        return
+    case = await channel.claimed()
+    steps: dict[str, Callable[[str, str], Awaitable[object]]] = {
+        "resolved": channel.cases.resolve,
+        "bot": channel.cases.hand_back,
+        "closed": channel.cases.mark_spam,
+    }
+    if state in steps:
+        await steps[state](case.ref, AGENT_A)
+    await channel.delivers()
+
+
+@pytest.mark.parametrize("state", TOLD)
+async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: Channel, state: str) -> None:
+    await in_state(channel, state)
+    await channel.opens()
+    before = await channel.cases.find("FD-1001")
+    said = channel.slack.texts("D0CUSTOMERA")
+    for number, action in enumerate(sorted(UNFIT.get(state, ALL)), start=1):
+        value = {"case.snooze": "FD-1001/1", "relay.send": "FD-1001/1.1", "relay.claim_send": "FD-1001/1.1"}
+        press = arrival(f"9.{number}", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="press", author=AGENT_B)
+        fields = {"desk": "C0AGENTS", "into": "FD-1002", "outcome": "solved", "priority": "high"}
+        body = {
+            "action": action,
+            "value": value.get(action, "FD-1001"),
+            "fields": fields,
+            "response_url": "",
+            "text": "",
+        }
+        item = await channel.begins(replace(press, body={**body, "message_ts": channel.card["ts"]}))
+        read = len(channel.whispers(AGENT_B))
+        assert await channel.presses.carry_out(item) == "moved_on", action
+        (told,) = channel.whispers(AGENT_B)[read:]
+        assert told["text"].startswith(("FD-1001 has moved on", f"<@{AGENT_A}> has claimed")), action
+        assert TOLD[state] in told["text"], action
+    await channel.delivers()
+    assert await channel.cases.find("FD-1001") == before
+    assert channel.slack.texts("D0CUSTOMERA") == said
