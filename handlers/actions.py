@@ -27,7 +27,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.action("esc.decline")
     async def rephrase(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
         await ack()
-        if not await desk.is_first(body):
+        if not await desk.is_first(body, reads=True):
             return
         press = read_press(body, action, team=desk.me.team)
         language = await desk.language(press.author)

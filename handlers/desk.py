@@ -47,8 +47,11 @@ class Desk:
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
 
-    async def is_first(self, body: Mapping[str, Any]) -> bool:
-        """Whether Slack delivers this command, press or shortcut for the first time; for what is done at once."""
+    async def is_first(self, body: Mapping[str, Any], *, reads: bool = False) -> bool:
+        """Whether Slack delivers this command, press or shortcut for the first time; for what is done at once.
+
+        What only `reads` is rather answered twice than not at all while nothing can be stored.
+        """
         trigger = body["trigger_id"]
         channel = body["channel_id"] if "channel_id" in body else body.get("channel", {}).get("id", "")
         user = body["user_id"] if "user_id" in body else body["user"]["id"]
@@ -56,7 +59,12 @@ class Desk:
         said = {"text": "", "files": [], "action": "", "value": ""}
         thread = ThreadRef(self.me.team, channel, name)
         arrival = Arrival(f"once/{trigger}", "press", thread, name, user, self.me.team, said, addressed=False)
-        return await self.inbox.is_first(arrival)
+        try:
+            return await self.inbox.is_first(arrival)
+        except StoreUnavailable:
+            if not reads:
+                raise
+            return True
 
     async def is_staff_in(self, channel: str, user: str) -> bool:
         """Whether a press of theirs there is one of staff."""

@@ -76,7 +76,7 @@ async def _answer(desk: Desk, body: dict[str, Any], desks: Desks) -> str:
     """What the command says; nothing when it was delivered, and answered, before."""
     command, user, overview = read_command(body.get("text", "")), body["user_id"], desk.overview
     try:
-        if not await desk.is_first(body):
+        if not await desk.is_first(body, reads=command.verb not in ("pause", "resume")):
             return ""
         match command.verb:
             case "cases":

@@ -39,7 +39,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.shortcut("kb.add")
     async def add(ack: Ack, body: dict[str, Any]) -> None:
         await ack()
-        if (told := await _add(desk, body)) and await desk.is_first(body):
+        if (told := await _add(desk, body)) and await desk.is_first(body, reads=True):
             await desk.slack.respond(body["response_url"], text=told)
 
 

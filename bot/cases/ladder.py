@@ -12,11 +12,12 @@ from dataclasses import dataclass, field, replace
 
 from bot.alerts import Alerts
 from bot.cases import case as steps
-from bot.cases.cases import Cases
+from bot.cases.cases import Cases, lock_of
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.store import cases, inbox, records
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
+from bot.store.statements import lock
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ class Ladder:
         """Write it, unless the case has changed since it was read."""
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
+            # Whoever claims at this very moment does so before it or after it, and has the case either way.
+            await lock(tx, lock_of(before.thread))
             changed = await cases.change(tx, before, after)
             if changed is None:
                 return

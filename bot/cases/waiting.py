@@ -89,6 +89,7 @@ class Waiting:
         `used` are buttons that serve once."""
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
+            await lock(tx, lock_of((await the_case(tx, ref)).thread))
             before = await the_case(tx, ref)
             if once is not None and await outbox.by_key(tx, once(before)) is not None:
                 raise MovedOn(before)

@@ -131,6 +131,15 @@ async def test_nobody_claims_first_the_desk_is_called_then_the_lead_then_the_cus
     assert len(desk.calls()) == 1
 
 
+async def test_who_claims_in_the_very_moment_of_a_call_has_the_case(desk: Desk) -> None:
+    for _ in range(5):
+        case = await desk.opens()
+        desk.clock.advance(15 * MINUTE)
+        _, claimed = await asyncio.gather(desk.ladder.look(), desk.cases.claim(case.ref, "U0AGENTA"))
+        assert claimed.owner == "U0AGENTA"
+        await desk.cases.resolve(case.ref, "U0AGENTA")
+
+
 async def test_without_a_lead_the_desk_is_called_each_time(desk: Desk) -> None:
     desk.ladder = Ladder(desk.cases)
     await desk.opens()

@@ -28,7 +28,7 @@ class LongTalk(FilesDesk):
         self.said = []
         for text in texts:
             root = self.said[0] if self.said else None
-            ts = await self.slack.client.post(DIRECT, text=text, thread_ts=root)
+            ts = await self.slack.workspace.act.send(CUSTOMER.user, DIRECT, text, thread_ts=root)
             self.said.append(ts)
             (item,) = await self.receives(arrival(ts, text=text, thread_ts=root))
             async with self.database.transaction() as tx:

@@ -95,7 +95,7 @@ async def test_nobody_claims_through_a_restart_then_the_assistant_helps_until_so
     calls = [seen for seen in await world.posts("C0AGENTS") if seen.raw.get("subtype") == "thread_broadcast"]
     assert [seen.ts for seen in calls] == [alert.ts]
     direct = [seen for seen in await world.posts("D0AGENTB") if ref in seen.text]
-    assert "it is yours until somebody does" in direct[0].text
+    assert "It is yours until somebody presses" in direct[0].text
 
 
 async def test_who_comes_while_the_desk_is_closed_reads_when_it_opens_and_may_say_that_it_is_urgent(

@@ -155,7 +155,7 @@ class Channel:
 
     async def delivers(self) -> None:
         """Let the outbox send everything."""
-        await send_all(self.outbox)
+        await send_all(self.outbox, patience=1_000.0)
 
 
 def button(message: Message, action_id: str) -> Message:
