@@ -30,7 +30,7 @@ from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError, Superseded
 from bot.failpoints import reach
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
-from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size
+from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size, to_mrkdwn
 from bot.slack.place import LOOK_BACK_SECONDS, TOO_LONG, Messenger, Place, is_streaming
 
 logger = logging.getLogger(__name__)
@@ -283,6 +283,8 @@ class _Talk:
         """What a post held that nobody answered."""
         self._inherited: list[str] = []
         """A dead process's messages, to be filled anew,"""
+        self._found_there: dict[str, str] = {}
+        """what they and others of the app's in the thread showed then,"""
         self._to_stop: list[str] = []
         """and those of them that may still be streaming."""
         self._streams = _streaming(place.channel) not in place.client.unsupported
@@ -429,6 +431,7 @@ class _Talk:
             others = await self._others()
             left = [ts for ts, one in there.items() if self._place.is_ours(one, others)]
             self._inherited = sorted({*self._adopt, *left})
+            self._found_there = {ts: str(one.get("text") or "") for ts, one in there.items()}
             # Stops are scarce: only for what streams, and where nobody may look for what streams at most.
             streaming = [ts for ts in left if is_streaming(there[ts])]
             self._to_stop = streaming if there else list(self._adopt[-1:])
@@ -776,9 +779,16 @@ class _Talk:
                 else:
                     self.ts.append(self._inherited.pop(0))
                     return True
-            if (posted := await self._posted(text, blocks)) is not None:
+            posted = self._said_before(text) or await self._posted(text, blocks)
+            if posted is not None:
                 self.ts.append(posted)
                 return True
+
+    def _said_before(self, text: str) -> str | None:
+        """The message in which an earlier attempt said this at the end of what is kept of it."""
+        said = to_mrkdwn(text).strip()
+        kept = self._inherited if self._keep_inherited else []
+        return next((ts for ts in reversed(kept) if self._found_there.get(ts, "").strip().endswith(said)), None)
 
     async def _posted(self, text: str, blocks: Sequence[Block] | None) -> str | None:
         """Post, unless a post that nobody answered arrived; None when that one holds other words and is to be changed.

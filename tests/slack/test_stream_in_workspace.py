@@ -153,6 +153,23 @@ async def test_a_half_open_answer_of_a_dead_process_is_replaced_whole(workspace:
     assert list(ts[:2]) == [left, unreported]
 
 
+@pytest.mark.parametrize("begun", ["", "One. "])
+async def test_that_an_answer_was_interrupted_is_said_once_however_often_it_is_done_again(
+    workspace: Workspace, slack: SlackClient, begun: str
+) -> None:
+    """What follows upon it may fail, again and again; then all is done again."""
+    thread_ts = await ask(workspace)
+    left: tuple[str, ...] | None = None
+    for _ in range(4):
+        async with writing(slack, thread_ts, adopt=left) as writer:
+            if left is None:
+                await write(workspace, writer, [begun])
+            told = await writer.abandon("I was interrupted, & that's it.")
+        left = told if left is None else left
+        assert told == left
+    assert read(workspace, thread_ts) == squeezed(f"{begun}I was interrupted, & that's it.")
+
+
 async def test_people_and_channels_are_read(workspace: Workspace, slack: SlackClient) -> None:
     me = await slack.auth()
     assert (me.team, me.user, me.bot_id) == ("T0FRONTDESK", "U0FRONTDESK", "B0FRONTDESK")
