@@ -54,8 +54,13 @@ GRACE_SECONDS = 5.0
 IDLE_SECONDS = 8.0
 """How long a transaction may stand still before Postgres ends it. Whoever stands still for longer is frozen or cut off,
 and what it has locked would hold up those who take its work over: they wait a little longer than this for a lock."""
+TRANSACTION_SECONDS = 60.0
+"""How long a transaction may take in all, from Postgres 17 on. Whoever is frozen between two messages of one statement
+neither stands still nor works, as Postgres counts, and is ended by nothing else."""
+TRANSACTION_TIMEOUT_SINCE = 17
+"""The first major version of Postgres that knows the limit."""
 MIGRATION_SECONDS = 600.0
-"""The same while the schema is changed, the wait for another process that changes it included."""
+"""How long a statement may take while the schema is changed, the wait for another process that changes it included."""
 NEEDS_FLEET = "DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"
 NO_ADDRESS = "DATABASE_URL: this is no address of a Postgres database"
 
@@ -261,7 +266,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
     address = "postgresql://" + url.partition("://")[2]
     async with AsyncExitStack() as stack:
 
-        def build(seconds: float, lock_seconds: float, **pool: Any) -> AsyncEngine:
+        def build(seconds: float, lock_seconds: float, *, whole: float, **pool: Any) -> AsyncEngine:
             settings = {
                 "application_name": "frontdesk",
                 "default_transaction_read_only": "on" if read_only else "off",
@@ -274,12 +279,16 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
             async def connect() -> Any:
                 try:
                     # The driver reads the address by itself, so that all that Postgres' own programs know may be in it.
-                    return await driver.connect(
+                    connection = await driver.connect(
                         address,
                         timeout=CONNECT_SECONDS,
                         command_timeout=seconds + GRACE_SECONDS,
                         server_settings=settings,
                     )
+                    if connection.get_server_version().major >= TRANSACTION_TIMEOUT_SINCE:
+                        # An older server would refuse a greeting that names it.
+                        set_it = "select set_config('transaction_timeout', $1, false)"
+                        await connection.fetchval(set_it, str(int(whole * 1_000)))
                 except (OSError, TimeoutError) as error:
                     raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}") from None
                 except (driver.InterfaceError, driver.InternalClientError) as error:
@@ -290,6 +299,8 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
                 except ValueError:
                     # Its text shows what it could not read, which may be the password.
                     raise ConfigurationError([NO_ADDRESS]) from None
+                else:
+                    return connection
 
             engine = create_async_engine(
                 "postgresql+asyncpg://",
@@ -303,8 +314,8 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
             return engine
 
         lasting = {"pool_size": CONNECTIONS, "max_overflow": MORE_CONNECTIONS, "pool_timeout": WAIT_SECONDS}
-        engine = build(STATEMENT_SECONDS, BUSY_MILLISECONDS / 1_000, **lasting)
-        migrating = build(MIGRATION_SECONDS, MIGRATION_SECONDS, poolclass=NullPool)
+        engine = build(STATEMENT_SECONDS, BUSY_MILLISECONDS / 1_000, whole=TRANSACTION_SECONDS, **lasting)
+        migrating = build(MIGRATION_SECONDS, MIGRATION_SECONDS, whole=2 * MIGRATION_SECONDS, poolclass=NullPool)
         yield Database(engine, places=CONNECTIONS + MORE_CONNECTIONS, migrating=migrating)
 
 
@@ -380,7 +391,7 @@ _BUSY = (
 _AWAY = (
     "08",  # the connection broke
     "0A000",  # a statement that was prepared before the schema changed; it is prepared again
-    "25",  # a transaction that may only read, or was ended for doing nothing
+    "25",  # a transaction that may only read, or was ended for doing nothing or taking too long
     "28",  # the user or the password
     "3D000",  # the database
     "40",  # two transactions that waited for each other
