@@ -97,7 +97,7 @@ def cards(workspace: Workspace, mark: str) -> list[Json]:
     return [
         message
         for message in by_app(workspace, AGENTS)
-        if message.get("thread_ts") in (None, message["ts"]) and f"Matter {mark}" in str(message)
+        if message.get("thread_ts") in (None, message["ts"]) and mark in str(message)
     ]
 
 
