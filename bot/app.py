@@ -80,6 +80,7 @@ from bot.turns.calling_over import CallingOver
 from bot.turns.calm import Calm
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.erasure import Erasure, watch_erasures
+from bot.turns.hands import Hands
 from bot.turns.inbox import Inbox
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
@@ -242,6 +243,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
             cases=cases,
             places=Places(settings.concurrent_answers),
             metrics=metrics,
+            hands=Hands(database),
         )
         budgets = Budgets(
             database,

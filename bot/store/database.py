@@ -105,6 +105,11 @@ class Database:
                     raise
                 raise Unstorable(type(error).__name__) from error
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether no other process writes: SQLite's file is one process's."""
+        return self._file is not None
+
     async def scrub(self) -> None:
         """Have what was erased leave SQLite's write-ahead log too, which is emptied unless somebody else reads in it.
 

@@ -25,6 +25,19 @@ class ThreadState:
     """What the model is told of the stretch before this episode."""
     hands: int = 0
     """How often the thread went from the assistant to a person, between persons, or back."""
+    changes: int = -1
+    """CHANGES when this was read; none for a thread that is no conversation."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """Counts how often this process makes a thread change hands, whichever thread that is."""
+
+    count: int = 0
+
+
+CHANGES = Changes()
+"""As long as this stands still, and no other process may write, whatever was read of `hands` holds."""
 
 
 async def add_thread(tx: AsyncConnection, thread: ThreadRef, *, now: float) -> None:
@@ -55,17 +68,26 @@ async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | N
     """The thread's state, or None when it is no conversation."""
     table = schema.thread
     columns = (table.c.agent, table.c.language, table.c.episode, table.c.note, table.c.hands)
+    changes = CHANGES.count
     row = (await tx.execute(select(*columns).where(table.c.key == thread.key))).one_or_none()
-    return ThreadState(*row) if row else None
+    return ThreadState(*row, changes) if row else None
 
 
 async def hands_of(tx: AsyncConnection, key: str) -> int:
     """How often the thread with this key has changed hands."""
-    return (await tx.execute(select(schema.thread.c.hands).where(schema.thread.c.key == key))).scalar_one_or_none() or 0
+    return (await hands_among(tx, [key])).get(key, 0)
+
+
+async def hands_among(tx: AsyncConnection, keys: Iterable[str]) -> dict[str, int]:
+    """The same for those of the keys that are conversations'."""
+    table = schema.thread
+    rows = await tx.execute(select(table.c.key, table.c.hands).where(table.c.key.in_(list(keys))))
+    return {row.key: row.hands for row in rows}
 
 
 async def change_hands(tx: AsyncConnection, keys: Collection[str]) -> None:
     """Say that somebody else speaks in these threads from here on."""
+    CHANGES.count += 1
     table = schema.thread
     await tx.execute(update(table).where(table.c.key.in_(keys)).values(hands=table.c.hands + 1))
 

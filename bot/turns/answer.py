@@ -49,6 +49,7 @@ from bot.store.turns import STANDING, TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.asking import DECLINED, Agents, Asked
 from bot.turns.costs import costs_of
+from bot.turns.hands import Floor, Hands
 from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.places import Places
@@ -84,6 +85,7 @@ class Answers:
     places: Places
     """Answers at the same time; others wait here, and no customer for long behind another who writes much."""
     metrics: Metrics
+    hands: Hands
     alerts: Alerts = field(default_factory=Alerts)
 
     async def answer(self, question: Question) -> str:
@@ -555,10 +557,10 @@ class Answers:
         async def fence() -> None:
             await journal.recall(name)
 
+        floor = Floor(self.hands, question.item.thread.key, question.hands, question.changes)
+
         async def may_speak() -> None:
-            async with self.database.transaction() as tx:
-                hands = await threads.hands_of(tx, question.item.thread.key)
-            if hands != question.hands:
+            if not await floor.is_ours():
                 question.interruption.tell("claimed")
                 raise Silenced("a person has the thread")
 

@@ -31,6 +31,8 @@ class Question:
     """Whether nothing was found for the message before this one either."""
     hands: int = 0
     """How often the thread had changed hands when it was decided that the assistant answers."""
+    changes: int = -1
+    """How many changes of hands this process had made when that was read; by itself it matches none."""
     interruption: Interruption = field(default_factory=Interruption)
     """Ends the answer early."""
 

@@ -83,7 +83,9 @@ class Heard:
     episode: Episode
     interruption: Interruption
     hands: int
-    """How often the thread had changed hands, before it was read who has it now."""
+    """How often the thread had changed hands, before it was read who has it now,"""
+    changes: int
+    """and how many such changes this process had made by then, of whatever threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,7 @@ class Turns:
             ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
-        heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands)
+        heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands, state.changes)
         if item.body.get("masked"):
             await self._say(heard, "masked")
         if case is not None:
@@ -381,6 +383,7 @@ class Turns:
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
             heading=self.sentences.say(heard.language, "saw_edit") if item.kind == "edit" else "",
             hands=heard.hands,
+            changes=heard.changes,
             interruption=heard.interruption,
         )
         return await self.answers.answer(question)

@@ -17,6 +17,7 @@ from bot.slack.outbox import Outbox
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
+from bot.turns.hands import Hands
 from tests.turns.arrivals import ME, TEAM
 
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -54,6 +55,7 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         cases=Cases(database, outbox, slack, clock, messages, metrics),
         places=nothing,
         metrics=metrics,
+        hands=Hands(database),
     )
 
 
