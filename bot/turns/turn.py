@@ -58,7 +58,7 @@ ATTEMPTS = 3
 """Tries at one row, crashes included; and then at giving it up with a person in its place."""
 PATIENCE_SECONDS = 900.0
 """For so long a Slack that does not answer costs a row no attempt."""
-UNCOUNT_SECONDS = 2.0
+UNCOUNT_SECONDS = 5.0
 """How long the end of the process waits for a try to be taken back."""
 SETTLE_SECONDS = 60.0
 """What a turn may take beside the answer itself."""
@@ -173,7 +173,7 @@ class Turns:
         except asyncio.CancelledError:
             # The process ends in good order, which is no fault of the row's.
             with contextlib.suppress(FrontdeskError, TimeoutError):
-                async with asyncio.timeout(UNCOUNT_SECONDS), self.database.transaction() as tx:
+                async with asyncio.timeout(UNCOUNT_SECONDS), self.database.transaction(urgent=True) as tx:
                     await inbox.uncount(tx, item.id)
             raise
         except SlackUnanswered:
@@ -195,7 +195,7 @@ class Turns:
     async def _uncount(self, item: InboxItem) -> None:
         """Take the attempt back, as long as that may go on."""
         if self.clock.now() - item.received_at < PATIENCE_SECONDS:
-            async with self.database.transaction() as tx:
+            async with self.database.transaction(urgent=True) as tx:
                 await inbox.uncount(tx, item.id)
 
     async def _work(self, item: InboxItem, interruption: Interruption) -> Ending:
