@@ -135,7 +135,7 @@ $(KB_PEERS)/.ready: bench/kb_peers.txt
 bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain's and LlamaIndex's, in an environment of their own
 	@$(BIN)/python -m bench.kb --sizes --refresh 0 --peers $(KB_PEERS)/bin/python
 
-chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (half an hour); a line of JSON each
+chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (an hour); a line of JSON each
 	$(BIN)/python -m pytest -m chaos tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
 		tests/turns/test_fleet.py tests/stories/test_fleet_knowledge.py
 	@$(BIN)/python -m tests.chaos.run
