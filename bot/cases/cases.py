@@ -466,8 +466,7 @@ class Cases:
         self, tx: Transaction, ref: str, actor: str, action: str, change: Callable[[Case], Case], **detail: str
     ) -> tuple[Case, Case]:
         """Make the step, with its note for the audit trail; the case before and after it. Raises as `_step`."""
-        await lock(tx, lock_of((await the_case(tx, ref)).thread))
-        before = await the_case(tx, ref)
+        before = await held_case(tx, ref)
         other = await cases.find_open(tx, before.thread)
         if other is not None and other.id != before.id:
             raise MovedOn(before if before.state == cases.MERGED else other)
@@ -548,6 +547,12 @@ async def the_case(tx: Transaction, ref: str) -> Case:
     if case is None:
         raise UnknownCase(ref[:20])
     return case
+
+
+async def held_case(tx: Transaction, ref: str) -> Case:
+    """The same, which nobody else changes before the transaction ends. Raises UnknownCase."""
+    await lock(tx, lock_of((await the_case(tx, ref)).thread))
+    return await the_case(tx, ref)
 
 
 async def _joinable(tx: Transaction, thread: ThreadRef, customer: Customer) -> list[Case]:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from bot.cases import case as steps
 from bot.cases.case import MovedOn
-from bot.cases.cases import Cases, lock_of, own, the_case
+from bot.cases.cases import Cases, held_case, own, the_case
 from bot.store import cases, outbox, records
 from bot.store.cases import Case
 from bot.store.outbox import Outgoing
-from bot.store.statements import lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,7 @@ class Waiting:
     async def offer_end(self, ref: str, *, key: str) -> None:
         """Show the customer the button that ends it, unless somebody has claimed it meanwhile."""
         async with self.cases.database.transaction() as tx:
-            await lock(tx, lock_of((await the_case(tx, ref)).thread))
-            case = await the_case(tx, ref)
+            case = await held_case(tx, ref)
             if case.waits:
                 await outbox.add(tx, self.cases.messages.settled(case, key=key), now=self.cases.clock.now())
         self.cases.outbox.wake()
@@ -89,8 +87,7 @@ class Waiting:
         `used` are buttons that serve once."""
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
-            await lock(tx, lock_of((await the_case(tx, ref)).thread))
-            before = await the_case(tx, ref)
+            before = await held_case(tx, ref)
             if once is not None and await outbox.by_key(tx, once(before)) is not None:
                 raise MovedOn(before)
             after = await cases.change(tx, before, change(before))

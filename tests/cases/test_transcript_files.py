@@ -49,6 +49,13 @@ class LongTalk(FilesDesk):
         ((_, content),) = [each for copy in self.copies(AGENTS) for each in self.contents(copy).items()]
         return content.decode()
 
+    async def sends_until(self, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+        """Send until the process ends at the place; everything when there is none."""
+        if place:
+            await self.dies_at(monkeypatch, place)
+        else:
+            await self.sends()
+
     async def deletes(self, number: int) -> None:
         """The customer deletes the message of this number."""
         at = f"1999999999.{number % 100:06}"
@@ -135,10 +142,7 @@ async def test_what_the_customer_deletes_is_in_no_file_any_more(
     talk: LongTalk, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     await talk.begins_with(f"My {CANARY} is late", *numbered(24))
-    if place:
-        await talk.dies_at(monkeypatch, place)
-    else:
-        await talk.sends()
+    await talk.sends_until(monkeypatch, place)
     await talk.deletes(0)
     await talk.sends()
     assert numbers(talk.file()) == list(range(1, 25))
@@ -191,10 +195,7 @@ async def test_whose_data_is_deleted_has_no_file_left(
     talk: LongTalk, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:
     await talk.begins_with(f"My {CANARY} is late", *numbered(24))
-    if place:
-        await talk.dies_at(monkeypatch, place)
-    else:
-        await talk.sends()
+    await talk.sends_until(monkeypatch, place)
     async with talk.database.transaction() as tx:
         kept = await persons.find(tx, WHO)
         await persons.withdraw(tx, kept, now=1.0)

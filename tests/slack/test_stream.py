@@ -580,6 +580,7 @@ def opened(
     clock: ManualClock | None = None,
     on_open: Any = None,
     fence: Any = None,
+    may_speak: Any = None,
 ) -> Any:
     return open_stream(
         thread,
@@ -590,6 +591,7 @@ def opened(
         gate=OutputGate(frozenset()),
         on_open=on_open,
         fence=fence,
+        may_speak=may_speak,
         limits=limits,
         clock=clock or ManualClock(),
     )
