@@ -22,7 +22,7 @@ USER frontdesk
 WORKDIR /data
 VOLUME /data
 EXPOSE 3000
-HEALTHCHECK --start-period=120s --interval=30s --timeout=5s CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ.get(\"PORT\") or 3000}/healthz', timeout=4)"]
+HEALTHCHECK --start-period=120s --interval=30s --timeout=5s CMD ["python", "-c", "import os, urllib.request; urllib.request.urlopen(f'http://127.0.0.1:{os.environ.get(\"PORT\") or 3000}/livez', timeout=4)"]
 # Running answers get 20 s to finish after SIGTERM; `docker stop` alone waits only 10: use `docker stop --time 30`.
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["frontdesk"]

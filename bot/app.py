@@ -2,6 +2,8 @@
 
 open_app        settings -> App, over one exit stack
 serve           run an App until SIGTERM or SIGINT, then drain; all of it, or the part that its role has in a fleet
+
+The server on PORT is there first: while Slack or Postgres is away at a start, that is waited for, and can be asked.
 """
 
 import asyncio
@@ -51,7 +53,7 @@ from bot.desk.shelf import Publishing, Shelf
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
 from bot.desk.why import Why
-from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
+from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.outside import (
     build_governor,
     build_library,
@@ -64,6 +66,7 @@ from bot.outside import (
     price_faults,
     secret,
     unpriced,
+    wait_for,
 )
 from bot.sentences import load_sentences
 from bot.settings import Settings
@@ -90,7 +93,7 @@ from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from handlers.desk import Desk
-from handlers.http import build_web_app
+from handlers.http import Serving, build_web_app
 
 logger = logging.getLogger(__name__)
 
@@ -133,6 +136,7 @@ class App:
 
     role: Role
     settings: Settings
+    server: "Server"
     me: Identity
     bolt: AsyncApp
     database: Database
@@ -154,12 +158,27 @@ class App:
     """What running turns need: ended after them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """The HTTP server on PORT."""
+
+    runner: web.AppRunner
+    serving: Serving
+
+    async def close(self) -> None:
+        """Take no more requests, and finish those that are being answered; a second time does nothing."""
+        await self.runner.cleanup()
+
+
 @asynccontextmanager
-async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequence[Tool] = ()) -> AsyncIterator[App]:
+async def open_app(
+    settings: Settings, stop: asyncio.Event, *, role: Role = "serve", more_tools: Sequence[Tool] = ()
+) -> AsyncIterator[App]:
     """Build everything and close it again in reverse. `more_tools` are offered to all agents that answer.
 
     Raises:
         ConfigurationError: something that is needed is missing or refuses; every fault that was found.
+        StoppedEarly: `stop` was set while it waited for Slack or Postgres.
     """
     async with AsyncExitStack() as stack:
         clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
@@ -171,10 +190,12 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         if role != "serve" and not settings.is_shared:
             raise ConfigurationError([ALONE])
         stack.enter_context(only_one(settings))
+        server = await stack.enter_async_context(_open_server(settings, metrics, role))
+        waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
         database = await stack.enter_async_context(open_database(settings.database))
-        await database.migrate()
+        await waiting("the database", database.migrate)
         slack = await stack.enter_async_context(open_slack(settings, build_governor(settings, database, clock)))
-        me, agent_channel = await meet_slack(slack, settings)
+        me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
         shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
         bases = await stack.enter_async_context(open_knowledge(settings))
         knowledge = bases.public
@@ -378,6 +399,7 @@ async def open_app(settings: Settings, *, role: Role = "serve", more_tools: Sequ
         yield App(
             role,
             settings,
+            server,
             me,
             bolt,
             database,
@@ -424,8 +446,10 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     try:
-        async with open_app(settings, role=role, more_tools=more_tools) as app:
+        async with open_app(settings, stop, role=role, more_tools=more_tools) as app:
             await _run(app, stop)
+    except* StoppedEarly:
+        logger.info("asked to stop before it was ready")
     except* FrontdeskError as failures:
         raise _first(failures) from None
     logger.info("stopped")
@@ -498,11 +522,10 @@ def _answer_limits(settings: Settings) -> Limits:
 
 @asynccontextmanager
 async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Take requests on PORT and, in Socket Mode, events; ends before turns are drained. Who only works takes none."""
-    settings = app.settings
-    over_http = settings.slack_app_token is None
-    takes_events, answers = app.role != "work", app.role != "ingress"
-    by_socket = takes_events and not over_http
+    """Take events, over HTTP or by Socket Mode; ends before turns are drained. Who only works takes none."""
+    settings, serving = app.settings, app.server.serving
+    answers = app.role != "ingress"
+    by_socket = app.role != "work" and settings.slack_app_token is not None
     socket = _build_socket(app) if by_socket else None
 
     async def missing() -> str | None:
@@ -520,17 +543,28 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
         fault = (await app.bases.public.status()).error
         return f"the knowledge base: {fault}" if settings.kb_path is not None and fault else None
 
-    runner = web.AppRunner(
-        build_web_app(
-            ready=missing,
-            degraded=impaired,
-            metrics=app.metrics,
-            bolt=app.bolt if over_http and takes_events else None,
-            signing_secret=secret(settings.slack_signing_secret),
-        ),
-        access_log=None,
-        shutdown_timeout=REQUEST_SECONDS,
+    serving.missing, serving.degraded, serving.bolt = missing, impaired, app.bolt
+    try:
+        if socket is not None:
+            await _connect(socket, stop)
+        yield
+    finally:
+        if socket is not None:
+            await socket.close()  # type: ignore[no-untyped-call]
+        await app.server.close()
+
+
+@asynccontextmanager
+async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> AsyncIterator[Server]:
+    """Listen on PORT, with nothing behind it yet."""
+    serving = Serving()
+    routes = build_web_app(
+        serving,
+        metrics=metrics,
+        takes_events=role != "work" and settings.slack_app_token is None,
+        signing_secret=secret(settings.slack_signing_secret),
     )
+    runner = web.AppRunner(routes, access_log=None, shutdown_timeout=REQUEST_SECONDS)
     await runner.setup()
     try:
         try:
@@ -539,12 +573,8 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             raise ConfigurationError(
                 [f"PORT: cannot listen on {settings.host}:{settings.port} ({error.strerror})"]
             ) from None
-        if socket is not None:
-            await _connect(socket, stop)
-        yield
+        yield Server(runner, serving)
     finally:
-        if socket is not None:
-            await socket.close()  # type: ignore[no-untyped-call]
         await runner.cleanup()
 
 

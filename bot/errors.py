@@ -4,6 +4,7 @@ FrontdeskError
 ├── ConfigurationError   what an operator must mend before the program can run
 ├── StoreUnavailable     the database cannot be written: nothing is acknowledged
 ├── Unstorable           the database does not take what it was given: trying again changes nothing
+├── StoppedEarly         the process was asked to end before it was ready
 ├── Superseded           somebody else works on the row by now: this attempt ends, and nobody is told
 ├── Silenced             a person has the thread by now: what the assistant was about to say is not said
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
@@ -28,6 +29,10 @@ class ConfigurationError(FrontdeskError):
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
         super().__init__("; ".join(self.faults))
+
+
+class StoppedEarly(FrontdeskError):
+    """The process was asked to end while its start waited for something outside."""
 
 
 class Superseded(FrontdeskError):

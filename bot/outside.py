@@ -4,6 +4,7 @@ check, notes     what is wrong, and what is worth knowing, without serving
 open_models      the models, each with connections and a breaker of its own
 open_knowledge   the knowledge bases; `build_library` is what staff and operators do with them
 open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
+wait_for         the answer of what is away for a while, however long it takes
 open_shop        the shop
 only_one         the locks that keep a second process from the same folder and the same database
 """
@@ -13,10 +14,12 @@ import fcntl
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
+from typing import TypeVar
 
 import aiohttp
 from pydantic import SecretStr
@@ -27,7 +30,7 @@ from bot.agent.providers import Server, address_faults, key_is_refused, open_mod
 from bot.clock import Clock
 from bot.desk.library import Bases, Library
 from bot.desk.shelf import Shelf
-from bot.errors import ConfigurationError, StoreUnavailable
+from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
 from bot.sentences import load_sentences
 from bot.settings import Settings
 from bot.shops.port import ShopRefuses, ShopUnavailable
@@ -45,7 +48,10 @@ from knowledge.errors import EmbedderFailed, SourcesFaulty
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
+START_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Seconds between two tries of a start to reach what is away; the last repeats."""
 ROOM = 10_000_000
 """Bytes that must be free in DATA_DIR: what a first start writes there, roughly."""
 
@@ -62,6 +68,8 @@ async def check(settings: Settings) -> list[str]:
             await meet_slack(slack, settings)
     except ConfigurationError as error:
         faults += error.faults
+    except SlackUnanswered as error:
+        faults.append(away(error, settings))
     if settings.shop_url:
         async with open_shop(settings) as shop:
             faults += await _meet_shop(shop)
@@ -266,15 +274,56 @@ def build_governor(settings: Settings, database: Database, clock: Clock) -> Gove
     return Governor(budget, clock, factor=settings.slack_rate)
 
 
+async def wait_for(
+    what: str, ask: Callable[[], Awaitable[T]], *, stop: asyncio.Event, clock: Clock, show: Callable[[str], None]
+) -> T:
+    """What `ask` returns once it neither finds Slack nor the database away, asked again at growing distances.
+
+    `what` is how the log and `show` name it; `show` gets a sentence for /healthz.
+
+    Raises:
+        StoppedEarly: `stop` was set while it waited.
+        ConfigurationError: a person must mend something, which waiting does not.
+    """
+    for attempt in count():
+        try:
+            return await ask()
+        except (SlackUnanswered, StoreUnavailable) as error:
+            asked_for = error.retry_after if isinstance(error, SlackUnanswered) else 0.0
+            pause = max(START_PAUSES[min(attempt, len(START_PAUSES) - 1)], asked_for)
+            show(f"{what} does not answer ({error})")
+            logger.warning("the start waits", extra={"for": what, "reason": str(error), "seconds": pause})
+        if await _is_set_within(stop, pause, clock):
+            raise StoppedEarly
+    raise AssertionError("it is asked without end")
+
+
+async def _is_set_within(stop: asyncio.Event, seconds: float, clock: Clock) -> bool:
+    waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(clock.sleep(seconds))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    return stop.is_set()
+
+
+def away(error: SlackUnanswered, settings: Settings) -> str:
+    """That Slack does not answer, and where it was asked."""
+    return f"Slack does not answer at {settings.slack_api_url or 'https://slack.com/api'} ({error})"
+
+
 async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
-    """Who the app is, and the agent channel, which it must be a member of as of those of the other desks."""
+    """Who the app is, and the agent channel, which it must be a member of as of those of the other desks.
+
+    Raises:
+        ConfigurationError: Slack refuses a token, or does not show a channel or group to the app.
+        SlackUnanswered: nothing is known yet, since Slack does not answer.
+    """
     try:
         me = await slack.auth()
     except SlackRefused as error:
         raise ConfigurationError([f"SLACK_BOT_TOKEN: Slack refuses it ({error.error})"]) from None
-    except SlackUnanswered as error:
-        where = settings.slack_api_url or "https://slack.com/api"
-        raise ConfigurationError([f"Slack does not answer at {where} ({error.reason})"]) from None
     if settings.slack_app_token is not None:
         await _ask_for_socket(slack, settings)
     name = settings.agent_channel or ""
@@ -294,8 +343,6 @@ async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[
         channel = await slack.channel(name)
     except SlackRefused as error:
         return [f"{variable}: Slack does not show {name} to the app ({error.error})"]
-    except SlackUnanswered as error:
-        return [f"{variable}: Slack does not answer ({error.reason})"]
     if channel.is_archived:
         return [f"{variable}: #{channel.name} is archived"]
     return [] if channel.is_member else [f"{variable}: the app is not in #{channel.name}: invite it there"]
@@ -307,8 +354,6 @@ async def _group_faults(slack: SlackClient, group: str) -> list[str]:
         members = await slack.group_members(group)
     except SlackRefused as error:
         return [f"STAFF_GROUP: Slack does not tell who is in {group} ({error.error})"]
-    except SlackUnanswered as error:
-        return [f"STAFF_GROUP: Slack does not answer ({error.reason})"]
     return [] if members else [f"STAFF_GROUP: nobody is in {group}, so nobody could answer a case"]
 
 
@@ -320,8 +365,6 @@ async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
         await slack.open_socket(secret(settings.slack_app_token))
     except SlackRefused as error:
         raise ConfigurationError([f"SLACK_APP_TOKEN: Slack refuses it ({error.error})"]) from None
-    except SlackUnanswered as error:
-        raise ConfigurationError([f"SLACK_APP_TOKEN: Slack does not answer ({error.reason})"]) from None
 
 
 def open_shop(settings: Settings) -> AbstractAsyncContextManager[RestShop]:

@@ -1,5 +1,8 @@
 """The aiohttp side: Slack's signed events (without Socket Mode), health and metrics.
 
+The server listens before anything else is there, so that it can be seen what a start waits for. `/livez` says that
+the process runs, `/healthz` whether it serves.
+
 The guard stands before Bolt: it reads a bounded body, checks the signature over the raw bytes and refuses what
 would make Bolt stumble. Nothing unsigned is parsed.
 """
@@ -11,6 +14,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
@@ -36,21 +40,35 @@ _TIMESTAMP = re.compile(r"[0-9]{1,11}", re.ASCII)
 _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 
 
-def build_web_app(
-    *,
-    ready: Callable[[], Awaitable[str | None]],
-    degraded: Callable[[], Awaitable[str | None]],
-    metrics: Metrics,
-    bolt: AsyncApp | None,
-    signing_secret: str = "",
-) -> web.Application:
-    """The server's routes. `ready` names what is missing, `degraded` what serves worse than it should, or None.
+Probe = Callable[[], Awaitable[str | None]]
+"""Names a fault, or returns None."""
 
-    With `bolt`, Slack's events are taken here.
-    """
+
+@dataclass(slots=True)
+class Serving:
+    """What stands behind the server: nothing at first, the whole product once it is put together."""
+
+    waiting_for: str = "Frontdesk is starting"
+    """What the start waits for, in words; `missing` until there is a probe."""
+    missing: Probe | None = None
+    """Names what keeps it from serving."""
+    degraded: Probe | None = None
+    """Names what serves worse than it should."""
+    bolt: AsyncApp | None = None
+    """Where events over HTTP go. Until it is there they are answered 503, and Slack delivers them again."""
+
+
+def build_web_app(
+    serving: Serving, *, metrics: Metrics, takes_events: bool, signing_secret: str = ""
+) -> web.Application:
+    """The server's routes. With `takes_events`, Slack's events are taken here, signed with `signing_secret`."""
+
+    async def live(_request: web.Request) -> web.Response:
+        return web.json_response({"alive": True})
 
     async def health(_request: web.Request) -> web.Response:
-        missing, impaired = await ready(), await degraded()
+        missing = await serving.missing() if serving.missing else serving.waiting_for
+        impaired = await serving.degraded() if serving.degraded else None
         told = {"ready": missing is None, "missing": missing, "degraded": impaired}
         return web.json_response(told, status=200 if missing is None else 503)
 
@@ -58,14 +76,15 @@ def build_web_app(
         return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     app = web.Application(client_max_size=BODY_LIMIT)
+    app.router.add_get("/livez", live)
     app.router.add_get("/healthz", health)
     app.router.add_get("/metrics", show_metrics)
-    if bolt is not None:
-        app.router.add_post(EVENTS_PATH, _events(bolt, signing_secret))
+    if takes_events:
+        app.router.add_post(EVENTS_PATH, _events(serving, signing_secret))
     return app
 
 
-def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _events(serving: Serving, signing_secret: str) -> Callable[[web.Request], Awaitable[web.Response]]:
     alerts = Alerts()
 
     async def take(request: web.Request) -> web.Response:
@@ -84,6 +103,8 @@ def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awai
             else:
                 logger.warning("a request without a valid signature was refused", extra={"bytes": len(body)})
             return web.Response(status=401)
+        if serving.bolt is None:
+            return web.Response(status=503)
         try:
             asked = await to_bolt_request(request)
         except Exception as error:  # noqa: BLE001 - whatever Bolt stumbles over, it will at every redelivery
@@ -92,7 +113,7 @@ def _events(bolt: AsyncApp, signing_secret: str) -> Callable[[web.Request], Awai
                 logger, "a request in a form that is not known is left", about=fault, bytes=len(body), fault=fault
             )
             return web.Response()
-        return await to_aiohttp_response(await bolt.async_dispatch(asked))
+        return await to_aiohttp_response(await serving.bolt.async_dispatch(asked))
 
     return take
 

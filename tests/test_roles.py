@@ -1,5 +1,6 @@
 """What each process of a fleet needs, and where it is refused."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,6 @@ def test_a_worker_needs_no_way_in_for_slack_and_whoever_listens_does() -> None:
 async def test_on_sqlite_nothing_but_the_whole_is_served(role: Role, tmp_path: Path) -> None:
     settings = load_settings({**WORKER, "DATA_DIR": str(tmp_path / "data")}, serving=True, listening=False)
     with pytest.raises(ConfigurationError, match="several processes need Postgres"):
-        async with open_app(settings, role=role):
+        async with open_app(settings, asyncio.Event(), role=role):
             raise AssertionError("it was opened")
     assert not (tmp_path / "data").exists()

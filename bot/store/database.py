@@ -130,6 +130,7 @@ class Database:
 
         Raises:
             ConfigurationError: the database was made by a newer version, is damaged, or cannot be written.
+            StoreUnavailable: Postgres is away for now, or starting.
         """
         if self._file is not None:
             self.is_new = not await asyncio.to_thread(self._file.exists)
@@ -143,6 +144,8 @@ class Database:
                 await connection.run_sync(_upgrade, to)
                 reach("migrating")
         except StoreUnavailable as error:
+            if self._file is None and _comes_back(error.__cause__):
+                raise StoreUnavailable(self.unusable(str(error))) from error
             raise ConfigurationError([self.unusable(str(error))]) from None
         except DBAPIError as error:
             raise ConfigurationError([self.unusable(_short(error))]) from None
@@ -377,6 +380,13 @@ def _is_unavailable(error: DBAPIError) -> bool:
     return str(getattr(error.orig, "sqlite_errorname", "")).startswith(_BUSY)
 
 
+def _comes_back(cause: BaseException | None) -> bool:
+    """Whether Postgres could not be reached, or was busy with itself, so that waiting helps."""
+    if not isinstance(cause, DBAPIError):
+        return True
+    return cause.connection_invalidated or str(getattr(cause.orig, "sqlstate", "")).startswith(_PASSING)
+
+
 def _is_about_data(error: Exception) -> bool:
     """Whether it was the values: some fail on their way to the driver, some in it, some at the server."""
     if not isinstance(error, DBAPIError):
@@ -406,6 +416,10 @@ _AWAY = (
     "58",  # the disk, again
 )
 """What says that Postgres cannot serve now, by https://www.postgresql.org/docs/current/errcodes-appendix.html."""
+
+
+_PASSING = ("08", "53", "57", "58")
+"""Those of them that pass without anybody's help: broken connections, no resources, shut down or starting, disks."""
 
 
 def _short(error: DBAPIError) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import io
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -12,7 +13,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
 from bot.telemetry import Metrics
-from handlers.http import EVENTS_PATH, build_web_app, is_signed
+from handlers.http import EVENTS_PATH, Serving, build_web_app, is_signed
 
 SECRET = "a-signing-secret"
 NOW = 1_795_000_000.0
@@ -54,7 +55,8 @@ async def client() -> AsyncIterator[TestClient[Any, Any]]:
         return None
 
     bolt = AsyncApp(authorize=authorize, signing_secret=SECRET, request_verification_enabled=False)
-    app = build_web_app(ready=ready, degraded=degraded, metrics=Metrics(), bolt=bolt, signing_secret=SECRET)
+    serving = Serving(missing=ready, degraded=degraded, bolt=bolt)
+    app = build_web_app(serving, metrics=Metrics(), takes_events=True, signing_secret=SECRET)
     async with TestClient(TestServer(app)) as opened:
         yield opened
 
@@ -72,6 +74,17 @@ async def test_health_names_what_is_missing(client: TestClient[Any, Any]) -> Non
     response = await client.get("/healthz")
     assert response.status == 503
     assert (await response.json())["missing"] == "the knowledge base"
+
+
+async def test_before_the_product_is_put_together_it_is_alive_and_not_ready() -> None:
+    app = build_web_app(Serving(waiting_for="Slack"), metrics=Metrics(), takes_events=True, signing_secret=SECRET)
+    async with TestClient(TestServer(app)) as client:
+        alive, health = await client.get("/livez"), await client.get("/healthz")
+        assert (alive.status, health.status) == (200, 503)
+        assert (await health.json())["missing"] == "Slack"
+        timestamp, body = str(int(time.time())), b"{}"
+        signed = {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": sign(body, timestamp)}
+        assert (await client.post(EVENTS_PATH, data=body, headers=signed)).status == 503
 
 
 async def test_metrics_are_served(client: TestClient[Any, Any]) -> None:
