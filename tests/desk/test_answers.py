@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from bot.desk.answers import Evidence, passages_text
+from bot.desk.answers import SOURCES, Evidence, passages_text
 from knowledge.knowledge_base import Findings
 from knowledge.passages import Hit
 
@@ -51,6 +51,14 @@ def test_a_page_is_named_once() -> None:
     evidence = Evidence()
     evidence.add(found(RETURNS, hit("Returns", RETURNS.text, chunk_id="other")))
     assert len(evidence.sources("You can return an item within 30 days of delivery.")) == 1
+
+
+def test_an_answer_that_used_many_pages_names_the_three_that_it_used_most() -> None:
+    text = "You can return boots, tents, stoves, lamps and ropes within 30 days of delivery"
+    pages = [hit(f"Page {number}", text[: len(text) - number]) for number in range(SOURCES + 2)]
+    evidence = Evidence()
+    evidence.add(found(*pages))
+    assert len(evidence.sources(text)) == SOURCES
 
 
 def test_what_is_below_the_floor_is_no_evidence() -> None:

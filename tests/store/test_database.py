@@ -3,11 +3,12 @@
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, insert, text
+from sqlalchemy import Connection, Engine, event, insert, text
 
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.store import schema
@@ -24,6 +25,32 @@ async def test_migrations_make_exactly_the_schema(database: Database) -> None:
 
 async def test_migrating_twice_changes_nothing(database: Database) -> None:
     await database.migrate()
+
+
+async def test_deleted_words_are_overwritten_where_sqlite_does_not_do_so_by_itself(tmp_path: Path) -> None:
+    path, words = tmp_path / "x.db", "tungsten boots " * 200
+
+    def forget_to_overwrite(connection: Any, _record: object) -> None:
+        # Debian's SQLite overwrites by default; others are compiled without it.
+        cursor = connection.cursor()
+        cursor.execute("PRAGMA secure_delete=OFF")
+        cursor.close()
+
+    event.listen(Engine, "connect", forget_to_overwrite)
+    try:
+        async with open_database(f"sqlite+aiosqlite:///{path}") as database:
+            await database.migrate()
+            async with database.transaction() as tx:
+                row = {"at": 1.0, "actor": "U1", "action": "x", "subject": "y", "detail": {"words": words}}
+                await tx.execute(insert(schema.audit).values(**row))
+            await database.scrub()
+            assert b"tungsten boots" in path.read_bytes()
+            async with database.transaction() as tx:
+                await tx.execute(text("delete from audit"))
+            await database.scrub()
+            assert b"tungsten boots" not in path.read_bytes()
+    finally:
+        event.remove(Engine, "connect", forget_to_overwrite)
 
 
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:

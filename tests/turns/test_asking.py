@@ -19,7 +19,7 @@ from bot.desk.claim_patterns import load_wordings
 from bot.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
-from bot.turns.asking import Agents, Asked
+from bot.turns.asking import SOURCES, Agents, Asked
 from bot.turns.interruptions import Interruption
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
@@ -243,6 +243,16 @@ async def test_separate_questions_are_answered_one_below_the_other_from_their_ow
     assert asked.outcome.text == room.writer.words
     assert [source.title for source in asked.sources] == ["boots"]
     assert "boots" not in room.model.asked(only(WHERE))[0].system[1]
+
+
+async def test_the_answers_of_a_message_name_four_pages_at_most_together(room_for: OpenRoom) -> None:
+    first, second = ("returns", "boots", "work"), ("hot", "tungsten", "get")
+    answers = {only(RETURNS): first, only(TUNGSTEN): second}
+    routes = {way: [says(" ".join(f"All about {page} stands here." for page in of))] for way, of in answers.items()}
+    room = room_for(routes, titles=(*first, *second))
+    asked = await room.ask(f"{RETURNS} {TUNGSTEN}", agent="answers")
+    assert asked.verdict == "stands"
+    assert len(asked.sources) == SOURCES
 
 
 async def test_the_first_answer_is_live_while_the_others_wait_for_it(room_for: OpenRoom) -> None:

@@ -19,6 +19,7 @@ from bot.sentences import Language, load_sentences
 from bot.store import inbox, schema, threads, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
+from bot.turns.answer import WITHHELD
 from bot.turns.asking import Agents
 from bot.turns.interruptions import Interruptions
 from bot.turns.journal import open_journal
@@ -169,6 +170,23 @@ async def test_a_stop_lets_a_refund_be_finished_and_says_that_it_stays(database:
     (turn,) = await desk.kept()
     assert turn.ended == "stopped"
     assert any(message["type"] == "result" and "refunded" in message["content"] for message in turn.messages)
+
+
+async def test_an_answer_with_private_results_that_is_stopped_in_a_channel_leaves_nothing_private_in_memory(
+    database: Database, slack: LocalSlack
+) -> None:
+    desk = Desk(database, slack, REFUND, says("never asked for"), private=True)
+    ts, row = await desk.asked()
+    async with asyncio.timeout(PATIENCE):
+        running = asyncio.create_task(desk.turns.take(row))
+        await desk.begun.wait()
+        await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
+        desk.may_end.set()
+        await running
+    (turn,) = await desk.kept()
+    assert turn.ended == "stopped"
+    assert [message["text"] for message in turn.messages[1:]] == [WITHHELD]
+    assert "refunded" in str(turn.trace), "staff can still see what was done"
 
 
 async def test_an_edit_lets_a_refund_be_finished_and_does_not_make_it_again(

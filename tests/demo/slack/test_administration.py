@@ -83,7 +83,7 @@ async def test_a_deactivated_person_is_told_of_and_can_do_nothing_more(
     for act, given in (("send", here | {"text": "x"}), ("open_home", {"user": "U0CUSTOMERA"})):
         assert (await acts(workspace, act, **given))["error"] == "account_inactive"
     assert (await client.users_info(user="U0CUSTOMERA"))["user"]["deleted"]
-    assert "U0CUSTOMERA" not in (await client.conversations_members(channel="C0SUPPORT"))["members"]
+    assert "U0CUSTOMERA" in (await client.conversations_members(channel="C0SUPPORT"))["members"]
     assert await error_of(client.users_lookupByEmail(email="customer.a@example.com")) == "users_not_found"
     assert await error_of(client.conversations_open(users="U0CUSTOMERA")) == "user_disabled"
     await client.chat_postMessage(channel="D0CUSTOMERA", text="What was said stays.")
