@@ -13,7 +13,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-browser pictures test-clients test-long test-both check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval chaos chaos-points chaos-kb clean
+	eval-retrieval chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,9 @@ chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fl
 	$(BIN)/python -m pytest -m chaos tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
 		tests/turns/test_fleet.py tests/stories/test_fleet_knowledge.py
 	@$(BIN)/python -m tests.chaos.run
+
+chaos-short: $(VENV)/.dev  ## the same for some minutes: about 40 kills on each engine (10 minutes); a line of JSON each
+	@$(BIN)/python -m tests.chaos.run --kills 40 --minutes 3
 
 chaos-points: $(VENV)/.dev  ## kill 20 times at each of six points, on SQLite and in a fleet (an hour); a line of JSON each
 	@$(BIN)/python -m tests.chaos.run --points
