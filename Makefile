@@ -12,7 +12,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser pictures test-clients test-long test-both check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser pictures test-clients test-long test-both check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
@@ -119,6 +119,9 @@ bench-page: $(VENV)/.dev  ## how soon the page of make demo can be used (1 minut
 
 bench-handover: $(VENV)/.dev  ## how soon customers and staff read each other (1 minute); last line is JSON
 	@$(BIN)/python -m bench.handover
+
+bench-erase: $(VENV)/.dev  ## erase one customer of 500,000 messages while others write (2 minutes); last line is JSON
+	@$(BIN)/python -m bench.erase
 
 eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
 	@$(BIN)/python -m evals.retrieval

@@ -40,7 +40,7 @@ from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import from_slack
 from bot.slack.outbox import Outbox
 from bot.store import cases, outbox, records, threads, transcripts, wishes
-from bot.store.cases import Case, card_key
+from bot.store.cases import Case, card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
@@ -376,20 +376,22 @@ class Cases:
         """Within what time a case shall be claimed, and when the desk is open."""
         return self.messages.targets
 
-    async def end_erased(self, tx: Transaction, team: str, user: str, *, by: str) -> None:
-        """End a customer's cases in the transaction that erases what they hold; `by` is for the audit trail.
+    async def end_erased(self, tx: Transaction, case_id: int, team: str, *, by: str) -> None:
+        """End a case whose customer's data is erased, once; `by` is for the audit trail.
 
-        Until the transaction ends they get no new case. `team` is their own, as `open` is told of it. MovedOn when one
-        of them changed meanwhile; then nothing is erased yet.
+        Until the transaction ends they get no new case. `team` is their own, as `open` is told of it. MovedOn when the
+        case changed meanwhile.
         """
-        await lock(tx, f"cases/{team}/{user}")
-        for name in sorted({lock_of(case.thread) for case in await cases.find_of(tx, user)}):
-            await lock(tx, name)
-        for before in await cases.find_of(tx, user):
-            after = await self._put(tx, before, steps.erase(before, now=self.clock.now()))
-            if before.state in cases.OPEN_STATES:
-                await outbox.add(tx, self.messages.erased(before), now=self.clock.now())
-            await self._note(tx, by, "erased", after)
+        case = await the_case(tx, ref_of(case_id))
+        await lock(tx, f"cases/{team}/{case.customer}")
+        await lock(tx, lock_of(case.thread))
+        before = await the_case(tx, case.ref)
+        if before.outcome == cases.ERASED:
+            return
+        after = await self._put(tx, before, steps.erase(before, now=self.clock.now()))
+        if before.state in cases.OPEN_STATES:
+            await outbox.add(tx, self.messages.erased(before), now=self.clock.now())
+        await self._note(tx, by, "erased", after)
 
     async def say(
         self, tx: Transaction, before: Case, after: Case, rows: Sequence[Outgoing], *, used: Collection[str] = ()

@@ -3,6 +3,10 @@
 An away case waits once the desk is open, a waiting one goes up the ladder while nobody claims it, a solved one is
 closed after a week. Each is one transaction that changes the case and queues what is said of it; of several processes
 the first to write does it, and none after somebody has claimed. What was missed while nothing ran is done once.
+
+A wall clock that is set, and a machine that slept, ring nobody: what is due of waiting cases is put off by as much as
+the clock has jumped. Of several processes each has its own machine's clock. There nothing is put off: the one whose
+clock differs from the database's leaves what is due to the others until it agrees again.
 """
 
 import asyncio
@@ -13,11 +17,12 @@ from dataclasses import dataclass, field, replace
 from bot.alerts import Alerts
 from bot.cases import case as steps
 from bot.cases.cases import Cases, lock_of
+from bot.clock import JUMP_SECONDS, JumpWatch
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.store import cases, inbox, records
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
-from bot.store.statements import lock
+from bot.store.statements import clock_differs, lock
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +32,7 @@ AT_ONCE = 50
 """Cases of one look; the others come with the next."""
 ASK_SECONDS = 5.0
 """How long Slack is asked where the lead is written to."""
+CLOCK_DIFFERS = "the clock has jumped and differs from the database's: what is due is left to other processes"
 ACTOR = "frontdesk"
 """Who does it, in the audit trail."""
 
@@ -39,6 +45,10 @@ class Ladder:
     lead: str | None = None
     """The Slack user who is told directly when a case waits for long."""
     alerts: Alerts = field(default_factory=Alerts)
+    _jumps: JumpWatch = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_jumps", JumpWatch(self.cases.clock))
 
     async def run(self) -> None:
         """Do what is due, for ever."""
@@ -51,6 +61,8 @@ class Ladder:
 
     async def look(self) -> None:
         """Do what is due by now; nobody is called while the desk is closed."""
+        if (jump := self._jumps.look()) and not await self._follow(jump):
+            return
         now = self.cases.clock.now()
         states = ("resolved", *WAITING) if self.cases.targets.hours.is_open(now) else ("resolved",)
         async with self.cases.database.transaction() as tx:
@@ -61,6 +73,20 @@ class Ladder:
             except Exception:
                 # Whatever it is, the others' time has come as well.
                 logger.exception("what is due of a case was not done", extra={"case": case.ref})
+
+    async def _follow(self, jump: float) -> bool:
+        """Have nobody called because the wall clock was set or the machine slept; False while it cannot be trusted."""
+        told = {"seconds": round(jump, 1)}
+        async with self.cases.database.transaction() as tx:
+            differs = await clock_differs(tx, self.cases.clock.now())
+            if abs(differs) >= JUMP_SECONDS:
+                self.alerts.tell(logger, CLOCK_DIFFERS, about="clock", **told, ahead=round(differs, 1))
+                return False
+            if self.cases.database.is_alone:
+                told["cases_put_off"] = await cases.put_off(tx, jump)
+        self._jumps.settle()
+        logger.warning("the clock has jumped: it was set, or the machine slept", extra=told)
+        return True
 
     async def _advance(self, case: Case, now: float) -> None:
         match case.state:

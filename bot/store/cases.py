@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from sqlalchemy import Row, delete, or_, select, update
+from sqlalchemy import Row, delete, select, union_all, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
@@ -194,10 +194,13 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
 
     A thread has one at the most: nobody opens another while there is one.
     """
-    table, merged = schema.kase, schema.kase.alias()
-    into = select(merged.c.merged_into).where(merged.c.thread == thread.key, merged.c.state == MERGED)
-    belongs = or_(table.c.thread == thread.key, table.c.id.in_(into))
-    row = (await tx.execute(select(table).where(belongs, table.c.state.in_(OPEN_STATES)))).one_or_none()
+    table = schema.kase
+    own = select(table.c.id).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
+    into = select(table.c.merged_into).where(table.c.thread == thread.key, table.c.state == MERGED)
+    # Not one condition or the other, for which a database would read all cases.
+    ids = union_all(own, into).subquery()
+    found = select(table).where(table.c.id.in_(select(ids.c.id)), table.c.state.in_(OPEN_STATES))
+    row = (await tx.execute(found)).one_or_none()
     return as_case(row) if row else None
 
 
@@ -294,6 +297,16 @@ async def due_by(tx: AsyncConnection, now: float, *, states: Collection[str], li
     return [as_case(row) for row in await tx.execute(statement)]
 
 
+async def put_off(tx: AsyncConnection, seconds: float) -> int:
+    """Have all that is due of waiting cases come so much later, or sooner when negative; how many cases that were.
+
+    What is due when the desk opens stays as it is. No version is raised: what somebody writes at this moment is theirs.
+    """
+    table = schema.kase
+    waiting = (table.c.state == "waiting", table.c.due.is_not(None))
+    return int((await tx.execute(update(table).where(*waiting).values(due=table.c.due + seconds))).rowcount)
+
+
 async def claims_since(tx: AsyncConnection, since: float, *, latest: int) -> list[tuple[float, float]]:
     """Of the latest cases that somebody claimed since then: since when they waited, and when they were claimed.
 
@@ -303,7 +316,7 @@ async def claims_since(tx: AsyncConnection, since: float, *, latest: int) -> lis
     claimed = (
         select(table.c.id, table.c.waiting_since, table.c.claimed_at)
         .where(table.c.claimed_at >= since, table.c.waiting_since.is_not(None))
-        .order_by(table.c.id.desc())
+        .order_by(table.c.claimed_at.desc())
         .limit(latest)
     )
     found = {ref_of(row.id): (row.waiting_since, row.claimed_at) for row in await tx.execute(claimed)}

@@ -12,7 +12,7 @@ from bot.conversation import ThreadRef
 from bot.store import outbox, schema
 from bot.store.cases import Case, cards_key
 from bot.store.inbox import words_of
-from bot.store.statements import insert_new
+from bot.store.statements import begins, insert_new
 
 _EDITED = re.compile(r" _\([^()\n]{1,30}\)_$")
 """The mark, in any language, that stands behind words of staff which they have edited."""
@@ -68,7 +68,7 @@ async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
     """
     table, posts = schema.inbox, schema.outbox
     pressed = select(table.c.received_at).where(table.c.id == asked).scalar_subquery()
-    of_cards = posts.c.key.startswith(cards_key(case.id), autoescape=True)
+    of_cards = begins(posts.c.key, cards_key(case.id))
     card = select(posts.c.channel, posts.c.ts).where(of_cards, posts.c.method == "post", posts.c.ts.is_not(None))
     threads = [
         case.thread.key,

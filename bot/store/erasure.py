@@ -25,6 +25,7 @@ from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.inbox import SPOKEN, InboxItem, words_of
 from bot.store.outbox import OutboxRow, row_of
+from bot.store.statements import begins
 
 NO_TITLE = "Deleted by the customer"
 """A case's title of which nothing is left."""
@@ -49,10 +50,13 @@ async def tombstone(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
     """Keep of the rows' texts the length; a hash would let short ones be guessed."""
     await attempts.hold(tx)
     for item in items:
-        length = len(item.words)
-        body = {"text": "", "files": [], "deleted": {"length": length}}
-        kept = {name: item.body[name] for name in ("of", "is_staff", "edited") if name in item.body}
-        await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item.id).values(body=body | kept))
+        await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item.id).values(body=stone_of(item)))
+
+
+def stone_of(item: InboxItem) -> dict[str, Any]:
+    """The body of a message whose text was erased."""
+    kept = {name: item.body[name] for name in ("of", "is_staff", "edited") if name in item.body}
+    return {"text": "", "files": [], "deleted": {"length": len(item.words)}} | kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +88,13 @@ async def words_besides(
     """
     table, shown, kase = schema.inbox, schema.outbox, schema.kase
     threads = [thread.key, *(await tx.execute(select(kase.c.thread).where(kase.c.id.in_(cases)))).scalars()]
-    mirrored = (
-        select(shown.c.id)
-        .where(shown.c.case_id.in_(cases), shown.c.source_channel == table.c.channel, shown.c.source_ts == table.c.ts)
-        .exists()
-    )
-    where = (or_(table.c.thread.in_(threads), mirrored), table.c.kind.in_(SPOKEN), table.c.id.not_in(besides))
-    rows = (await tx.execute(select(table.c.kind, table.c.body).where(*where))).all()
-    bodies = [row.body for row in rows if by_staff or not (row.kind == "staff" or row.body.get("is_staff"))]
+    spoken = select(table.c.id, table.c.kind, table.c.body).where(table.c.kind.in_(SPOKEN), table.c.id.not_in(besides))
+    written = and_(shown.c.source_channel == table.c.channel, shown.c.source_ts == table.c.ts)
+    mirrored = spoken.join(shown, written).where(shown.c.case_id.in_(cases))
+    # Two statements: an alternative of both would read the whole table.
+    rows = [*await tx.execute(spoken.where(table.c.thread.in_(threads))), *await tx.execute(mirrored)]
+    each_once = {row.id: row for row in rows}.values()
+    bodies = [row.body for row in each_once if by_staff or not (row.kind == "staff" or row.body.get("is_staff"))]
     said = [words for body in bodies for words in (words_of(body), str(body.get("before", "")))]
     if by_staff:
         answered = await tx.execute(select(schema.turn.c.messages).where(schema.turn.c.thread.in_(threads)))
@@ -219,9 +222,14 @@ async def clean_outbox(
     """
     table = schema.outbox
     places = [(table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads]
-    keys = [table.c.key.startswith(f"{kind}/{turn}/") for turn in turns for kind in ("turn", "relay")]
+    keys = [begins(table.c.key, f"{kind}/{turn}/") for turn in turns for kind in ("turn", "relay")]
     keys += [table.c.key == f"relay/{turn}" for turn in turns]
-    where = or_(table.c.case_id.in_(cases), *places, *keys)
+    if cases:
+        # A list of nothing among the alternatives, and SQLite uses no index for any of them.
+        keys.append(table.c.case_id.in_(cases))
+    if not (places or keys):
+        return
+    where = or_(*places, *keys)
     wanted = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent)
     for row in (await tx.execute(wanted.add_columns(table.c.payload, table.c.afterwards).where(where))).all():
         about = row.parent if row.method == "update" and row.parent else row.key

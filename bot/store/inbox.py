@@ -240,6 +240,13 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
     return body
 
 
+async def body_of(tx: AsyncConnection, item_id: int) -> Mapping[str, Any]:
+    """What is stored with a row now."""
+    table = schema.inbox
+    body: Mapping[str, Any] = (await tx.execute(select(table.c.body).where(table.c.id == item_id))).scalar_one()
+    return body
+
+
 async def with_files(tx: AsyncConnection, thread: ThreadRef, *, author: str, latest: int) -> list[InboxItem]:
     """The author's latest messages in the thread that brought files, oldest first; those that nobody has begun to work
     on are left to whoever will."""

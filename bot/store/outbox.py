@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
-from bot.store.statements import insert_new
+from bot.store.statements import begins, insert_new
 from bot.store.threads import hands_of
 
 OPEN = ("pending", "sending")
@@ -187,7 +187,7 @@ async def relayed(
         .limit(latest)
     )
     rows = posted.all()
-    read = await _as_read(tx, thread.channel, {row.key: str(row.payload["text"]) for row in rows})
+    read = await _as_read(tx, {row.key: str(row.payload["text"]) for row in rows})
     return sorted((row.ts, read[row.key]) for row in rows if row.key in read)
 
 
@@ -202,15 +202,15 @@ async def said_in_case(tx: AsyncConnection, case_id: int, channel: str, *, lates
         .limit(latest)
     )
     texts = {row.key: str(row.payload["text"]) for row in reversed(posted.all())}
-    return list((await _as_read(tx, channel, texts)).values())
+    return list((await _as_read(tx, texts)).values())
 
 
-async def _as_read(tx: AsyncConnection, channel: str, texts: dict[str, str]) -> dict[str, str]:
+async def _as_read(tx: AsyncConnection, texts: dict[str, str]) -> dict[str, str]:
     """Key -> text of posts with what became of them: edited, or taken back."""
     table = schema.outbox
     changes = await tx.execute(
         select(table.c.parent, table.c.method, table.c.payload)
-        .where(table.c.channel == channel, table.c.parent.in_(texts), table.c.state != "failed")
+        .where(table.c.parent.in_(texts), table.c.state != "failed")
         .where(table.c.method.in_(("update", "delete")))
         .order_by(table.c.id)
     )
@@ -245,7 +245,7 @@ async def standing(tx: AsyncConnection, case_id: int, channel: str, lane: str) -
 async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:
     """The posts whose keys begin so, oldest first."""
     table = schema.outbox
-    where = (table.c.key.startswith(prefix, autoescape=True), table.c.method == "post")
+    where = (begins(table.c.key, prefix), table.c.method == "post")
     return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
 
 

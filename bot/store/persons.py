@@ -1,14 +1,13 @@
-"""Everything that is kept of one person, all of it in transactions of the caller's: found, and erased but for numbers.
+"""Everything that is kept of one person: found and counted, and asked to be erased.
 
 find             what there is
-withdraw         have Slack take away what is ours to delete; before the rest, which forgets where it stands
-forget           what they wrote, what they were answered, what was noted of them
+count            how much of what
 close_requests   the further presses by which they asked for it
 ask              ask for it from outside of Slack
 asked_outside    who was asked for in that way, and nobody has begun
+wish_deleted     have the turns that run for them end
 
-What stays of a row is its number, its times, what it cost, and Slack's ids of channels, messages and files; where a
-person's id stood, ERASED stands. Staff who are customers as well keep what they did as staff.
+How it is erased: `bot.store.forgetting`. Staff who are customers as well keep what they did as staff.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -17,16 +16,14 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Select, and_, delete, func, or_, select, update
+from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
-from bot.store import erasure, outbox, schema
-from bot.store.cases import ERASED, ref_of
-from bot.store.erasure import GONE_COPY, NO_TITLE
+from bot.store import schema
+from bot.store.cases import ERASED
 from bot.store.inbox import Arrival, InboxItem, insert, item_of
-from bot.store.outbox import OPEN, Outgoing
-from bot.store.wishes import is_erased
+from bot.store.statements import begins
 
 REQUEST = "home.erase"
 """The press by which somebody asks for it; operators ask in the same way."""
@@ -85,9 +82,9 @@ class OutboxRef:
 async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) -> Kept:
     """What is kept of the person, without the inbox's row `besides`."""
     inbox, turn, kase = schema.inbox, schema.turn, schema.kase
-    desks = await _desks(tx)
-    written = await tx.execute(select(inbox).where(inbox.c.author == user))
-    rows = [row for row in written if row.id != besides and not _is_staffs(item_of(row), desks)]
+    written = (await tx.execute(select(inbox).where(inbox.c.author == user))).all()
+    desks = await desks_among(tx, map(item_of, written))
+    rows = [row for row in written if row.id != besides and not is_staffs(item_of(row), desks)]
     ids = [row.id for row in rows]
     answered = [*await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.customer == user))]
     for some in _batches(ids):
@@ -95,8 +92,8 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     theirs = (await tx.execute(select(kase).where(kase.c.customer == user).order_by(kase.c.id))).all()
     keys = {row.thread for row in rows if row.kind != "press"} | {row.thread for row in (*answered, *theirs)}
     threads = frozenset(map(ThreadRef.of, keys))
-    own = frozenset([thread for thread in threads if thread.is_direct or await _is_alone(tx, user, thread)])
-    cards = await _cards(tx, [case.id for case in theirs])
+    own = frozenset([thread for thread in threads if thread.is_direct or await is_alone(tx, user, thread)])
+    cards = await cards_of(tx, [case.id for case in theirs])
     return Kept(
         user=user,
         items=tuple(map(item_of, rows)),
@@ -132,43 +129,6 @@ async def count(tx: AsyncConnection, kept: Kept) -> dict[str, int]:
     }
 
 
-async def withdraw(tx: AsyncConnection, kept: Kept, *, now: float) -> None:
-    """Queue the deletion of our messages and files that are about them, replies before what they stand under."""
-    posts = [row for row in await _posts(tx, kept) if row.method == "post" and row.state in ("sent", "sending")]
-    shared = await _file_copies(tx, [row.key for row in posts])
-    gone = await _deleted(tx, [row.key for row in posts])
-    calls = []
-    for row in sorted(posts, key=lambda row: row.id, reverse=True):
-        name = f"{KEPT}{row.id}"
-        if row.key in shared:
-            calls.append(Outgoing(f"{name}/files", "unshare", row.channel, {"files": []}, parent=row.key))
-        if row.key not in gone:
-            calls.append(Outgoing(name, "delete", row.channel, {}, parent=row.key))
-    table = schema.turn
-    for some in _batches(kept.turns):
-        given = await tx.execute(select(table.c.thread, table.c.posts).where(table.c.id.in_(some)))
-        for thread, stands in given.all():
-            channel = ThreadRef.of(thread).channel
-            calls += [
-                Outgoing(f"{KEPT}{channel}/{ts}", "delete", channel, {"ts": ts})
-                for ts in stands or ()
-                if await outbox.by_key(tx, f"withdrawn/{channel}/{ts}") is None
-            ]
-    await outbox.add(tx, *calls, now=now)
-
-
-async def forget(tx: AsyncConnection, kept: Kept, *, now: float) -> None:
-    """Erase all of it. What is on its way to Slack and has not left does not leave."""
-    await _forget_posts(tx, kept)
-    await _forget_cases(tx, kept)
-    await _forget_threads(tx, kept)
-    await _forget_records(tx, kept)
-    for some in _batches(kept.turns):
-        await erasure.forget_answers(tx, some)
-        await tx.execute(update(schema.turn).where(schema.turn.c.id.in_(some)).values(customer=ERASED))
-    await _forget_items(tx, kept, now=now)
-
-
 async def close_requests(tx: AsyncConnection, user: str, *, item: int, now: float) -> None:
     """Take the person's name from the request that is carried out, and close their other ones: this one is for all."""
     table = schema.inbox
@@ -196,10 +156,12 @@ async def asked_outside(tx: AsyncConnection) -> list[tuple[int, str]]:
     return [(row.id, row.thread) for row in await tx.execute(select(table.c.id, table.c.thread).where(*where))]
 
 
-async def wish_deleted(tx: AsyncConnection, kept: Kept) -> list[int]:
-    """Have the turns that run for them end, each as after the deletion of its message; their ids."""
+async def wish_deleted(tx: AsyncConnection, user: str) -> list[int]:
+    """Have the turns that run for the person end, each as after the deletion of its message; their ids."""
     table = schema.inbox
-    open_rows = [item.id for item in kept.items if item.id in kept.open and item.kind in ("message", "edit")]
+    where = (table.c.author == user, table.c.state == "new", table.c.kind.in_(("message", "edit")))
+    rows = await tx.execute(select(table).where(*where))
+    open_rows = [item.id for item in map(item_of, rows) if not is_staffs(item, ())]
     statement = update(table).where(table.c.id.in_(open_rows), table.c.state == "new").values(wish="deleted")
     return list((await tx.execute(statement.returning(table.c.id))).scalars())
 
@@ -219,13 +181,19 @@ async def teams_of(tx: AsyncConnection, user: str) -> list[str]:
     return sorted({*wrote.scalars(), *asked.scalars()})
 
 
-async def _desks(tx: AsyncConnection) -> list[str]:
-    """The channels in which cards stand."""
+async def desks_among(tx: AsyncConnection, items: Iterable[InboxItem]) -> set[str]:
+    """Those of the channels in which the items' buttons were pressed where cards stand."""
     table = schema.outbox
-    return list((await tx.execute(select(table.c.channel).where(*_is_card()).distinct())).scalars())
+    found = set()
+    for channel in {item.thread.channel for item in items if item.kind == "press"}:
+        # Each card begins a lane of its own, and the index holds lanes in their order.
+        card = select(table.c.id).where(table.c.channel == channel, begins(table.c.lane, "/case/"), *is_card())
+        if (await tx.execute(card.limit(1))).first():
+            found.add(channel)
+    return found
 
 
-def _is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
+def is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
     """Whether they wrote or pressed it as one of the team."""
     return (
         item.kind == "staff"
@@ -234,25 +202,25 @@ def _is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
     )
 
 
-async def _is_alone(tx: AsyncConnection, user: str, thread: ThreadRef) -> bool:
+async def is_alone(tx: AsyncConnection, user: str, thread: ThreadRef) -> bool:
     """Whether nobody else has asked anything in the thread."""
     table = schema.inbox
     where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author.not_in((user, ERASED)))
     return (await tx.execute(select(table.c.id).where(*where).limit(1))).first() is None
 
 
-async def _cards(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str, str, str]]:
+async def cards_of(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str, str, str]]:
     """Team, channel and ts of the cases' cards, as far as they are posted."""
     table, kase = schema.outbox, schema.kase
     rows = await tx.execute(
         select(kase.c.team, table.c.channel, table.c.ts)
         .join(kase, kase.c.id == table.c.case_id)
-        .where(table.c.case_id.in_(cases), table.c.ts.is_not(None), *_is_card())
+        .where(table.c.case_id.in_(cases), table.c.ts.is_not(None), *is_card())
     )
     return [(row.team, row.channel, row.ts) for row in rows]
 
 
-def _is_card() -> tuple[ColumnElement[bool], ...]:
+def is_card() -> tuple[ColumnElement[bool], ...]:
     """Whether a row of the outbox is the card of a case, at whichever desk."""
     table = schema.outbox
     return table.c.method == "post", table.c.key.startswith("case/"), (table.c.key + "/").contains("/card/")
@@ -286,7 +254,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
         return new
 
     places = [(table.c.channel == each.channel) & (table.c.thread_ts == each.ts) for each in kept.own]
-    prefixes = [table.c.key.startswith(f"{kind}/{row}/") for row in kept.rows for kind in ("turn", "relay")]
+    prefixes = [begins(table.c.key, f"{kind}/{row}/") for row in kept.rows for kind in ("turn", "relay")]
     new = await look(
         *(table.c.case_id.in_(some) for some in _batches(kept.cases)),
         table.c.channel.in_(kept.channels),
@@ -298,7 +266,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
     while new:
         new = await look(
             *(table.c.parent.in_(some) for some in _batches(new)),
-            *(table.c.key.startswith(f"{key}/", autoescape=True) for key in new),
+            *(begins(table.c.key, f"{key}/") for key in new),
         )
     return list(found.values())
 
@@ -318,94 +286,10 @@ async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
     return found
 
 
-async def _deleted(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
-    """Those of the posts that are deleted already, or will be."""
-    table = schema.outbox
-    found: set[str] = set()
-    for some in _batches(posts):
-        where = (table.c.parent.in_(some), table.c.method == "delete", table.c.state != "failed")
-        found.update((await tx.execute(select(table.c.parent).where(*where))).scalars())
-    return found
-
-
-async def _forget_posts(tx: AsyncConnection, kept: Kept) -> None:
-    table = schema.outbox
-    emptied = {"payload": {"text": GONE_COPY}, "afterwards": {"sent": [], "failed": []}}
-    said = [row for row in await _posts(tx, kept) if row.method not in ("delete", "unshare")]
-    for some in _batches([row.id for row in said]):
-        await tx.execute(update(table).where(table.c.id.in_(some)).values(**emptied))
-        # A post that is leaving is deleted after it; of what else is on its way nothing would be left to send.
-        unsent = and_(table.c.state.in_(OPEN), or_(table.c.state == "pending", table.c.method != "post"))
-        await tx.execute(update(table).where(table.c.id.in_(some), unsent).values(state="failed", error=ERASED))
-    copies = schema.file_copy
-    for keys in _batches([row.key for row in said]):
-        await tx.execute(delete(copies).where(copies.c.post.in_(keys), copies.c.copy == ""))
-
-
-async def _forget_cases(tx: AsyncConnection, kept: Kept) -> None:
-    """Their cases' words, what was drafted and suggested, and what staff wrote and filled in below the cards."""
-    kase, draft, inbox, journal = schema.kase, schema.draft, schema.inbox, schema.journal
-    words = {"customer": ERASED, "customer_name": "", "link": "", "title": NO_TITLE, "summary": ""}
-    for some in _batches(kept.cases):
-        await tx.execute(update(kase).where(kase.c.id.in_(some)).values(**words))
-        await tx.execute(delete(draft).where(draft.c.case_id.in_(some)))
-    await tx.execute(delete(schema.suggestion).where(_suggested(kept)))
-    below = [item_of(row) for row in await tx.execute(select(inbox).where(inbox.c.thread.in_(kept.cards)))]
-    said = [item for item in below if item.kind in ("staff", "edit") and not is_erased(item.body)]
-    await erasure.tombstone(tx, said)
-    presses = [item for item in below if item.kind == "press"]
-    for item in presses:
-        body = {name: value for name, value in item.body.items() if name != "fields"}
-        await tx.execute(update(inbox).where(inbox.c.id == item.id).values(body=body))
-    refs = {ref_of(case) for case in kept.cases}
-    # Drafts that are being written have a lane of their own, and remember the conversation.
-    writing = select(inbox).where(inbox.c.kind == "press", inbox.c.state.in_(("new", "dead")))
-    asked = [row.id for row in await tx.execute(writing) if str(row.body.get("value", "")).split("/")[0] in refs]
-    for some in _batches([*asked, *(item.id for item in below)]):
-        await tx.execute(delete(journal).where(journal.c.turn.in_(some)))
-
-
 def _suggested(kept: Kept) -> ColumnElement[bool]:
     """What was suggested after their cases, and is or was no article."""
     table = schema.suggestion
     return table.c.case_id.in_(kept.cases) & table.c.state.in_(("pending", "discarded", "expired"))
-
-
-async def _forget_threads(tx: AsyncConnection, kept: Kept) -> None:
-    """What is noted of the threads that are theirs alone, and what the assistant was told of their cases."""
-    table, summary, kase = schema.thread, schema.summary, schema.kase
-    own = [thread.key for thread in kept.own]
-    for some in _batches(own):
-        await tx.execute(update(table).where(table.c.key.in_(some)).values(note="", language=""))
-        await tx.execute(delete(summary).where(summary.c.thread.in_(some)))
-    with_cases = select(kase.c.thread).where(kase.c.id.in_(kept.cases))
-    await tx.execute(update(table).where(table.c.key.in_(with_cases)).values(note=""))
-
-
-async def _forget_records(tx: AsyncConnection, kept: Kept) -> None:
-    user, audit = kept.user, schema.audit
-    await tx.execute(delete(schema.feedback).where(schema.feedback.c.person == user))
-    await tx.execute(delete(schema.preference).where(schema.preference.c.person == user))
-    await tx.execute(delete(schema.pace).where(schema.pace.c.key.endswith(f"/{user}", autoescape=True)))
-    await tx.execute(update(schema.spending).where(schema.spending.c.customer == user).values(customer=ERASED))
-    for some in _batches(map(ref_of, kept.cases)):
-        theirs = audit.c.subject.in_(some)
-        await tx.execute(update(audit).where(theirs).values(detail={}))
-        await tx.execute(update(audit).where(theirs, audit.c.actor == user).values(actor=ERASED))
-
-
-async def _forget_items(tx: AsyncConnection, kept: Kept, *, now: float) -> None:
-    """What came from them; whoever still works on it is refused what they write."""
-    table = schema.inbox
-    await erasure.tombstone(tx, [item for item in kept.items if not is_erased(item.body)])
-    for some in _batches(kept.rows):
-        anonymous = {"author": ERASED, "author_team": ERASED, "fence": table.c.fence + 1}
-        await tx.execute(update(table).where(table.c.id.in_(some)).values(**anonymous))
-        await tx.execute(
-            update(table)
-            .where(table.c.id.in_(some), table.c.state == "new")
-            .values(state="dropped", reason=ERASED, finished_at=now)
-        )
 
 
 def _batches(values: Iterable[Each]) -> Iterator[list[Each]]:

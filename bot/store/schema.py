@@ -81,6 +81,9 @@ ID = BigInteger().with_variant(Integer(), "sqlite")
 """A row's number. SQLite counts up by itself in a column of this very type only."""
 TS = String(32).with_variant(String(32, collation="C"), "postgresql")
 """Slack's timestamp of a message."""
+KEY = String(160).with_variant(String(160, collation="C"), "postgresql")
+LANE = String(200).with_variant(String(200, collation="C"), "postgresql")
+"""Names that are also looked up by how they begin (`bot.store.statements.begins`)."""
 
 metadata = MetaData(
     naming_convention={
@@ -120,6 +123,8 @@ inbox = Table(
     Index("ix_inbox_open", "state", "id"),
     Index("ix_inbox_thread", "thread", "id"),
     Index("ix_inbox_received", "received_at"),
+    Index("ix_inbox_author", "author", "id"),
+    Index("ix_inbox_place", "channel", "ts"),
 )
 
 thread = Table(
@@ -160,6 +165,7 @@ turn = Table(
     Column("output_tokens", Integer, nullable=False, server_default="0"),
     Column("finished_at", Float, nullable=False),
     Index("ix_turn_thread", "thread", "episode", "ts"),
+    Index("ix_turn_customer", "customer"),
 )
 
 journal = Table(
@@ -227,6 +233,10 @@ kase = Table(
     Index("ix_case_due", "due"),
     Index("ix_case_state", "state", "opened_at"),
     Index("ix_case_opened", "opened_at"),
+    Index("ix_case_thread", "thread"),
+    Index("ix_case_customer", "customer"),
+    Index("ix_case_merged", "merged_into"),
+    Index("ix_case_claimed", "claimed_at"),
     sqlite_autoincrement=True,
 )
 
@@ -234,12 +244,12 @@ outbox = Table(
     "outbox",
     metadata,
     Column("id", ID, primary_key=True, autoincrement=True),
-    Column("key", String(160), nullable=False, unique=True),
+    Column("key", KEY, nullable=False, unique=True),
     Column("method", String(16), nullable=False),
     Column("channel", String(32), nullable=False),
     Column("thread_ts", String(32)),
     # Rows of one channel with the same lane leave in order; older rows have none and are one lane together.
-    Column("lane", String(200), nullable=False, server_default=""),
+    Column("lane", LANE, nullable=False, server_default=""),
     Column("parent", String(160)),
     Column("payload", JSON, nullable=False),
     Column("afterwards", JSON, nullable=False),
@@ -258,6 +268,10 @@ outbox = Table(
     Index("ix_outbox_state", "state", "id"),
     Index("ix_outbox_lane", "channel", "lane", "state", "id"),
     Index("ix_outbox_place", "channel", "ts"),
+    Index("ix_outbox_case", "case_id", "id"),
+    Index("ix_outbox_parent", "parent"),
+    Index("ix_outbox_thread", "channel", "thread_ts"),
+    Index("ix_outbox_source", "source_channel", "source_ts"),
     Index("ix_outbox_relayed", "created_at", sqlite_where=text(RELAYED), postgresql_where=text(RELAYED)),
 )
 
@@ -360,6 +374,7 @@ feedback = Table(
     Column("value", String(16), nullable=False),
     Column("given_at", Float, nullable=False),
     Index("ix_feedback_given", "given_at"),
+    Index("ix_feedback_person", "person"),
 )
 
 case_helper = Table(
@@ -392,6 +407,7 @@ suggestion = Table(
     Column("decided_by", String(32)),
     Column("decided_at", Float),
     Column("reason", String(64), nullable=False, server_default=""),
+    Index("ix_suggestion_case", "case_id"),
     sqlite_autoincrement=True,
 )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Table, func, select
+from sqlalchemy import ColumnElement, Table, and_, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -35,6 +35,22 @@ async def insert_all_new(
         return []
     statement = insert_into(tx, table).on_conflict_do_nothing().returning(*(table.c[name] for name in columns))
     return [*await tx.execute(statement, list(rows))]
+
+
+def begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
+    """Whether the text begins with the prefix, as a range: for `like … escape` no index serves.
+
+    On Postgres the column must be one that characters put in order (`bot.store.schema.KEY`).
+    """
+    return and_(column >= prefix, column < prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+async def clock_differs(tx: AsyncConnection, now: float) -> float:
+    """Seconds by which `now` is ahead of the clock of Postgres' machine, behind when negative; 0.0 on SQLite, which has
+    ours."""
+    if tx.dialect.name == "sqlite":
+        return 0.0
+    return now - float((await tx.execute(select(func.extract("epoch", func.clock_timestamp())))).scalar_one())
 
 
 async def lock(tx: AsyncConnection, name: str) -> None:

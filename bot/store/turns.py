@@ -1,7 +1,7 @@
 """Turns and their journal. The journal holds the steps of a running turn; saving the turn closes it."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -188,6 +188,12 @@ async def look_up(tx: AsyncConnection, turn: int, name: str, *, attempt: int) ->
     if row.fence != attempt:
         raise Superseded(f"attempt {attempt} at row {turn}: {row.fence} has begun")
     return row.value
+
+
+async def with_steps(tx: AsyncConnection, turns: Collection[int]) -> set[int]:
+    """Those of the turns of which steps are kept."""
+    table = schema.journal
+    return set((await tx.execute(select(table.c.turn).where(table.c.turn.in_(turns)).distinct())).scalars())
 
 
 async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:

@@ -2,28 +2,32 @@
 
 It is asked for by a press, a row of the inbox like any other. First what runs for them is interrupted, each as when its
 message is deleted; then their messages where others write too are taken out one by one, as deleted messages are; then
-the rest goes in one transaction, with what Slack must hear of it. A crash at any point leaves the press to be worked on
-again, and what is done already does no harm when it is done again.
+the rest goes in many short transactions, each with what Slack must hear of it, so that nobody else waits for the
+database meanwhile. A crash at any point leaves the press to be worked on again, which goes on with what is left.
 """
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
 from bot.clock import Clock
+from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
 from bot.failpoints import reach
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
-from bot.store import outbox, persons, records, spending, turns
+from bot.store import forgetting, inbox, outbox, persons, records, spending, turns, wishes
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
+from bot.store.forgetting import Batch, Bounds, Place
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.store.persons import KEPT, OPERATORS, Kept
+from bot.store.persons import KEPT, OPERATORS
 from bot.turns.costs import costs_of
 from bot.turns.interruptions import Interruptions
 from bot.turns.journal import rounds_of
@@ -37,6 +41,15 @@ WAIT_SECONDS = 20.0
 """How long turns that run for the person may take to end; then they are refused whatever they still write."""
 LOOK_SECONDS = 0.2
 """Between two looks whether they have."""
+STEP_SECONDS = 0.05
+"""How long one transaction may hold the database. After one that took longer the next one is smaller, and after a short
+one it is larger,"""
+SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 4, 10, 40
+"""within these numbers of rows that are erased: on a machine that is busy with something else fewer are no quicker."""
+COUNTS = "erased"
+"""Where the request's own row holds how much was erased so far,"""
+COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs")
+"""of all of these."""
 WATCH_SECONDS = 5.0
 """Between two looks whether an operator wishes it."""
 
@@ -76,9 +89,11 @@ class Erasure:
         """Erase everything that is kept of the item's author; how it ended, in one stable word."""
         if item.author != ERASED:
             channel, words = await self._farewell(item, "erased", "erased_stays")
+            async with self.database.transaction() as tx:
+                within = await forgetting.bounds(tx)
             await self._interrupt(item)
-            await self._take_out(item)
-            await self._erase(item, channel, words)
+            await self._take_out(item, within)
+            await self._erase(item, channel, words, within=within)
             reach("person_erased")
             self.cases.outbox.wake()
         # Before a crash all but this may have been done.
@@ -110,7 +125,7 @@ class Erasure:
     async def _interrupt(self, item: InboxItem) -> None:
         """End what runs for the person, and wait until it has ended."""
         async with self.database.transaction() as tx:
-            told = await persons.wish_deleted(tx, await persons.find(tx, item.author, besides=item.id))
+            told = await persons.wish_deleted(tx, item.author)
         for each in told:
             self.interruptions.tell(each, "deleted")
         end = self.cases.clock.monotonic() + WAIT_SECONDS
@@ -120,37 +135,190 @@ class Erasure:
                     return
             await self.cases.clock.sleep(LOOK_SECONDS)
 
-    async def _take_out(self, item: InboxItem) -> None:
+    async def _take_out(self, item: InboxItem, within: Bounds) -> None:
         """Erase what the person wrote where others write too, and what has not ended, as if they had deleted it."""
-        async with self.database.transaction() as tx:
-            kept = await persons.find(tx, item.author, besides=item.id)
-        for each in kept.items:
-            if each.kind == "message" and (each.thread in kept.shared or each.id in kept.open):
-                await self.second_thoughts.deleted(each)
-                reach("message_taken_out")
+        after, steps = 0, _Steps(self.database, self.cases.clock)
+        while True:
+            async with steps.transaction() as tx:
+                batch = await forgetting.next_items(
+                    tx, item.author, within, after=after, besides=item.id, limit=steps.size
+                )
+            if batch is None:
+                return
+            after = batch.last
+            for each in batch.items:
+                if each.kind == "message" and (each.thread in batch.shared or each.id in batch.open):
+                    await self.second_thoughts.deleted(each, scrubs=False)
+                    reach("message_taken_out")
 
-    async def _erase(self, item: InboxItem, channel: str, words: str) -> None:
-        """All that is left, in one transaction."""
-        now = self.cases.clock.now()
+    async def _erase(self, item: InboxItem, channel: str, words: str, *, within: Bounds) -> None:
+        """All that is left: what they wrote, their cases, and then what else is noted of them."""
         by = "operator" if item.thread.channel == OPERATORS else "customer"
+        places = _Places(self, item, Bounds(within.item, await self._end_cases(item, by)))
+        after = 0
+        while batch := await self._next_items(item, places, after):
+            after = batch.last
+            for thread in batch.own:
+                await places.clear(thread)
+            async with places.steps.transaction() as tx:
+                await self._book(tx, batch)
+                counts = await forgetting.erase_items(tx, item.author, batch, now=self.cases.clock.now())
+                await self._count(tx, item, counts)
+            reach("messages_erased")
+        await self._erase_answers(item, places)
+        await self._erase_cases(item, places, by)
+        await self._finish(item, channel, words, by=by)
+
+    async def _end_cases(self, item: InboxItem, by: str) -> int:
+        """Take their cases out of people's hands; the number of the latest post by then."""
         async with self.database.transaction() as tx:
-            await self.cases.end_erased(tx, item.author_team, item.author, by=by)
-            kept = await persons.find(tx, item.author, besides=item.id)
-            counts = await persons.count(tx, kept)
-            await self._book(tx, kept)
-            await persons.withdraw(tx, kept, now=now)
-            await persons.forget(tx, kept, now=now)
+            theirs = await forgetting.cases_of(tx, item.author)
+        for case_id in theirs:
+            async with self.database.transaction() as tx:
+                await self.cases.end_erased(tx, case_id, item.author_team, by=by)
+        async with self.database.transaction() as tx:
+            return (await forgetting.bounds(tx)).post
+
+    async def _next_items(self, item: InboxItem, places: "_Places", after: int) -> Batch | None:
+        async with self.database.transaction() as tx:
+            return await forgetting.next_items(
+                tx, item.author, places.within, after=after, besides=item.id, limit=places.steps.size
+            )
+
+    async def _erase_answers(self, item: InboxItem, places: "_Places") -> None:
+        """Answers to them that belong to no message of theirs."""
+        while True:
+            async with self.database.transaction() as tx:
+                answers = await forgetting.next_answers(tx, item.author, places.within, limit=places.steps.size)
+            if not answers:
+                return
+            for thread in {answer.thread for answer in answers}:
+                await places.clear(thread)
+            async with places.steps.transaction() as tx:
+                await forgetting.forget_threads(tx, item.author, {answer.thread for answer in answers})
+                await self._count(tx, item, await forgetting.erase_answers(tx, answers, now=self.cases.clock.now()))
+
+    async def _erase_cases(self, item: InboxItem, places: "_Places", by: str) -> None:
+        async with self.database.transaction() as tx:
+            theirs = await forgetting.cases_of(tx, item.author)
+            await forgetting.forget_drafting(tx, theirs)
+        for case_id in theirs:
+            async with self.database.transaction() as tx:
+                # It may have been opened by what was being answered.
+                await self.cases.end_erased(tx, case_id, item.author_team, by=by)
+                case = await forgetting.the_case(tx, item.author, case_id)
+            for card in case.cards:
+                await places.clear_below(card)
+            if case.is_own:
+                await places.clear(case.thread)
+            await places.clear_where(forgetting.of_case(case_id))
+            async with self.database.transaction() as tx:
+                await self._count(tx, item, await forgetting.erase_case(tx, item.author, case))
+            reach("case_erased")
+
+    async def _finish(self, item: InboxItem, channel: str, words: str, *, by: str) -> None:
+        """What else is noted of them, and the line in the audit trail."""
+        steps = _Steps(self.database, self.cases.clock)
+        while True:
+            async with steps.transaction() as tx:
+                uses = await forgetting.erase_costs(tx, item.author, limit=steps.size)
+                if not uses:
+                    break
+                await self._count(tx, item, Counter(costs=uses))
+        async with self.database.transaction() as tx:
+            counts = await self._count(tx, item, await forgetting.erase_preferences(tx, item.author))
+            now = self.cases.clock.now()
             await persons.close_requests(tx, item.author, item=item.id, now=now)
             await records.note(tx, actor=by, action="person.erased", subject=item.author, detail=counts, now=now)
             if channel:
                 await self._tell(tx, f"told/{item.id}", channel, words)
         logger.info("a person's data was erased", extra={"turn": item.id, "by": by, "counts": counts})
 
+    async def _count(self, tx: Transaction, item: InboxItem, counts: Counter[str]) -> dict[str, int]:
+        """Add to what was erased, in the transaction that erases it; all of it so far.
+
+        The request's own row holds it, so that whoever goes on after a crash goes on counting.
+        """
+        body = await inbox.body_of(tx, item.id)
+        total = Counter(dict.fromkeys(COUNTED, 0)) + Counter(body.get(COUNTS, {})) + counts
+        erased = {name: total[name] for name in COUNTED}
+        await wishes.replace_body(tx, item.id, {**body, COUNTS: erased})
+        return erased
+
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:
         await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.cases.clock.now())
 
-    async def _book(self, tx: Transaction, kept: Kept) -> None:
+    async def _book(self, tx: Transaction, batch: Batch) -> None:
         """Keep what unfinished turns have cost."""
-        for each in kept.items:
-            for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
-                await spending.add(tx, use, now=self.cases.clock.now())
+        unfinished = await turns.with_steps(tx, batch.ids)
+        for each in batch.items:
+            if each.id in unfinished:
+                for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
+                    await spending.add(tx, use, now=self.cases.clock.now())
+
+
+class _Steps:
+    """Transactions of a size that each takes little time, whatever the machine and whatever the data."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self.size = FIRST_STEP
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """One of them. Its rows are fewer or more next time, by how long it has held the database."""
+        async with self._database.transaction() as tx:
+            began = self._clock.monotonic()
+            yield tx
+            took = self._clock.monotonic() - began
+        if took > STEP_SECONDS:
+            self.size = max(SMALLEST_STEP, self.size // 2)
+        elif took < STEP_SECONDS / 4:
+            self.size = min(LARGEST_STEP, self.size * 2)
+
+
+class _Places:
+    """Where our messages to the person are: each place is cleared once."""
+
+    def __init__(self, erasure: Erasure, item: InboxItem, within: Bounds) -> None:
+        self._erasure = erasure
+        self._item = item
+        self.within = within
+        self.steps = _Steps(erasure.database, erasure.cases.clock)
+        self._posts = _Steps(erasure.database, erasure.cases.clock)
+        self._cleared: set[str] = set()
+
+    async def clear(self, thread: ThreadRef) -> None:
+        """Erase what we have told a thread, or all of the direct messages that it is in."""
+        name = thread.channel if thread.is_direct else thread.key
+        if name not in self._cleared:
+            self._cleared.add(name)
+            place = forgetting.in_channel(thread.channel) if thread.is_direct else forgetting.in_thread(thread)
+            await self.clear_where(place)
+
+    async def clear_where(self, place: Place) -> None:
+        """Erase all of our messages there."""
+        erasure, before = self._erasure, None
+        while True:
+            async with self._posts.transaction() as tx:
+                erased = await forgetting.erase_posts(
+                    tx,
+                    self._item.author,
+                    place,
+                    self.within,
+                    before=before,
+                    limit=self._posts.size,
+                    now=erasure.cases.clock.now(),
+                )
+                if erased is None:
+                    return
+                before, counts = erased
+                await erasure._count(tx, self._item, counts)
+
+    async def clear_below(self, card: ThreadRef) -> None:
+        """Erase what staff wrote below a card."""
+        after: int | None = 0
+        while after is not None:
+            async with self._posts.transaction() as tx:
+                after = await forgetting.erase_below(tx, card, after=after, limit=self._posts.size)

@@ -25,13 +25,14 @@ from contextlib import asynccontextmanager
 
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 
-from bot.clock import Clock
+from bot.clock import JUMP_SECONDS, Clock, JumpWatch
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.failpoints import reach
 from bot.store import handover, inbox, leases
 from bot.store.database import Database
 from bot.store.handover import Waiting
 from bot.store.leases import Membership
+from bot.store.statements import clock_differs
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, Taking, cancel_all
 
 logger = logging.getLogger(__name__)
@@ -134,6 +135,7 @@ class Fleet:
         self._side_tasks: list[asyncio.Task[None]] = []
         self._turns: set[asyncio.Task[bool]] = set()
         self._missing: set[str] = set()
+        self._jumps = JumpWatch(clock)
         self._next_look = self._next_cleaning = clock.monotonic()
         self._dbos: DBOS | None = None
         membership.when_lost(self.let_go)
@@ -278,13 +280,28 @@ class Fleet:
     async def _sweep(self) -> None:
         while True:
             try:
-                await self._take_over()
-                await self._look_after()
+                if await self._trusts_clock():
+                    await self._take_over()
+                    await self._look_after()
             except StoreUnavailable as error:
                 logger.warning("the database is away; nothing is taken over", extra={"reason": str(error)})
             except Exception:
                 logger.exception("nothing was taken over")
             await self._clock.sleep(SWEEP_SECONDS)
+
+    async def _trusts_clock(self) -> bool:
+        """Whether leases can be read by our clock: one that was set forward would take everybody else for dead."""
+        if jump := self._jumps.look():
+            async with self._database.transaction() as tx:
+                differs = await clock_differs(tx, self._clock.now())
+            if abs(differs) >= JUMP_SECONDS:
+                ahead = {"seconds": round(jump, 1), "ahead": round(differs, 1)}
+                logger.warning(
+                    "the clock has jumped and differs from the database's; nothing is taken over", extra=ahead
+                )
+                return False
+            self._jumps.settle()
+        return True
 
     async def _take_over(self) -> None:
         async with self._database.transaction() as tx:

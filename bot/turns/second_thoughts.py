@@ -103,13 +103,17 @@ class SecondThoughts:
         self.outbox.wake()
         return replace(edit, body=noted) if answers else None
 
-    async def deleted(self, deed: InboxItem) -> None:
-        """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done."""
+    async def deleted(self, deed: InboxItem, *, scrubs: bool = True) -> None:
+        """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done.
+
+        Whoever erases more than this message has the log emptied afterwards, and not with each (`scrubs`).
+        """
         async with self.database.transaction() as tx:
             row = await wishes.written(tx, deed.thread.team, deed.thread.channel, deed.said_at)
             edits = await wishes.edits_of(tx, deed.thread.key, deed.said_at)
         if row is None or wishes.is_erased(row.body):
-            await self.database.scrub()
+            if scrubs:
+                await self.database.scrub()
             return
         # An answer that is half written is in no table but the journal; what nobody noted is in the thread.
         standing = [place for each in (row, *edits) for place in await self.answers.take_down(each)]
@@ -117,7 +121,8 @@ class SecondThoughts:
             await self._withdraw(tx, row, edits, standing)
             await self._erase(tx, row, edits)
         self.outbox.wake()
-        await self.database.scrub()
+        if scrubs:
+            await self.database.scrub()
 
     async def _reword(self, tx: Transaction, item: InboxItem, edit: InboxItem) -> None:
         """Keep the words of a later edit for the message that an earlier one is being answered for."""

@@ -41,3 +41,9 @@ def test_the_handover_bench_ends_with_its_figures() -> None:
     assert figures["floor_ms"] > 0
     steps = ("escalated", "card", "claimed", "to_customer", "to_staff", "back")
     assert all(figures[f"{step}_p50_ms"] > 0 for step in steps)
+
+
+def test_the_erase_bench_ends_with_its_figures_and_leaves_nothing() -> None:
+    figures = run("bench.erase", "--messages", "5000")
+    assert (figures["left"], figures["refused"], figures["of_the_customer"]) == (0, 0, 10)
+    assert {"wall_s", "cpu_s", "longest_transaction_ms", "ack_p99_ms", "look_ups_ms"} <= figures.keys()

@@ -1,6 +1,7 @@
 """What is done by itself of cases, over a real database and a local Slack."""
 
 import asyncio
+import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -377,3 +378,66 @@ async def test_every_row_that_it_says_has_a_key_of_its_own(desk: Desk) -> None:
     async with desk.database.transaction() as tx:
         said = await rows.posts_under(tx, f"case/{case.id}/")
     assert len(said) == 4 + 1 + 2 + 2, "at the opening, the call, and twice to the customer and the lead"
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR, 8 * HOUR])
+async def test_a_clock_that_jumps_and_a_machine_that_slept_ring_nobody(desk: Desk, jump: float) -> None:
+    if not desk.database.is_alone:
+        pytest.skip("several processes compare their clocks with the database's")
+    case = await desk.opens()
+    await desk.after(14)
+    before = len(desk.posts("D0CUSTOMERA"))
+    desk.clock.jump(jump)
+    await desk.after(0)
+    assert (desk.calls(), len(desk.posts("D0CUSTOMERA"))) == ([], before)
+    # The minute that was left is still to come, and no more than that.
+    await desk.after(0.9)
+    assert desk.calls() == []
+    await desk.after(0.1)
+    assert len(desk.calls()) == 1
+    assert (await desk.now(case)).step == 1
+
+
+async def test_a_jump_is_named_once_and_followed_when_the_database_is_there_again(
+    desk: Desk, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not desk.database.is_alone:
+        pytest.skip("several processes compare their clocks with the database's")
+    await desk.opens()
+    desk.clock.jump(HOUR)
+    with monkeypatch.context() as patched:
+        patched.setattr(case_rows, "put_off", None)
+        with pytest.raises(TypeError):
+            await desk.ladder.look()
+    await desk.after(0)
+    await desk.after(0)
+    assert desk.calls() == []
+    (named,) = [record for record in caplog.records if "the clock has jumped" in record.message]
+    assert (vars(named)["seconds"], vars(named)["cases_put_off"]) == (HOUR, 1)
+
+
+async def test_a_clock_that_differs_from_the_databases_rings_nobody_until_it_agrees(desk: Desk) -> None:
+    if desk.database.is_alone:
+        pytest.skip("SQLite has no clock of its own")
+    desk.clock.jump(time.time() - desk.clock.now())
+    desk.ladder = Ladder(desk.cases, LEAD)
+    await desk.opens()
+    desk.clock.jump(HOUR)
+    await desk.after(0)
+    assert desk.calls() == []
+    desk.clock.jump(-HOUR)
+    await desk.after(15)
+    assert len(desk.calls()) == 1
+
+
+async def test_what_is_due_when_the_desk_opens_is_not_put_off(office: Desk) -> None:
+    if not office.database.is_alone:
+        pytest.skip("several processes compare their clocks with the database's")
+    office.clock.jump(-10 * HOUR)
+    await office.after(0)
+    case = await office.opens()
+    assert case.state == "away"
+    office.clock.jump(10 * HOUR)
+    await office.after(0)
+    assert (await office.now(case)).state == "waiting"
+    assert not [call for call in office.calls() if ON_CALL in call]

@@ -6,7 +6,7 @@ import pytest
 
 from bot.cases.transcripts import ATTACHED, BEFORE
 from bot.conversation import ThreadRef
-from bot.store import inbox, outbox, persons
+from bot.store import forgetting, inbox, outbox
 from bot.store.cases import card_key
 from bot.store.database import Database
 from tests.cases.test_files import AGENTS, DIRECT, PLACES, STAFF, WHO, FilesDesk
@@ -197,9 +197,15 @@ async def test_whose_data_is_deleted_has_no_file_left(
     await talk.begins_with(f"My {CANARY} is late", *numbered(24))
     await talk.sends_until(monkeypatch, place)
     async with talk.database.transaction() as tx:
-        kept = await persons.find(tx, WHO)
-        await persons.withdraw(tx, kept, now=1.0)
-        await persons.forget(tx, kept, now=1.0)
+        within = await forgetting.bounds(tx)
+        batch = await forgetting.next_items(tx, WHO, within, after=0, besides=0, limit=100)
+        assert batch is not None
+        await forgetting.erase_items(tx, WHO, batch, now=1.0)
+        for case_id in await forgetting.cases_of(tx, WHO):
+            case = await forgetting.the_case(tx, WHO, case_id)
+            of_case = forgetting.of_case(case_id)
+            assert await forgetting.erase_posts(tx, WHO, of_case, within, limit=100, now=1.0)
+            await forgetting.erase_case(tx, WHO, case)
     await talk.sends()
     assert not [copy for copy in talk.copies(AGENTS) if talk.contents(copy)]
     assert CANARY not in str(talk.slack.workspace.messages[AGENTS])

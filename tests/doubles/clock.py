@@ -8,9 +8,10 @@ class ManualClock:
 
     def __init__(self, now: float = 1_795_000_000.0) -> None:
         self._now = now
+        self._set_by = 0.0
 
     def now(self) -> float:
-        return self._now
+        return self._now + self._set_by
 
     def monotonic(self) -> float:
         return self._now
@@ -22,6 +23,10 @@ class ManualClock:
     def advance(self, seconds: float) -> None:
         """Let time pass."""
         self._now += seconds
+
+    def jump(self, seconds: float) -> None:
+        """Be set to another time, or stand still for so long with the machine, which the steady clock does not see."""
+        self._set_by += seconds
 
 
 async def settle() -> None:

@@ -1,0 +1,238 @@
+"""No statement of a message's way, of a case's or of an erasure reads a whole table that grows: EXPLAIN says so.
+
+The statements are those that the product itself makes: a desk of two customers is filled, answered, relayed and erased
+(tests/turns/test_erasure.py), and what a message looks up besides is called by name.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event, text
+
+from bench.big_desk import AGENTS, TEAM, channel, customer, fill, message
+from bot.conversation import ThreadRef
+from bot.store import (
+    case_lists,
+    cases,
+    drafts,
+    erasure,
+    forgetting,
+    inbox,
+    limits,
+    outbox,
+    pauses,
+    persons,
+    preferences,
+    spending,
+    summaries,
+    threads,
+    transcripts,
+    turns,
+    wishes,
+)
+from bot.store.database import Database, Transaction
+from tests.doubles.local_slack import LocalSlack
+from tests.turns.answering import build_outbox
+from tests.turns.arrivals import arrival
+from tests.turns.test_erasure import Company, filled
+
+GROWING = (
+    *("inbox", "thread", "turn", "case_", "outbox", "file_copy", "spending", "summary", "draft", "feedback", "audit"),
+    *("case_helper", "suggestion", "preference"),
+)
+"""Tables that have a row for each message, conversation, case or customer."""
+OF_A_FEW = ("uq_case_open_thread",)
+"""Indexes that hold only rows of which there are never many."""
+MESSAGES, CUSTOMERS = 20_000, 200
+
+Statement = tuple[str, Any]
+
+
+@contextmanager
+def statements(database: Database) -> Iterator[dict[str, Any]]:
+    """What is sent to the database meanwhile: each statement, with one set of its values."""
+    sent: dict[str, Any] = {}
+
+    def note(_connection: Any, _cursor: Any, statement: str, values: Any, _context: Any, executemany: bool) -> None:
+        sent.setdefault(statement, values[0] if executemany else values)
+
+    engine = database._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield sent
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+@pytest.fixture
+async def big(database: Database) -> Database:
+    """A database as it is after years, so that its plans are those of then."""
+    await fill(database, messages=MESSAGES, customers=CUSTOMERS)
+    return database
+
+
+async def scans(database: Database, sent: dict[str, Any]) -> list[str]:
+    """The statements that read a whole table that grows, and the plan of each."""
+    found = []
+    for statement, values in sent.items():
+        if statement.split()[0].lower() not in ("select", "insert", "update", "delete", "with"):
+            continue
+        async with database.transaction() as tx:
+            plan = await _plan(tx, statement, values)
+        found += [f"{step}: {statement}" for step in plan]
+    return found
+
+
+async def _plan(tx: Transaction, statement: str, values: Any) -> list[str]:
+    """The steps of a statement's plan that read all of a table that grows."""
+    if tx.dialect.name == "sqlite":
+        rows = (await tx.exec_driver_sql(f"explain query plan {statement}", values)).all()
+        aliases = dict(re.findall(r'\b(\w+) AS "?(\w+)"?', statement))
+        names = {*GROWING, *(alias for table, alias in aliases.items() if table in GROWING)}
+        read = [step for step in (str(row.detail) for row in rows) if step.startswith("SCAN ")]
+        return [step for step in read if step.split()[1].strip('"') in names]
+    # What remains of a whole reading is what no index can do.
+    await tx.execute(text("set local enable_seqscan = off"))
+    (found,) = (await tx.exec_driver_sql(f"explain (format json) {statement}", values)).one()
+    plan = found if isinstance(found, list) else json.loads(found)
+    return [step for top in plan for step in _whole(top["Plan"])]
+
+
+def _whole(node: dict[str, Any], *, few: bool = False) -> Iterator[str]:
+    """`few`: only the first rows are read of what an index puts in order."""
+    reads = node["Node Type"] in ("Seq Scan", "Index Scan", "Index Only Scan")
+    is_first = (few and "Filter" not in node) or node.get("Index Name") in OF_A_FEW
+    if reads and node.get("Relation Name") in GROWING and "Index Cond" not in node and not is_first:
+        yield f"{node['Node Type']} of {node['Relation Name']}"
+    for child in node.get("Plans", ()):
+        yield from _whole(child, few=node["Node Type"] == "Limit")
+
+
+async def test_a_statement_that_reads_a_whole_table_is_found(big: Database) -> None:
+    with statements(big) as sent:
+        async with big.transaction() as tx:
+            await tx.execute(text("select id from inbox where reason = 'nothing'"))
+            await tx.execute(text("select id from outbox where key like '%/card'"))
+            await tx.execute(text("select id from inbox where author = 'U1'"))
+    assert len(await scans(big, sent)) == 2
+
+
+async def test_what_a_message_looks_up_is_found_by_index(big: Database) -> None:
+    thread, ts = message(17, customers=CUSTOMERS)
+    who = customer(17)
+    with statements(big) as sent:
+        async with big.transaction() as tx:
+            await _message(tx, thread, ts, who)
+            await _case(tx, thread, who)
+    assert len(sent) > 40
+    assert not (found := await scans(big, sent)), "\n\n".join(found)
+
+
+async def _message(tx: Transaction, thread: ThreadRef, ts: str, who: str) -> None:
+    """All that is read and written from an event to the end of its turn."""
+    said = arrival("1900000000.000001", thread_ts=thread.ts, channel=thread.channel, author=who)
+    await wishes.store_all(tx, [said], now=2e9)
+    await inbox.unfinished(tx)
+    await inbox.suspects(tx)
+    item = await inbox.start(tx, 2)
+    stored = await wishes.written(tx, TEAM, thread.channel, said.ts)
+    assert (item, stored is not None) == (None, True)
+    item = await inbox.start(tx, stored.id if stored else 0)
+    assert item is not None
+    await turns.ended(tx, item.id, thread)
+    await threads.set_language(tx, thread, "en")
+    await threads.find_thread(tx, thread)
+    await cases.find_open(tx, thread)
+    await cases.latest_of(tx, thread)
+    await pauses.is_paused(tx, thread.channel)
+    await preferences.language(tx, who)
+    await summaries.latest(tx, thread, 0)
+    await turns.of_episode(tx, thread, 0, latest=20)
+    await turns.latest_customer(tx, thread)
+    await turns.began(tx, item.id)
+    await turns.record(tx, item.id, "round-1", {"text": "x"}, attempt=1, now=2e9)
+    await turns.look_up(tx, item.id, "round-1", attempt=1)
+    await spending.spent(tx, TEAM, who, since=2e9 - 86_400)
+    await spending.mean_of_answers(tx, TEAM, who, since=2e9 - 86_400)
+    await spending.set_aside(tx, item, 0.01, now=2e9)
+    await limits.take(tx, f"tools/{TEAM}/{who}", times=5, seconds=60.0, now=2e9)
+    await threads.hands_of(tx, thread.key)
+    await inbox.last_said(tx, thread, who)
+    await inbox.body_at(tx, thread.channel, ts, author=who)
+    await inbox.with_files(tx, thread, author=who, latest=3)
+    await wishes.claim(tx, thread)
+    await wishes.wished(tx, [item.id])
+    await outbox.open_rows(tx)
+    await outbox.heads(tx, besides=[(AGENTS, "/x")], channels=["C0"], limit=20)
+    await outbox.head(tx, AGENTS, "/case/1/card")
+    await outbox.relayed(tx, thread, latest=20)
+    await outbox.mirrors(tx, thread.channel, ts)
+    await outbox.posts_under(tx, "turn/17/")
+    await outbox.by_place(tx, AGENTS, "1700000001.000001")
+    await inbox.finish(tx, item.id, "done", now=2e9)
+
+
+async def _case(tx: Transaction, thread: ThreadRef, who: str) -> None:
+    """All that a case looks up, from its opening to its end."""
+    case = await cases.latest_of(tx, thread)
+    assert case is not None
+    await cases.claims_since(tx, 1e9, latest=200)
+    await cases.find_open_of(tx, TEAM, who)
+    await cases.find_of(tx, who)
+    await cases.merged_into(tx, case.id)
+    await cases.due_by(tx, 2e9, states=("resolved", "waiting", "away"), limit=50)
+    await case_lists.queue(tx, limit=20)
+    await case_lists.of_customer(tx, TEAM, who, limit=20)
+    await case_lists.cards(tx, [case])
+    await transcripts.of_thread(tx, thread)
+    await outbox.said_in_case(tx, case.id, thread.channel, latest=6)
+    await outbox.standing(tx, case.id, AGENTS, f"/case/{case.id}/card")
+    await drafts.conversation(tx, case)
+    await drafts.deleted_since(tx, case, 1)
+    await erasure.words_besides(tx, thread, [case.id], besides=[1], by_staff=True)
+    await erasure.others_copies(tx, [case.id], besides=("D", "1"))
+
+
+async def test_what_an_erasure_looks_up_is_found_by_index(big: Database) -> None:
+    user, direct = customer(17), channel(17)
+    with statements(big) as sent:
+        async with big.transaction() as tx:
+            await persons.count(tx, await persons.find(tx, user))
+            await persons.wish_deleted(tx, user)
+            within = await forgetting.bounds(tx)
+            batch = await forgetting.next_items(tx, user, within, after=0, besides=0, limit=20)
+            assert batch is not None
+            thread = ThreadRef(TEAM, direct, "1700000017.000000")
+            for place in (forgetting.in_channel(direct), forgetting.in_thread(thread), forgetting.of_case(18)):
+                await forgetting.erase_posts(tx, user, place, within, limit=20, now=2e9)
+            await forgetting.erase_items(tx, user, batch, now=2e9)
+            answers = await forgetting.next_answers(tx, user, within, limit=20)
+            await forgetting.forget_threads(tx, user, {thread})
+            await forgetting.erase_answers(tx, answers, now=2e9)
+            theirs = await forgetting.cases_of(tx, user)
+            await forgetting.forget_drafting(tx, theirs)
+            case = await forgetting.the_case(tx, user, theirs[0])
+            await forgetting.erase_below(tx, case.cards[0], after=0, limit=20)
+            await forgetting.erase_case(tx, user, case)
+            await forgetting.erase_costs(tx, user, limit=20)
+            await forgetting.erase_preferences(tx, user)
+            await persons.close_requests(tx, user, item=1, now=2e9)
+    assert len(sent) > 40
+    assert not (found := await scans(big, sent)), "\n\n".join(found)
+
+
+async def test_what_a_whole_desk_and_an_erasure_in_it_do_is_found_by_index(big: Database, slack: LocalSlack) -> None:
+    company = Company(big, slack)
+    company.outbox = build_outbox(big, slack.client, company.clock)
+    with statements(big) as sent:
+        await filled(company)
+        await company.erases(await company.wishes())
+        await company.sends()
+    # What the test itself reads of everything, and what a person who searches or counts asks for.
+    ours = {statement: values for statement, values in sent.items() if "WHERE" in statement}
+    assert len(ours) > 80
+    assert not (found := await scans(big, ours)), "\n\n".join(found)
