@@ -10,14 +10,14 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from aiohttp import web
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app, send_async_response
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
@@ -93,7 +93,8 @@ from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from handlers.desk import Desk
-from handlers.http import Serving, build_web_app
+from handlers.door import Door
+from handlers.http import Serving, build_metrics_app, build_web_app
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ class App:
     settings: Settings
     server: "Server"
     me: Identity
-    bolt: AsyncApp
+    door: Door
     database: Database
     inbox: Inbox
     engine: TurnEngine
@@ -401,7 +402,7 @@ async def open_app(
             settings,
             server,
             me,
-            bolt,
+            Door(bolt, metrics, clock),
             database,
             inbox,
             engine,
@@ -529,7 +530,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
     socket = _build_socket(app) if by_socket else None
 
     async def missing() -> str | None:
-        if socket is not None and not await socket.is_connected():
+        if socket is not None and not await socket.is_ready():
             return "the Socket Mode connection"
         if answers and settings.kb_path is not None and (status := await app.bases.public.status()).generation is None:
             return f"the knowledge base: {'it is being built' if status.building else status.error}"
@@ -540,10 +541,12 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
     async def impaired() -> str | None:
         if (fault := await app.inbox.find_fault()) is not None:
             return f"the database: {fault}"
+        if (fault := app.door.impaired) is not None:
+            return fault
         fault = (await app.bases.public.status()).error
         return f"the knowledge base: {fault}" if settings.kb_path is not None and fault else None
 
-    serving.missing, serving.degraded, serving.bolt = missing, impaired, app.bolt
+    serving.missing, serving.degraded, serving.door = missing, impaired, app.door
     try:
         if socket is not None:
             await _connect(socket, stop)
@@ -560,39 +563,54 @@ async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> Asyn
     serving = Serving()
     routes = build_web_app(
         serving,
-        metrics=metrics,
+        metrics=metrics if settings.metrics_port is None else None,
         takes_events=role != "work" and settings.slack_app_token is None,
         signing_secret=secret(settings.slack_signing_secret),
     )
+    async with AsyncExitStack() as stack:
+        runner = await _serve(stack, routes, settings.host, settings.port, name="PORT")
+        if settings.metrics_port is not None:
+            await _serve(stack, build_metrics_app(metrics), settings.host, settings.metrics_port, name="METRICS_PORT")
+        yield Server(runner, serving)
+
+
+async def _serve(stack: AsyncExitStack, routes: web.Application, host: str, port: int, *, name: str) -> web.AppRunner:
+    """Answer requests on a port until the stack is closed. Raises ConfigurationError when the port is taken."""
     runner = web.AppRunner(routes, access_log=None, shutdown_timeout=REQUEST_SECONDS)
     await runner.setup()
+    stack.push_async_callback(runner.cleanup)
     try:
-        try:
-            await web.TCPSite(runner, settings.host, settings.port).start()
-        except OSError as error:
-            raise ConfigurationError(
-                [f"PORT: cannot listen on {settings.host}:{settings.port} ({error.strerror})"]
-            ) from None
-        yield Server(runner, serving)
-    finally:
-        await runner.cleanup()
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        raise ConfigurationError([f"{name}: cannot listen on {host}:{port} ({error.strerror})"]) from None
+    return runner
 
 
 def _build_socket(app: App) -> SocketConnection:
-    """The connection by which events come, with Bolt behind it."""
+    """The connection by which events come, with the door behind it."""
     socket = SocketConnection(app.slack, secret(app.settings.slack_app_token), app.clock)
-
-    async def dispatch(client: Any, request: Any) -> None:
-        started = app.clock.now()
-        await send_async_response(client, request, await run_async_bolt_app(app.bolt, request), started)
-
-    socket.socket_mode_request_listeners.append(dispatch)
+    socket.socket_mode_request_listeners.append(dispatch_to(app.door, app.clock))
     return socket
 
 
+def dispatch_to(door: Door, clock: Clock) -> Callable[[Any, Any], Awaitable[None]]:
+    """What hands requests of a Socket Mode client to the door, and acknowledges them."""
+
+    async def dispatch(client: Any, request: Any) -> None:
+        started = clock.now()
+        await send_async_response(client, request, await door.take(request.payload), started)
+
+    return dispatch
+
+
 async def _connect(socket: SocketConnection, stop: asyncio.Event) -> None:
-    """Connect, which is tried for ever, or be told to stop."""
-    connecting = asyncio.create_task(socket.connect())
+    """Connect and hear Slack say hello, which is tried for ever, or be told to stop."""
+
+    async def connect() -> None:
+        await socket.connect()
+        await socket.greeted()
+
+    connecting = asyncio.create_task(connect())
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({connecting, stopping}, return_when=asyncio.FIRST_COMPLETED)

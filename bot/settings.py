@@ -179,6 +179,8 @@ class Settings(BaseModel):
     """The address that `PORT` listens on. `0.0.0.0` in a container or behind a proxy on another machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 3000
     """Health, metrics and, without Socket Mode, Slack's events."""
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """A port of their own for the metrics, so that they are not shown on `PORT`. Unset: they are shown there."""
     answer_rounds: Annotated[int, Field(ge=4, le=30)] = 8
     """Model rounds in one answer, 4 or more; the last is made without tools, so the customer always gets text."""
     answer_seconds: Annotated[float, Field(ge=5, le=600)] = 120.0

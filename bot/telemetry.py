@@ -12,7 +12,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -33,7 +33,11 @@ LINES_WAITING = 4_000
 LAST_LINES_SECONDS = 2.0
 """How long the process waits at its end for those lines to be taken."""
 
-_SECRET_SHAPES = re.compile(r"xox[abposr]-[\w-]+|xapp-[\w-]+|\bsk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*")
+_SECRET_SHAPES = re.compile(
+    r"xox[abposr]-[\w-]+|xapp-[\w-]+|\bsk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*"
+    # Whoever has the address of a Socket Mode connection receives its events.
+    r"|(?<=ticket=)[^&\s\"'<>]+|(?<=ticket%3D)[^&\s\"'<>]+"
+)
 _RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
@@ -156,9 +160,15 @@ class _JsonLines(logging.Formatter):
 
     def _fit(self, value: object) -> object:
         """A value without secrets; a long text loses its middle, since a traceback's end says most."""
-        if not isinstance(value, str):
-            return value
-        text = _SECRET_SHAPES.sub("[secret]", value)
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case Mapping():
+                return {str(self._fit(str(key))): self._fit(each) for key, each in value.items()}
+            case list() | tuple() | set() | frozenset():
+                return [self._fit(each) for each in value]
+        # Whatever else it is, an address or an exception, is shown by its text.
+        text = _SECRET_SHAPES.sub("[secret]", str(value))
         if self._known:
             text = self._known.sub("[secret]", text)
         if len(text) <= VALUE_LIMIT:
@@ -187,6 +197,17 @@ class Metrics:
         self._cases = Counter("frontdesk_cases", "Cases that were opened", ["reason"], registry=self._registry)
         self._stored = Counter("frontdesk_events_stored", "Events that were acknowledged", registry=self._registry)
         self._refused = Counter("frontdesk_events_refused", "Events that could not be stored", registry=self._registry)
+        self._malformed = Counter(
+            "frontdesk_payloads_malformed",
+            "Payloads of Slack's in a form that is not known",
+            ["kind"],
+            registry=self._registry,
+        )
+        self._rate_limited = Counter(
+            "frontdesk_app_rate_limited",
+            "Times that Slack said it drops events since there are too many",
+            registry=self._registry,
+        )
         self._tokens = Counter(
             "frontdesk_model_tokens",
             "Tokens of models; cached ones are part of the input",
@@ -236,6 +257,14 @@ class Metrics:
     def event_refused(self) -> None:
         """An event could not be stored; Slack will deliver it again."""
         self._refused.inc()
+
+    def payload_malformed(self, kind: str) -> None:
+        """A payload did not fit; it was acknowledged and left."""
+        self._malformed.labels(kind).inc()
+
+    def rate_limited(self) -> None:
+        """Slack has dropped events since there were too many."""
+        self._rate_limited.inc()
 
     def model_used(
         self, model: str, purpose: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, cost: float

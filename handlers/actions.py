@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
@@ -10,6 +9,7 @@ from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
 from bot.turns.presses import CALLS, CUSTOMER_PRESSES
 from handlers.desk import Desk
+from handlers.payloads import Action, BlockActions, Malformed
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -17,7 +17,7 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons under answers and in the case's sentences."""
 
-    async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def store_press(ack: Ack, body: BlockActions, action: Action) -> None:
         await desk.inbox.accept(read_press(body, action, team=desk.me.team))
         await ack()
 
@@ -25,15 +25,15 @@ def register(app: AsyncApp, desk: Desk) -> None:
         app.action(action_id)(store_press)
 
     @app.action("esc.decline")
-    async def rephrase(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def rephrase(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
-        if not await desk.is_first(body, reads=True):
-            return
         press = read_press(body, action, team=desk.me.team)
+        if not await desk.is_first(body["trigger_id"], user=press.author, channel=press.thread.channel, reads=True):
+            return
         language = await desk.language(press.author)
         # Who has called a person since is not asked to say it again.
         words = await desk.cases.standing(press.thread, language) or desk.sentences.say(language, "rephrase")
-        await desk.slack.respond(body["response_url"], text=words)
+        await desk.slack.respond(body.get("response_url") or "", text=words)
 
 
 def register_rest(app: AsyncApp) -> None:
@@ -49,11 +49,12 @@ def register_rest(app: AsyncApp) -> None:
     app.options(anything)(acknowledge)
 
 
-def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Arrival:
-    """The arrival in a block_actions payload."""
-    channel = body["container"]["channel_id"]
-    message_ts = body["container"]["message_ts"]
-    root = body["container"].get("thread_ts") or body.get("message", {}).get("thread_ts") or message_ts
+def read_press(body: BlockActions, action: Action, *, team: str) -> Arrival:
+    """The arrival in a press of something in a message. Raises Malformed when it stands in none."""
+    channel, message_ts = body["container"].get("channel_id"), body["container"].get("message_ts")
+    if not (channel and message_ts):
+        raise Malformed("block_actions", "container without a message")
+    root = body["container"].get("thread_ts") or (body.get("message") or {}).get("thread_ts") or message_ts
     name, value = _chosen(action)
     return Arrival(
         event_id=f"press/{body['trigger_id']}",
@@ -66,7 +67,7 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
             "action": name,
             "value": value,
             "message_ts": message_ts,
-            "response_url": body.get("response_url", ""),
+            "response_url": body.get("response_url") or "",
             "text": "",
         },
         addressed=True,
@@ -74,14 +75,16 @@ def read_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Ar
     )
 
 
-def read_home_press(body: dict[str, Any], action: dict[str, Any], *, team: str) -> Arrival:
+def read_home_press(body: BlockActions, action: Action, *, team: str) -> Arrival:
     """The same for a press in somebody's Home tab, which stands in no channel: the tab is its lane."""
-    tab = body["container"]["view_id"]
+    tab = body["container"].get("view_id")
+    if not tab:
+        raise Malformed("block_actions", "container without a view")
     return Arrival(
         event_id=f"press/{body['trigger_id']}",
         kind="press",
         thread=ThreadRef(team, tab, tab),
-        ts=action["action_ts"],
+        ts=action.get("action_ts") or tab,
         author=body["user"]["id"],
         author_team=body["user"].get("team_id") or team,
         body={"action": action["action_id"], "value": "", "message_ts": tab, "response_url": "", "text": ""},
@@ -89,9 +92,19 @@ def read_home_press(body: dict[str, Any], action: dict[str, Any], *, team: str) 
     )
 
 
-def _chosen(action: dict[str, Any]) -> tuple[str, str]:
+def chosen(action: Action) -> str:
+    """The value of a press, or of the entry that was chosen in a menu. Raises Malformed when there is none."""
+    option = action.get("selected_option")
+    value = action.get("value") if option is None else option["value"]
+    if value is None:
+        raise Malformed("block_actions", "actions.value missing")
+    return value
+
+
+def _chosen(action: Action) -> tuple[str, str]:
     """What was pressed, and its value; the entry `priority/FD-1042` of the menu `case.more` is `case.more.priority`."""
-    if "selected_option" not in action:
-        return action["action_id"], action.get("value", "")
-    entry, _, value = action["selected_option"]["value"].partition("/")
+    option = action.get("selected_option")
+    if option is None:
+        return action["action_id"], action.get("value") or ""
+    entry, _, value = option["value"].partition("/")
     return f"{action['action_id']}.{entry}", value

@@ -6,7 +6,6 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
@@ -16,7 +15,9 @@ from bot.conversation import ThreadRef
 from bot.desk.library import Refresh
 from bot.errors import StoreUnavailable
 from bot.store.inbox import Arrival
+from handlers.actions import chosen
 from handlers.desk import Desk
+from handlers.payloads import Action, BlockActions, SlashCommand
 from knowledge.filters import Filter
 
 logger = logging.getLogger(__name__)
@@ -55,20 +56,20 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """The knowledge base's command, and the button of what it says about a refresh."""
 
     @app.command("/kb")
-    async def kb(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
+    async def kb(ack: Callable[..., Awaitable[None]], body: SlashCommand) -> None:
         await ack()
         if not await desk.staff.desks(body["user_id"]):
             await desk.answer_command(body, await desk.words(body["user_id"], "not_staff"))
             return
         # A build, or a search of two bases, may take longer than the request.
-        desk.start(_carry_out(desk, body, read_command(body.get("text", ""))))
+        desk.start(_carry_out(desk, body, read_command(body.get("text") or "")))
 
     @app.action("kb.progress")
-    async def show_progress(ack: Callable[..., Awaitable[None]], body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def show_progress(ack: Callable[..., Awaitable[None]], body: BlockActions, action: Action) -> None:
         await ack()
-        user, address = body["user"]["id"], body["response_url"]
+        user, address = body["user"]["id"], body.get("response_url") or ""
         if await desk.staff.desks(user):
-            await desk.refreshes.show(action["value"], address=address)
+            await desk.refreshes.show(chosen(action), address=address)
         else:
             await desk.slack.respond(address, text=await desk.words(user, "not_staff"))
 
@@ -110,10 +111,11 @@ def _fits(verb: str, words: str) -> bool:
     return False
 
 
-async def _carry_out(desk: Desk, body: dict[str, Any], command: Command) -> None:
+async def _carry_out(desk: Desk, body: SlashCommand, command: Command) -> None:
     tell, by = partial(desk.answer_command, body), body["user_id"]
     try:
-        if not await desk.is_first(body, reads=command.verb not in CHANGES):
+        reads = command.verb not in CHANGES
+        if not await desk.is_first(body["trigger_id"], user=by, channel=body["channel_id"], reads=reads):
             return
         if command.verb == "refresh":
             wish = Refresh(only=command.words, force="force" in command.options)
@@ -148,7 +150,7 @@ async def _done(desk: Desk, command: Command, *, by: str) -> str:
             return USAGE
 
 
-async def _suggest(desk: Desk, body: dict[str, Any], case: str) -> None:
+async def _suggest(desk: Desk, body: SlashCommand, case: str) -> None:
     """Have an article suggested from a case of one of their desks; whether there is another is nobody else's."""
     desks = await desk.staff.desks(body["user_id"])
     try:
@@ -161,7 +163,7 @@ async def _suggest(desk: Desk, body: dict[str, Any], case: str) -> None:
         await desk.answer_command(body, NO_SUCH_CASE)
 
 
-def _suggesting(desk: Desk, body: dict[str, Any], case: str) -> Arrival:
+def _suggesting(desk: Desk, body: SlashCommand, case: str) -> Arrival:
     """The press of "Suggest an article" on a case's card, made by a command."""
     lane = f"suggest-{body['trigger_id']}"[:32]
     return Arrival(

@@ -1,7 +1,7 @@
 """What handlers may call; `bot.app` fills it in."""
 
 import hashlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUn
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.turns.inbox import Inbox
+from handlers.payloads import SlashCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,11 @@ class Desk:
     start: Callable[[Coroutine[Any, Any, None]], None]
     """Runs something that outlives its request; the application owns it and ends it."""
 
-    async def is_first(self, body: Mapping[str, Any], *, reads: bool = False) -> bool:
+    async def is_first(self, trigger: str, *, user: str, channel: str = "", reads: bool = False) -> bool:
         """Whether Slack delivers this command, press or shortcut for the first time; for what is done at once.
 
         What only `reads` is rather answered twice than not at all while nothing can be stored.
         """
-        trigger = body["trigger_id"]
-        channel = body["channel_id"] if "channel_id" in body else body.get("channel", {}).get("id", "")
-        user = body["user_id"] if "user_id" in body else body["user"]["id"]
         name = hashlib.sha256(trigger.encode()).hexdigest()[:32]
         said = {"text": "", "files": [], "action": "", "value": ""}
         thread = ThreadRef(self.me.team, channel, name)
@@ -86,9 +84,7 @@ class Desk:
             locale = ""
         return self.sentences.language_for(locale)
 
-    async def answer_command(
-        self, body: Mapping[str, Any], text: str, *, blocks: Sequence[Block] | None = None
-    ) -> None:
+    async def answer_command(self, body: SlashCommand, text: str, *, blocks: Sequence[Block] | None = None) -> None:
         """Answer a slash command where only the person sees it, also when its own address serves no more."""
-        if not await self.slack.respond(body["response_url"], text=text, blocks=blocks or None):
+        if not await self.slack.respond(body.get("response_url") or "", text=text, blocks=blocks or None):
             await self.slack.whisper(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)

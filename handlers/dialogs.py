@@ -1,17 +1,18 @@
 """Dialogs: staff press, fill in and submit; what is submitted goes through the inbox like a press of the same case."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
+from bot.conversation import ThreadRef
 from bot.slack.dialogs import filled_in
 from bot.store.inbox import Arrival
 from bot.turns.presses import pressed_in
 from bot.turns.said import filled
 from handlers.actions import read_press
 from handlers.desk import Desk
+from handlers.payloads import Action, BlockActions, ViewSubmission, parse_about
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -19,11 +20,11 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons that open dialogs, and the dialogs."""
 
-    async def opens(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def opens(ack: Ack, body: BlockActions, action: Action) -> None:
         await open_dialog(desk, ack, body, action)
 
-    async def store_submission(ack: Ack, body: dict[str, Any]) -> None:
-        about = About.of(body["view"]["private_metadata"], team=desk.me.team)
+    async def store_submission(ack: Ack, body: ViewSubmission) -> None:
+        about = read_about(body, team=desk.me.team)
         if not await desk.is_staff_in(about.thread.channel, body["user"]["id"]):
             await ack()
             await desk.refuse(about.thread.channel, body["user"]["id"], thread_ts=None)
@@ -37,7 +38,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         app.view(callback_id)(store_submission)
 
 
-async def open_dialog(desk: Desk, ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+async def open_dialog(desk: Desk, ack: Ack, body: BlockActions, action: Action) -> None:
     """Open the dialog of what was pressed, for staff."""
     await ack()
     press = read_press(body, action, team=desk.me.team)
@@ -48,7 +49,13 @@ async def open_dialog(desk: Desk, ack: Ack, body: dict[str, Any], action: dict[s
     await desk.dialogs.open(press.body["action"], about, user=press.author, trigger_id=body["trigger_id"])
 
 
-def read_submission(body: dict[str, Any], about: About) -> Arrival:
+def read_about(body: ViewSubmission, *, team: str) -> About:
+    """What the submitted dialog is about. Raises Malformed when it does not say."""
+    case, channel, thread_ts, ts = parse_about(body["view"].get("private_metadata") or "")
+    return About(case, ThreadRef(team, channel, thread_ts), ts)
+
+
+def read_submission(body: ViewSubmission, about: About) -> Arrival:
     """The arrival in a view_submission payload: a press of the dialog's own name with what was filled in."""
     view, user = body["view"], body["user"]
     return Arrival(
@@ -62,7 +69,7 @@ def read_submission(body: dict[str, Any], about: About) -> Arrival:
         body={
             "action": view["callback_id"],
             "value": about.case,
-            "fields": filled(filled_in(view)),
+            "fields": filled(filled_in(view["state"]["values"])),
             "message_ts": about.ts,
             "response_url": "",
             "text": "",

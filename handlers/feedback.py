@@ -2,12 +2,16 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
 from bot.store import records
+from handlers.actions import chosen
 from handlers.desk import Desk
+from handlers.payloads import Action, BlockActions, Malformed
+
+_VERDICT = re.compile(r"([0-9]{1,12})/(up|down)")
+_SCORE = re.compile(r"(FD-[0-9]{1,12})/([1-5])")
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -17,18 +21,26 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     # fb.positive and fb.negative are the plain buttons of workspaces that refuse feedback_buttons.
     @app.action(re.compile(r"fb(\.positive|\.negative)?"))
-    async def rate_answer(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
-        turn, _, verdict = action["value"].rpartition("/")
+    async def rate_answer(ack: Ack, body: BlockActions, action: Action) -> None:
+        turn, verdict = _read(_VERDICT, action)
         await _keep(desk, f"turn/{turn}", body["user"]["id"], verdict)
         await ack()
 
     @app.action(re.compile(r"csat\.[1-5]"))
-    async def rate_case(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
-        ref, _, score = action["value"].rpartition("/")
+    async def rate_case(ack: Ack, body: BlockActions, action: Action) -> None:
+        ref, score = _read(_SCORE, action)
         await _keep(desk, f"case/{ref}", body["user"]["id"], score)
         await ack()
-        if await desk.is_first(body):
-            await desk.slack.respond(body["response_url"], text=await _thanks(desk, ref, body["user"]["id"]))
+        if await desk.is_first(body["trigger_id"], user=body["user"]["id"]):
+            await desk.slack.respond(body.get("response_url") or "", text=await _thanks(desk, ref, body["user"]["id"]))
+
+
+def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:
+    """What is judged, and how. Raises Malformed for a value that no button of ours has."""
+    found = pattern.fullmatch(chosen(action))
+    if found is None:
+        raise Malformed("block_actions", "actions.value is none of ours")
+    return found[1], found[2]
 
 
 async def _thanks(desk: Desk, ref: str, person: str) -> str:

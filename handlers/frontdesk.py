@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
@@ -13,6 +12,7 @@ from bot.desk.overview import PARTS
 from bot.errors import StoreUnavailable
 from bot.store.case_lists import Desks
 from handlers.desk import Desk
+from handlers.payloads import SlashCommand
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """The desk's command."""
 
     @app.command("/frontdesk")
-    async def frontdesk(ack: Callable[..., Awaitable[None]], body: dict[str, Any]) -> None:
+    async def frontdesk(ack: Callable[..., Awaitable[None]], body: SlashCommand) -> None:
         await ack()
         user = body["user_id"]
         if desks := await desk.staff.desks(user):
@@ -72,11 +72,12 @@ def read_command(text: str) -> Command:
     return Command("usage")
 
 
-async def _answer(desk: Desk, body: dict[str, Any], desks: Desks) -> str:
+async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
     """What the command says; nothing when it was delivered, and answered, before."""
-    command, user, overview = read_command(body.get("text", "")), body["user_id"], desk.overview
+    command, user, overview = read_command(body.get("text") or ""), body["user_id"], desk.overview
     try:
-        if not await desk.is_first(body, reads=command.verb not in ("pause", "resume")):
+        reads = command.verb not in ("pause", "resume")
+        if not await desk.is_first(body["trigger_id"], user=user, channel=body["channel_id"], reads=reads):
             return ""
         match command.verb:
             case "cases":

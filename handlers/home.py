@@ -2,15 +2,15 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
 from bot.errors import StoreUnavailable
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.store.persons import REQUEST
-from handlers.actions import read_home_press
+from handlers.actions import chosen, read_home_press
 from handlers.desk import Desk
+from handlers.payloads import Action, BlockActions, HomeOpened
 
 logger = logging.getLogger(__name__)
 
@@ -21,26 +21,27 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """Opening a tab fills it; the Home tab's button and menu fill it anew. The wish to be erased must not be lost."""
 
     @app.event("app_home_opened")
-    async def fill(event: dict[str, Any]) -> None:
+    async def fill(event: HomeOpened) -> None:
         if event.get("tab") == "messages":
             await _suggest(desk, event)
         else:
             desk.start(_filled(desk.home.show(event["user"])))
 
     @app.action("home.refresh")
-    async def refresh(ack: Ack, body: dict[str, Any]) -> None:
+    async def refresh(ack: Ack, body: BlockActions) -> None:
         await ack()
         desk.start(_filled(desk.home.show(body["user"]["id"])))
 
     @app.action(REQUEST)
-    async def erase(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def erase(ack: Ack, body: BlockActions, action: Action) -> None:
         await desk.inbox.accept(read_home_press(body, action, team=desk.me.team))
         await ack()
 
     @app.action("home.language")
-    async def choose_language(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def choose_language(ack: Ack, body: BlockActions, action: Action) -> None:
+        language = chosen(action)
         await ack()
-        desk.start(_filled(desk.home.choose_language(body["user"]["id"], action["selected_option"]["value"])))
+        desk.start(_filled(desk.home.choose_language(body["user"]["id"], language)))
 
 
 async def _filled(showing: Awaitable[None]) -> None:
@@ -50,9 +51,12 @@ async def _filled(showing: Awaitable[None]) -> None:
         logger.warning("a Home tab could not be filled", extra={"reason": str(error)})
 
 
-async def _suggest(desk: Desk, event: dict[str, Any]) -> None:
+async def _suggest(desk: Desk, event: HomeOpened) -> None:
     prompts = desk.sentences.prompts(await desk.language(event["user"]))
+    channel = event.get("channel")
+    if channel is None:
+        return
     try:
-        await desk.slack.suggest_prompts(event["channel"], None, prompts)
+        await desk.slack.suggest_prompts(channel, None, prompts)
     except (SlackRefused, SlackUnanswered) as error:
         logger.info("no prompts were suggested", extra={"reason": str(error)})

@@ -3,8 +3,8 @@
 The server listens before anything else is there, so that it can be seen what a start waits for. `/livez` says that
 the process runs, `/healthz` whether it serves.
 
-The guard stands before Bolt: it reads a bounded body, checks the signature over the raw bytes and refuses what
-would make Bolt stumble. Nothing unsigned is parsed.
+The guard stands before the door: it reads a bounded body, checks the signature over the raw bytes and refuses with 400
+what is no payload at all. Nothing unsigned is parsed.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.adapter.aiohttp import to_aiohttp_response
 
 from bot.alerts import Alerts
 from bot.telemetry import Metrics
+from handlers.door import Door, Unreadable, decode
 
 logger = logging.getLogger(__name__)
 
@@ -54,14 +54,17 @@ class Serving:
     """Names what keeps it from serving."""
     degraded: Probe | None = None
     """Names what serves worse than it should."""
-    bolt: AsyncApp | None = None
+    door: Door | None = None
     """Where events over HTTP go. Until it is there they are answered 503, and Slack delivers them again."""
 
 
 def build_web_app(
-    serving: Serving, *, metrics: Metrics, takes_events: bool, signing_secret: str = ""
+    serving: Serving, *, metrics: Metrics | None, takes_events: bool, signing_secret: str = ""
 ) -> web.Application:
-    """The server's routes. With `takes_events`, Slack's events are taken here, signed with `signing_secret`."""
+    """The server's routes. With `takes_events`, Slack's events are taken here, signed with `signing_secret`.
+
+    With `metrics` they are shown here.
+    """
 
     async def live(_request: web.Request) -> web.Response:
         return web.json_response({"alive": True})
@@ -72,16 +75,30 @@ def build_web_app(
         told = {"ready": missing is None, "missing": missing, "degraded": impaired}
         return web.json_response(told, status=200 if missing is None else 503)
 
-    async def show_metrics(_request: web.Request) -> web.Response:
-        return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
-
     app = web.Application(client_max_size=BODY_LIMIT)
     app.router.add_get("/livez", live)
     app.router.add_get("/healthz", health)
-    app.router.add_get("/metrics", show_metrics)
+    if metrics is not None:
+        add_metrics(app, metrics)
     if takes_events:
         app.router.add_post(EVENTS_PATH, _events(serving, signing_secret))
     return app
+
+
+def build_metrics_app(metrics: Metrics) -> web.Application:
+    """The routes of a port that shows the metrics and nothing else."""
+    app = web.Application()
+    add_metrics(app, metrics)
+    return app
+
+
+def add_metrics(app: web.Application, metrics: Metrics) -> None:
+    """Show the metrics at /metrics."""
+
+    async def show(_request: web.Request) -> web.Response:
+        return web.Response(body=metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    app.router.add_get("/metrics", show)
 
 
 def _events(serving: Serving, signing_secret: str) -> Callable[[web.Request], Awaitable[web.Response]]:
@@ -103,17 +120,15 @@ def _events(serving: Serving, signing_secret: str) -> Callable[[web.Request], Aw
             else:
                 logger.warning("a request without a valid signature was refused", extra={"bytes": len(body)})
             return web.Response(status=401)
-        if serving.bolt is None:
+        if serving.door is None:
             return web.Response(status=503)
         try:
-            asked = await to_bolt_request(request)
-        except Exception as error:  # noqa: BLE001 - whatever Bolt stumbles over, it will at every redelivery
-            fault = type(error).__name__
-            alerts.tell(
-                logger, "a request in a form that is not known is left", about=fault, bytes=len(body), fault=fault
-            )
-            return web.Response()
-        return await to_aiohttp_response(await serving.bolt.async_dispatch(asked))
+            payload = decode(body)
+        except Unreadable as error:
+            fault = str(error)
+            alerts.tell_once(logger, "a signed request holds no payload", about=fault, bytes=len(body), fault=fault)
+            return web.Response(status=400)
+        return await to_aiohttp_response(await serving.door.take(payload))
 
     return take
 

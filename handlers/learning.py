@@ -4,7 +4,6 @@ Both open the same dialog; nothing is stored before it is submitted, and then it
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
@@ -16,6 +15,7 @@ from bot.slack.client import Block, SlackRefused
 from bot.turns.presses import pressed_in
 from handlers.actions import read_press
 from handlers.desk import Desk
+from handlers.payloads import Action, BlockActions, MessageAction
 
 Ack = Callable[[], Awaitable[None]]
 NO_KNOWLEDGE = "There is no knowledge base that could be added to: KB_PATH is not set."
@@ -27,7 +27,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """The button that opens a suggestion, and the shortcut in a message's menu."""
 
     @app.action("kb.edit")
-    async def edit(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def edit(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
         press = read_press(body, action, team=desk.me.team)
         if not await desk.is_staff_in(press.thread.channel, press.author):
@@ -37,13 +37,15 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await desk.slack.whisper(press.thread.channel, press.author, text=told, thread_ts=pressed_in(press))
 
     @app.shortcut("kb.add")
-    async def add(ack: Ack, body: dict[str, Any]) -> None:
+    async def add(ack: Ack, body: MessageAction) -> None:
         await ack()
-        if (told := await _add(desk, body)) and await desk.is_first(body, reads=True):
-            await desk.slack.respond(body["response_url"], text=told)
+        trigger, user, channel = body["trigger_id"], body["user"]["id"], body["channel"]["id"]
+        told = await _add(desk, body)
+        if told and await desk.is_first(trigger, user=user, channel=channel, reads=True):
+            await desk.slack.respond(body.get("response_url") or "", text=told)
 
 
-async def _edit(desk: Desk, about: About, body: dict[str, Any]) -> str:
+async def _edit(desk: Desk, about: About, body: BlockActions) -> str:
     """Open the dialog for a suggestion; what is told instead, if it cannot be."""
     try:
         found = await desk.articles.find(int(about.case))
@@ -53,29 +55,30 @@ async def _edit(desk: Desk, about: About, body: dict[str, Any]) -> str:
         return how_it_stands(found)
     named = About(f"{found.id}/{found.version}", about.thread, about.ts)
     view = dialogs.article(title=found.title, question=found.question, answer=found.answer, about=str(named))
-    return await _open(desk, body, view)
+    return await _open(desk, body["trigger_id"], view)
 
 
-async def _add(desk: Desk, body: dict[str, Any]) -> str:
+async def _add(desk: Desk, body: MessageAction) -> str:
     """Open the dialog for a message; what is told instead, if it cannot be."""
     channel, user, message = body["channel"]["id"], body["user"]["id"], body["message"]
-    if channel not in desk.staff.channels or not message.get("thread_ts"):
+    thread_ts, ts = message.get("thread_ts"), body["message_ts"]
+    if channel not in desk.staff.channels or not thread_ts:
         return ELSEWHERE if await desk.staff.desks(user) else await desk.words(user, "not_staff")
     if not await desk.is_staff_in(channel, user):
         return await desk.words(user, "not_staff")
     if desk.library.source is None:
         return NO_KNOWLEDGE
-    thread, ts = ThreadRef(desk.me.team, channel, message["thread_ts"]), message["ts"]
+    thread = ThreadRef(desk.me.team, channel, thread_ts)
     is_copy = message.get("user") == desk.me.user or bool(message.get("bot_id"))
-    known = await desk.articles.prefilled(thread, ts, message.get("text", ""), is_copy=is_copy)
+    known = await desk.articles.prefilled(thread, ts, message.get("text") or "", is_copy=is_copy)
     about = str(About(f"message/{ts}", thread, ts))
     view = dialogs.article(title=known.title, question=known.question, answer=known.answer, about=about)
-    return await _open(desk, body, view)
+    return await _open(desk, body["trigger_id"], view)
 
 
-async def _open(desk: Desk, body: dict[str, Any], view: Block) -> str:
+async def _open(desk: Desk, trigger_id: str, view: Block) -> str:
     try:
-        await desk.slack.open_view(body["trigger_id"], view)
+        await desk.slack.open_view(trigger_id, view)
     except SlackRefused as refusal:
         return why_not_opened(refusal)
     return ""

@@ -14,14 +14,13 @@ read_event     what of it an event is
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any, cast
 
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.response import BoltResponse
 
-from bot.alerts import Alerts
 from bot.conversation import ThreadRef
 from bot.desk.policy import asks_for_person
 from bot.desk.second_thoughts import says_stop
@@ -30,11 +29,19 @@ from bot.slack.client import Identity
 from bot.store.inbox import Arrival
 from bot.turns.said import RAW_LIMIT, said
 from handlers.desk import Desk
+from handlers.payloads import (
+    SPOKEN,
+    Callback,
+    EarlierMessage,
+    MessageChangedCallback,
+    MessagePosted,
+    MessagePostedCallback,
+    Said,
+    SessionStoppedCallback,
+    kind_of,
+)
 
 logger = logging.getLogger(__name__)
-
-SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
-"""Subtypes that are somebody speaking."""
 
 
 class StoreFirst(AsyncMiddleware):
@@ -45,7 +52,6 @@ class StoreFirst(AsyncMiddleware):
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
-        self._alerts = Alerts()
 
     async def async_process(
         self,
@@ -54,7 +60,7 @@ class StoreFirst(AsyncMiddleware):
         resp: BoltResponse,
         next: Callable[[], Awaitable[BoltResponse]],  # noqa: A002
     ) -> BoltResponse:
-        arrival = self._read(req.body)
+        arrival = read_event(req.body, self._desk.me, team_channels=self._desk.staff.channels)
         if arrival is not None:
             try:
                 await self._desk.inbox.accept(arrival)
@@ -62,25 +68,9 @@ class StoreFirst(AsyncMiddleware):
                 left = {"event": arrival.event_id, "reason": str(error)}
                 logger.warning("an event is not acknowledged", extra=left)
                 return BoltResponse(status=503)
-        elif not _is_message(req.body):
+        elif kind_of(req.body) not in ("message", "message_changed"):
             return await next()
         return BoltResponse(status=200)
-
-    def _read(self, body: dict[str, Any]) -> Arrival | None:
-        try:
-            return read_event(body, self._desk.me, team_channels=self._desk.staff.channels)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            # Unacknowledged it would come again, and be understood no better.
-            event, fault = str(body.get("event_id")), type(error).__name__
-            self._alerts.tell(
-                logger, "an event in a form that is not known is left", about=fault, event=event, fault=fault
-            )
-            return None
-
-
-def _is_message(body: dict[str, Any]) -> bool:
-    event = body.get("event")
-    return isinstance(event, dict) and event.get("type") in ("message", "app_mention")
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
@@ -96,29 +86,37 @@ def register_rest(app: AsyncApp) -> None:
         return
 
 
-def read_event(body: dict[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
-    """The arrival in an Events API payload, or None when it is nothing to us."""
-    event = body.get("event") or {}
-    teams = {body.get("team_id"), *(each.get("team_id") for each in body.get("authorizations") or ())}
-    if body.get("type") != "event_callback" or me.team not in teams:
-        return None
-    match event.get("type"), event.get("subtype"):
-        case "agent_session_stopped", _:
-            return _read_stop(body, me)
-        case "message", "message_changed":
-            return _read_edit(body, me, team_channels=team_channels)
-        case "message", "message_deleted":
-            gone = event.get("previous_message") or {}
-            return _read_delete(body, gone | {"ts": event.get("deleted_ts")}, me, team_channels=team_channels)
-        case "message" | "app_mention", _:
-            return _read_message(body, me, team_channels=team_channels)
+def read_event(body: Mapping[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
+    """The arrival in a payload that was parsed, or None when it is nothing to us."""
+    match kind_of(body):
+        case "message":
+            posted = cast(MessagePostedCallback, body)
+            return _read_message(posted, me, team_channels=team_channels) if _is_ours(posted, me) else None
+        case "message_changed":
+            changed = cast(MessageChangedCallback, body)
+            if not _is_ours(changed, me):
+                return None
+            if changed["event"]["subtype"] == "message_changed":
+                return _read_edit(changed, me, team_channels=team_channels)
+            gone: EarlierMessage = {**(changed["event"].get("previous_message") or {})}
+            gone["ts"] = changed["event"].get("deleted_ts")
+            return _read_delete(changed, gone, me, team_channels=team_channels)
+        case "agent_session_stopped":
+            stopped = cast(SessionStoppedCallback, body)
+            return _read_stop(stopped, me) if _is_ours(stopped, me) else None
     return None
 
 
-def _read_message(body: dict[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
+def _is_ours(body: Callback, me: Identity) -> bool:
+    """Whether the event is of the workspace in which the app is installed."""
+    return me.team in {body.get("team_id"), *(each.get("team_id") for each in body.get("authorizations") or ())}
+
+
+def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
     """What somebody says in a payload that is of our workspace, or None when nobody speaks to us."""
     event = body["event"]
-    if not _is_persons(event, me):
+    author = _author(event, me)
+    if author is None:
         return None
     channel, ts = event["channel"], event["ts"]
     is_staff = channel in team_channels
@@ -131,7 +129,7 @@ def _read_message(body: dict[str, Any], me: Identity, *, team_channels: Collecti
         kind="staff" if is_staff else "message",
         thread=ThreadRef(me.team, channel, event.get("thread_ts") or ts),
         ts=ts,
-        author=event["user"],
+        author=author,
         author_team=_team(event, me),
         body=words,
         addressed=is_staff or mentioned or channel.startswith("D"),
@@ -140,18 +138,18 @@ def _read_message(body: dict[str, Any], me: Identity, *, team_channels: Collecti
     )
 
 
-def _read_edit(body: dict[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
+def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
     """What somebody changed about their words; Slack's own changes bear no `edited`, or none of now. Nor do those of
     somebody who deletes one of the files."""
     event = body["event"]
-    now, before = event.get("message") or {}, event.get("previous_message") or {}
+    now, before = event.get("message") or EarlierMessage(), event.get("previous_message") or EarlierMessage()
     if now.get("subtype") == "tombstone":
         # A root that has replies is not taken away, but changed into this.
-        return _read_delete(body, {"ts": now.get("ts"), **before}, me, team_channels=team_channels)
+        return _read_delete(body, {**before, "ts": before.get("ts") or now.get("ts")}, me, team_channels=team_channels)
     at = event.get("event_ts") if _deleted_files(now) - _deleted_files(before) else (now.get("edited") or {}).get("ts")
-    channel, ts = event.get("channel", ""), now.get("ts")
+    channel, ts, author = event["channel"], now.get("ts"), _author(now, me)
     is_staff = channel in team_channels
-    if not (_is_persons(now, me) and ts and at) or (is_staff and not now.get("thread_ts")):
+    if not (author and ts and at) or (is_staff and not now.get("thread_ts")):
         return None
     words = said(now, me)
     speaks_anew = not is_staff and _mentions(now, me) and not _mentions(before, me)
@@ -162,7 +160,7 @@ def _read_edit(body: dict[str, Any], me: Identity, *, team_channels: Collection[
         kind="edit",
         thread=ThreadRef(me.team, channel, now.get("thread_ts") or ts),
         ts=at,
-        author=now["user"],
+        author=author,
         author_team=_team(now, me),
         body={**words, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
         addressed=is_staff or _mentions(now, me) or channel.startswith("D"),
@@ -170,18 +168,18 @@ def _read_edit(body: dict[str, Any], me: Identity, *, team_channels: Collection[
 
 
 def _read_delete(
-    body: dict[str, Any], gone: dict[str, Any], me: Identity, *, team_channels: Collection[str]
+    body: MessageChangedCallback, gone: EarlierMessage, me: Identity, *, team_channels: Collection[str]
 ) -> Arrival | None:
     """That somebody's message is gone; nothing of what it said is kept.
 
     Slack may leave out whose it was and in which thread: then the author is empty, and the stored message decides.
     """
     event = body["event"]
-    channel, ts = event.get("channel", ""), gone.get("ts")
+    channel, ts, author = event["channel"], gone.get("ts"), _author(gone, me)
     is_staff = channel in team_channels
     at = event.get("event_ts") or event.get("ts")
     is_unnamed = not (gone.get("user") or gone.get("bot_id")) and gone.get("subtype") in SPOKEN
-    if not ((is_unnamed or _is_persons(gone, me)) and ts and at):
+    if not ((is_unnamed or author) and ts and at):
         return None
     if is_staff and not (is_unnamed or gone.get("thread_ts")):
         return None
@@ -190,14 +188,14 @@ def _read_delete(
         kind="delete",
         thread=ThreadRef(me.team, channel, gone.get("thread_ts") or ts),
         ts=at,
-        author="" if is_unnamed else gone["user"],
+        author=author or "",
         author_team=_team(gone, me),
         body={"text": "", "of": ts, "is_staff": is_staff},
         addressed=not is_unnamed and (is_staff or _mentions(gone, me) or channel.startswith("D")),
     )
 
 
-def _read_stop(body: dict[str, Any], me: Identity) -> Arrival | None:
+def _read_stop(body: SessionStoppedCallback, me: Identity) -> Arrival | None:
     """A press of Stop under an answer that is on its way."""
     event = body["event"]
     channel, thread_ts = event.get("channel") or event.get("channel_id"), event.get("thread_ts")
@@ -217,26 +215,23 @@ def _read_stop(body: dict[str, Any], me: Identity) -> Arrival | None:
     )
 
 
-def _is_persons(message: dict[str, Any], me: Identity) -> bool:
+def _author(message: Said | MessagePosted, me: Identity) -> str | None:
+    """The person who wrote it; None for apps, Slack itself, and what nobody wrote."""
     author = message.get("user")
-    return (
-        message.get("subtype") in SPOKEN
-        and not message.get("bot_id")
-        and bool(author)
-        and author not in (me.user, "USLACKBOT")
-    )
+    if message.get("subtype") not in SPOKEN or message.get("bot_id") or author in (me.user, "USLACKBOT"):
+        return None
+    return author or None
 
 
-def _mentions(message: dict[str, Any], me: Identity) -> bool:
+def _mentions(message: Said | MessagePosted, me: Identity) -> bool:
     return f"<@{me.user}" in (message.get("text") or "")[:RAW_LIMIT]
 
 
-def _team(message: dict[str, Any], me: Identity) -> str:
+def _team(message: Said | MessagePosted, me: Identity) -> str:
     """The author's own workspace."""
     return message.get("user_team") or message.get("team") or me.team
 
 
-def _deleted_files(message: dict[str, Any]) -> set[str]:
+def _deleted_files(message: Said) -> set[str]:
     """The files of which a message has but the place where they were."""
-    files = (file for file in message.get("files") or () if isinstance(file, dict))
-    return {str(file.get("id")) for file in files if file.get("mode") == "tombstone"}
+    return {str(file.get("id")) for file in message.get("files") or () if file.get("mode") == "tombstone"}

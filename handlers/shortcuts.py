@@ -1,7 +1,6 @@
 """Entries of a message's own menu: calling a person over it. Like a press, it goes through the inbox."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
@@ -9,6 +8,7 @@ from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
 from bot.turns.calling_over import CALL_OVER
 from handlers.desk import Desk
+from handlers.payloads import MessageAction
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -17,14 +17,14 @@ def register(app: AsyncApp, desk: Desk) -> None:
     """The shortcuts."""
 
     @app.shortcut(CALL_OVER)
-    async def call_over(ack: Ack, body: dict[str, Any]) -> None:
+    async def call_over(ack: Ack, body: MessageAction) -> None:
         user = body["user"]["id"]
         is_staff = bool(await desk.staff.desks(user))
         await desk.inbox.accept(read_call(body, team=desk.me.team, by_staff=is_staff))
         await ack()
 
 
-def read_call(body: dict[str, Any], *, team: str, by_staff: bool) -> Arrival:
+def read_call(body: MessageAction, *, team: str, by_staff: bool) -> Arrival:
     """The arrival in a message_action payload; of the message it holds only where it stands."""
     message, user = body["message"], body["user"]
     return Arrival(
@@ -39,7 +39,7 @@ def read_call(body: dict[str, Any], *, team: str, by_staff: bool) -> Arrival:
             "value": "",
             "by_staff": by_staff,
             "message_ts": body["message_ts"],
-            "response_url": body["response_url"],
+            "response_url": body.get("response_url") or "",
             "text": "",
         },
         addressed=True,

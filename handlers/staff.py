@@ -6,7 +6,6 @@ reply is delivered first. A press that takes long has a lane of its own.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
 from slack_bolt.async_app import AsyncApp
 
@@ -16,6 +15,7 @@ from bot.turns.presses import SLOW_PRESSES, STAFF_PRESSES, pressed_in
 from handlers.actions import read_press
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog
+from handlers.payloads import Action, BlockActions
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -23,7 +23,7 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons of the cards in the team channels."""
 
-    async def store_press(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def store_press(ack: Ack, body: BlockActions, action: Action) -> None:
         press = read_press(body, action, team=desk.me.team)
         if await desk.is_staff_in(press.thread.channel, press.author):
             await desk.inbox.accept(_in_its_lane(press))
@@ -36,7 +36,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         app.action(action_id)(store_press)
 
     @app.action("case.more")
-    async def choose(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def choose(ack: Ack, body: BlockActions, action: Action) -> None:
         chosen = read_press(body, action, team=desk.me.team).body["action"]
         if chosen in OPENED_BY:
             await open_dialog(desk, ack, body, action)
@@ -46,11 +46,11 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await ack()
 
     @app.action("relay.note")
-    async def keep_inside(ack: Ack, body: dict[str, Any], action: dict[str, Any]) -> None:
+    async def keep_inside(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
         press = read_press(body, action, team=desk.me.team)
         if await desk.is_staff_in(press.thread.channel, press.author):
-            await desk.slack.respond(body["response_url"], text="Kept as an internal note.", replace=True)
+            await desk.slack.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
         else:
             await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
 

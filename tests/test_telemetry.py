@@ -9,7 +9,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import aiohttp
 import pytest
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
 
 from bot.telemetry import LINES_WAITING, Metrics, configure_logging, lines_dropped
 
@@ -94,6 +97,28 @@ def pipe() -> Iterator[Pipe]:
             handler.close()
         os.close(opened.writing)
         root.handlers[:], root.level = handlers, level
+
+
+TICKET = "0f9a1b2c3d4e5f"
+ADDRESS = f"wss://wss-primary.slack.com/link/?ticket={TICKET}&app_id=abc"
+
+
+def test_no_line_holds_the_ticket_of_a_socket(pipe: Pipe) -> None:
+    here = logging.getLogger("here")
+    request = aiohttp.RequestInfo(URL(ADDRESS), "GET", CIMultiDictProxy(CIMultiDict()), URL(ADDRESS))
+    refused = aiohttp.WSServerHandshakeError(request, (), status=404, message="Not Found")
+    here.info("connecting to %s", ADDRESS)
+    here.warning("not connected", extra={"reason": str(refused), "fault": refused, "at": URL(ADDRESS)})
+    here.warning("several", extra={"all": [ADDRESS, {"url": ADDRESS}], "packed": f"next=x%3Fticket%3D{TICKET}%26y"})
+    logging.getLogger("slack_sdk.socket_mode").error("Failed to connect (error: %s); Retrying...", refused)
+    logging.getLogger("aiohttp.client").error("Unclosed connection %r", refused)
+    try:
+        raise refused
+    except aiohttp.ClientError:
+        logging.getLogger("asyncio").exception("Task exception was never retrieved")
+    lines = pipe.read(until="never retrieved")
+    assert len(lines) == 6
+    assert all(TICKET not in line and "[secret]" in line for line in lines)
 
 
 def test_a_log_line_is_one_object_without_secrets(pipe: Pipe) -> None:

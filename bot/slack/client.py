@@ -57,6 +57,8 @@ UNSUPPORTED_SECONDS = 600.0
 """After this long a feature that Slack refused is tried again."""
 TOKEN_SECONDS = 5.0
 """How often a token that Slack refused is tried again for its own sake."""
+RESPONSE_HOSTS = (".slack.com", ".slack-gov.com")
+"""How the hosts end where presses and commands are answered; Slack uses `hooks.` in front of these."""
 PAGES = 20
 """The most pages read of any list."""
 
@@ -359,8 +361,12 @@ class SlackClient:
     ) -> bool:
         """Answer a press or a command at its address, for who pressed; False when Slack did not take it.
 
-        An address serves five times within 30 minutes.
+        An address serves five times within 30 minutes. One that is not of Slack's is not spoken to.
         """
+        if not self._is_slacks(response_url):
+            if response_url:
+                self._alerts.tell_once(logger, "an answer to a press was to go elsewhere than to Slack", about="")
+            return False
         hook = AsyncWebhookClient(response_url, session=self.web.session, retry_handlers=[])
         hook.proxy = self.web.proxy
         try:
@@ -379,6 +385,18 @@ class SlackClient:
         if answer.status_code != 200:
             logger.warning("an answer to a press was refused", extra={"status": answer.status_code})
         return answer.status_code == 200
+
+    def _is_slacks(self, address: str) -> bool:
+        """Whether an address for answers is Slack's own, or of the server that stands in for it."""
+        try:
+            parts, base = urlsplit(address), urlsplit(self.base_url)
+            origin = (parts.scheme, parts.hostname, parts.port)
+        except ValueError:
+            return False
+        if origin == (base.scheme, base.hostname, base.port):
+            return True
+        is_plain = parts.port is None and not (parts.username or parts.password)
+        return parts.scheme == "https" and is_plain and (parts.hostname or "").endswith(RESPONSE_HOSTS)
 
     async def start_stream(
         self,

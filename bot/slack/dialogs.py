@@ -5,6 +5,7 @@ dialog is about stands in its `private_metadata`, which the person who fills it 
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from bot.slack.blocks import Block, capped, context, plain, section
 from bot.slack.staff_cards import CAUSES, OUTCOMES, PRIORITIES
@@ -95,9 +96,9 @@ def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
     return _modal("submit.merge", f"Merge {case}", "Merge", context(words), chosen, about=about)
 
 
-def filled_in(view: Mapping[str, Block]) -> dict[str, str | list[str]]:
-    """Block id -> what a submitted view holds there: a text, the value of an option, an id; several are a list."""
-    values: Mapping[str, Mapping[str, Block]] = view["state"]["values"]
+def filled_in(values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str | list[str]]:
+    """Block id -> what a submitted view's state holds there: a text, the value of an option, an id; several are a
+    list."""
     return {block: _held(element) for block, elements in values.items() for element in elements.values()}
 
 

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import random
 import time
+from typing import Any
 
 import aiohttp
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
@@ -27,6 +28,8 @@ WAITS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 """Before the first, second … new address after that; the last repeats."""
 ALERT_AFTER = 4
 """Connections in such a row after which operators are told."""
+HELLO_SECONDS = 30.0
+"""How long Slack may take to say hello on a connection; past it, another one is opened."""
 FAREWELL_SECONDS = 1.0
 """How long the old connection's end may take."""
 
@@ -44,6 +47,31 @@ class SocketConnection(SocketModeClient):
         self._alerts = Alerts(now=clock.monotonic)
         self._in_a_row = 0
         self._asked_at = -CALM_SECONDS
+        self._opened_at = 0.0
+        self._greeted = asyncio.Event()
+        """Set while Slack has said hello on the present connection: from then on it sends events."""
+
+    async def is_ready(self) -> bool:
+        """Whether events come: the connection stands, and Slack has said hello on it."""
+        return self._greeted.is_set() and await self.is_connected()
+
+    async def greeted(self) -> None:
+        """Return once Slack has said hello."""
+        await self._greeted.wait()
+
+    async def is_connected(self) -> bool:
+        """Whether the connection stands. One on which nobody says hello in time counts as broken."""
+        is_mute = not self._greeted.is_set() and self._clock.monotonic() - self._opened_at >= HELLO_SECONDS
+        return not is_mute and await super().is_connected()
+
+    async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
+        """Note a hello. What is to be acknowledged is handed on also when it holds nothing that the client reads."""
+        if message.get("type") == "hello":
+            self._greeted.set()
+        if isinstance(message.get("envelope_id"), str):
+            held = message.get("payload")
+            message = {**message, "type": str(message.get("type")), "payload": held if isinstance(held, dict) else {}}
+        await super().run_message_listeners(message, raw_message)
 
     async def issue_new_wss_url(self) -> str:
         """An address for the next connection, the later the more were asked for lately.
@@ -73,7 +101,7 @@ class SocketConnection(SocketModeClient):
                 address, self.wss_uri = self.wss_uri, None
                 await self._open(address or await self.issue_new_wss_url())
             except (FrontdeskError, aiohttp.ClientError, OSError, TimeoutError) as error:
-                logger.warning("not connected", extra={"reason": str(error) or type(error).__name__})
+                logger.warning("not connected", extra={"reason": _reason(error)})
             else:
                 return
 
@@ -81,6 +109,8 @@ class SocketConnection(SocketModeClient):
         """Replace the connection and the tasks that read it and watch over it."""
         self.auto_reconnect_enabled = False
         await self._end_old()
+        self._greeted.clear()
+        self._opened_at = self._clock.monotonic()
         async with asyncio.timeout(CALL_SECONDS):
             self.current_session = await self.aiohttp_client_session.ws_connect(
                 address, autoping=False, heartbeat=self.ping_interval, proxy=self.proxy
@@ -102,6 +132,15 @@ class SocketConnection(SocketModeClient):
                 await self.current_session.close()
         except (aiohttp.ClientError, OSError, TimeoutError):
             logger.debug("the old connection was dropped")
+
+
+def _reason(error: Exception) -> str:
+    """Why there is no connection. What the HTTP client says of a handshake, or of a wrong address, holds the ticket."""
+    if isinstance(error, aiohttp.WSServerHandshakeError):
+        return f"the handshake was answered with {error.status}"
+    if isinstance(error, aiohttp.ClientConnectorError | FrontdeskError):
+        return str(error)
+    return type(error).__name__
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:

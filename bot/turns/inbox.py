@@ -110,13 +110,24 @@ class Inbox:
         return self.fault
 
     async def run(self) -> None:
-        """Write until cancelled."""
+        """Write until cancelled; nothing else ends it."""
         while True:
             group = [await self._waiting.get()]
             with contextlib.suppress(asyncio.QueueEmpty):
                 while len(group) < GROUP_LIMIT:
                     group.append(self._waiting.get_nowait())
-            await self._write(group)
+            try:
+                await self._write(group)
+            except Exception:
+                # Whatever it is, those who come next must not suffer for it, and these come again.
+                logger.exception("the inbox failed", extra={"count": len(group)})
+                self._refuse(group, StoreUnavailable("the inbox failed"))
+
+    def _refuse(self, group: list[tuple[Arrival, asyncio.Future[None]]], refusal: StoreUnavailable) -> None:
+        self.fault = str(refusal)
+        for _, stored in group:
+            if not stored.done():
+                stored.set_exception(refusal)
 
     async def _write(self, group: list[tuple[Arrival, asyncio.Future[None]]], *, alone: bool = False) -> None:
         try:
@@ -138,21 +149,25 @@ class Inbox:
             else:
                 logger.exception("arrivals not stored", extra={"count": len(group)})
                 refusal = StoreUnavailable("the inbox failed")
-            self.fault = str(refusal)
-            for _, stored in group:
-                if not stored.done():
-                    stored.set_exception(refusal)
+            self._refuse(group, refusal)
             return
         reach("after_insert")
         self.fault = None
         for (_, stored), row in zip(group, kept, strict=True):
             if not stored.done():
                 stored.set_result(None)
-            for item_id in row.told:
-                self._interruptions.tell(item_id, row.wish)
-            if row.item is not None:
-                self._metrics.event_stored()
-                self._engine.submit(row.item, row.thread)
+            try:
+                self._hand_on(row)
+            except Exception:
+                # It is on disk, so the next start takes it up.
+                logger.exception("a stored event was not handed on", extra={"turn": row.item})
+
+    def _hand_on(self, row: Stored) -> None:
+        for item_id in row.told:
+            self._interruptions.tell(item_id, row.wish)
+        if row.item is not None:
+            self._metrics.event_stored()
+            self._engine.submit(row.item, row.thread)
 
     async def _store(self, arrivals: list[Arrival]) -> list[Stored]:
         now = self._clock.now()
@@ -174,6 +189,6 @@ def _bare(arrival: Arrival) -> Arrival:
     )
 
 
-def _storable(text: str, limit: int = 32) -> str:
+def _storable(text: object, limit: int = 32) -> str:
     """At most as many characters as the column holds, each of which a database can store."""
-    return sound(text).replace("\0", "\ufffd")[:limit]
+    return sound(str(text)).replace("\0", "\ufffd")[:limit]

@@ -19,7 +19,7 @@ FILES_LIMIT = 10
 """Files of one message."""
 
 
-def said(message: dict[str, Any], me: Identity) -> dict[str, Any]:
+def said(message: Mapping[str, Any], me: Identity) -> dict[str, Any]:
     """The body of an inbox row: `text`, `masked`, and the `files` that are still there."""
     raw = (message.get("text") or "")[:RAW_LIMIT]
     text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
@@ -36,7 +36,7 @@ def filled(fields: Mapping[str, str | list[str]]) -> dict[str, str | list[str]]:
     }
 
 
-def _file(file: dict[str, Any]) -> dict[str, Any]:
+def _file(file: Mapping[str, Any]) -> dict[str, Any]:
     """What is kept of a file: what it is, and by which id Slack has its content."""
     size = file.get("size")
     return {

@@ -42,6 +42,7 @@ from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.presses import Presses
 from demo.slack.blocks import message_faults
 from handlers.dialogs import read_submission
+from handlers.payloads import ViewSubmission
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 from tests.doubles.clock import ManualClock
@@ -365,7 +366,7 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
 
     for words, is_sent in (("As agreed & <!here>, card 4111 1111 1111 1111", True), ("Something else", False)):
         body = {"view": {**view, "state": {"values": {"text": {"text": {"value": words}}}}}, "user": {"id": OWNER}}
-        press = read_submission(body, About.of(view["private_metadata"], team=TEAM))
+        press = read_submission(cast(ViewSubmission, body), About.of(view["private_metadata"], team=TEAM))
         assert press.body["value"] == about.case
         item = InboxItem(
             900, "press", press.thread, press.ts, OWNER, TEAM, press.body, attempts=1, received_at=1.0, fence=1

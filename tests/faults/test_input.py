@@ -21,9 +21,9 @@ from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.lanes import Lanes
 from tests.doubles.clock import ManualClock
-from tests.faults.quiet import check_log, read_log
+from tests.faults.quiet import check_log, errors, read_log
 from tests.stories.over_http import OverHttp, open_world_over_http
-from tests.stories.world import Json, Post, Seen, World, seen_in
+from tests.stories.world import Json, Post, Seen, World
 from tests.turns.arrivals import arrival
 from tests.turns.test_turn import untouched_turns
 
@@ -65,16 +65,6 @@ async def dead_lines(world: World) -> list[Seen]:
     return [seen for seen in await world.posts("C0AGENTS") if "dead letter" in seen.text]
 
 
-async def next_dead_line(world: World, *, after: int) -> Seen:
-    """The last one, as soon as there are more than so many."""
-
-    def find(state: Json) -> Seen | None:
-        found = [seen for seen in seen_in(state, "C0AGENTS") if "dead letter" in seen.text]
-        return found[-1] if len(found) > after else None
-
-    return await world.until(find, what="the line of a dead letter", channel="C0AGENTS")
-
-
 @pytest.mark.parametrize("text", [f"I want a real person {HALF}", "I want a real person \x00 please"])
 async def test_a_message_with_what_cannot_be_stored_is_cleaned_and_answered(
     over_http: OverHttp, thread: Post, text: str
@@ -85,29 +75,31 @@ async def test_a_message_with_what_cannot_be_stored_is_cleaned_and_answered(
     await check_log(over_http.world)
 
 
-async def test_an_event_that_cannot_be_stored_is_a_dead_letter_and_its_customer_gets_a_person(
+async def test_an_event_that_names_nobody_and_nowhere_is_acknowledged_counted_and_logged_once(
     over_http: OverHttp, thread: Post
 ) -> None:
-    world, poison = over_http.world, message(thread, user=f"U0CUSTOMERA{HALF}")
-    assert await over_http.delivers(poison) == 200
-    assert "FD-" in (await world.customer.reads(thread, after=thread.ts)).text
-    told = await next_dead_line(world, after=0)
-    assert "frontdesk dead list" in told.text
-    # Delivered again it is the same one: acknowledged, and nobody is told twice.
-    for _ in range(3):
-        assert await over_http.delivers(poison) == 200
-    await world.customer.reads(await world.customer.says("Thanks!"))
-    assert len(await dead_lines(world)) == 1
-    await check_log(world)
-
-
-async def test_events_that_cannot_be_stored_hold_up_no_others(over_http: OverHttp, thread: Post) -> None:
-    world, before = over_http.world, len(await dead_lines(over_http.world))
-    poison = [message(thread, ts=f"{time.time():.6f}{HALF}{number}") for number in range(3)]
+    world = over_http.world
+    now = f"{time.time():.6f}"
+    odd: list[Json] = [{"user": f"U0CUSTOMERA{HALF}"}, {"user": ["U0CUSTOMERA"]}, {"channel": 7}, {"ts": {}}]
+    odd += [{"thread_ts": f"{now}{HALF}"}, {"user": {"id": "U0CUSTOMERA"}}]
+    poison = [message(thread, **fields) for fields in odd]
     well = await world.other_customer.says("human please")
-    assert await asyncio.gather(*(over_http.delivers(each) for each in poison)) == [200] * 3
+    for _ in range(3):
+        assert await asyncio.gather(*(over_http.delivers(each) for each in poison)) == [200] * len(poison)
+    # Others are served, and so is what comes next.
     assert "FD-" in (await world.other_customer.reads(well)).text
-    await next_dead_line(world, after=before + 2)
+    assert await over_http.delivers(message(thread)) == 200
+    assert "FD-" in (await world.customer.reads(thread, after=thread.ts)).text
+    assert f'frontdesk_payloads_malformed_total{{kind="message"}} {3.0 * len(poison)}' in await world.metrics()
+    shapes = [line["shape"] for line in errors(world, "form that is not known")]
+    assert sorted(shapes) == [
+        "event.channel string_type",
+        "event.thread_ts string_unicode",
+        "event.ts string_type",
+        "event.user string_type",
+        "event.user string_unicode",
+    ]
+    assert await dead_lines(world) == []
     await check_log(world)
 
 

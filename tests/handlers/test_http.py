@@ -12,8 +12,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
+from bot.clock import SystemClock
 from bot.telemetry import Metrics
-from handlers.http import EVENTS_PATH, Serving, build_web_app, is_signed
+from handlers.door import Door
+from handlers.http import EVENTS_PATH, Serving, build_metrics_app, build_web_app, is_signed
 
 SECRET = "a-signing-secret"
 NOW = 1_795_000_000.0
@@ -55,8 +57,9 @@ async def client() -> AsyncIterator[TestClient[Any, Any]]:
         return None
 
     bolt = AsyncApp(authorize=authorize, signing_secret=SECRET, request_verification_enabled=False)
-    serving = Serving(missing=ready, degraded=degraded, bolt=bolt)
-    app = build_web_app(serving, metrics=Metrics(), takes_events=True, signing_secret=SECRET)
+    metrics = Metrics()
+    serving = Serving(missing=ready, degraded=degraded, door=Door(bolt, metrics, SystemClock()))
+    app = build_web_app(serving, metrics=metrics, takes_events=True, signing_secret=SECRET)
     async with TestClient(TestServer(app)) as opened:
         yield opened
 
@@ -85,6 +88,18 @@ async def test_before_the_product_is_put_together_it_is_alive_and_not_ready() ->
         timestamp, body = str(int(time.time())), b"{}"
         signed = {"X-Slack-Request-Timestamp": timestamp, "X-Slack-Signature": sign(body, timestamp)}
         assert (await client.post(EVENTS_PATH, data=body, headers=signed)).status == 503
+
+
+async def test_metrics_have_a_port_of_their_own_where_it_is_wished() -> None:
+    async def well() -> str | None:
+        return None
+
+    app = build_web_app(Serving(missing=well), metrics=None, takes_events=False)
+    async with TestClient(TestServer(app)) as main, TestClient(TestServer(build_metrics_app(Metrics()))) as metrics:
+        assert (await main.get("/metrics")).status == 404
+        assert (await main.get("/healthz")).status == 200
+        assert "frontdesk_turns" in await (await metrics.get("/metrics")).text()
+        assert (await metrics.get("/healthz")).status == 404
 
 
 async def test_metrics_are_served(client: TestClient[Any, Any]) -> None:

@@ -63,7 +63,7 @@ def press(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]]:
     common = {"team": {"id": TEAM}, "user": {"id": user, "team_id": TEAM}, "trigger_id": f"t/{name}"}
     if name in SUBMISSIONS:
         about = str(About("FD-1001", thread, "1.1"))
-        view = {"id": f"V{name}", "type": "modal", "callback_id": name, "private_metadata": about}
+        view = {"id": "V" + name.replace(".", "0"), "type": "modal", "callback_id": name, "private_metadata": about}
         return "interactive", {**common, "type": "view_submission", "view": {**view, "state": {"values": {}}}}
     if name in ("kb.add", CALL_OVER):
         message = {"ts": "1.1", "thread_ts": "1.1", "user": CUSTOMER, "text": "x"}

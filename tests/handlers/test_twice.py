@@ -42,7 +42,7 @@ class Twice(Wiring):
 
     async def _whole(self, kind: str, payload: Json) -> Ack:
         """Deliver it, and wait for what its listener does after the acknowledgement."""
-        ack = await self._hand_over(kind, payload)
+        ack = await self._hand_over(payload)
         await asyncio.gather(*(task for task in asyncio.all_tasks() if "run_ack_function" in repr(task.get_coro())))
         return ack
 
@@ -134,7 +134,7 @@ async def wired(database: Database, slack: LocalSlack) -> AsyncIterator[Wired]:
         start=lambda doing: work.append(asyncio.create_task(doing)),
     )
     transport = cast(Wiring, slack.workspace.transport)
-    slack.workspace.transport = Twice(transport._bolt)
+    slack.workspace.transport = Twice(transport.bolt)
     root = await slack.client.post("C0SUPPORT", text="Where is my lamp?")
     case = await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="upset", priority="medium")
     async with asyncio.timeout(PATIENCE):

@@ -9,17 +9,17 @@ from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, cast
 
-from slack_bolt.adapter.socket_mode.async_internals import run_async_bolt_app
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
-from slack_sdk.socket_mode.request import SocketModeRequest
 
 from bot.cases.staff import Staff
 from bot.clock import SystemClock
 from bot.sentences import load_sentences
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
+from bot.telemetry import Metrics
 from demo.slack.workspace import Ack, Json
+from handlers import door
 from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
@@ -30,23 +30,26 @@ class Wiring:
     """The workspace's transport."""
 
     def __init__(self, bolt: AsyncApp) -> None:
-        self._bolt = bolt
+        self.bolt = bolt
+        self._door = door.Door(bolt, Metrics(), SystemClock())
+        self._events = 0
         self._tasks: set[asyncio.Task[Ack]] = set()
 
     def connection_url(self) -> str:
         raise AssertionError("nobody connects")
 
     def event(self, event: Json, *, is_ext_shared: bool) -> None:
-        payload = {"type": "event_callback", "team_id": TEAM, "event": event}
-        task = asyncio.create_task(self._hand_over("events_api", payload))
+        self._events += 1
+        payload = {"type": "event_callback", "event_id": f"Ev{self._events}", "team_id": TEAM, "event": event}
+        task = asyncio.create_task(self._hand_over(payload))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def interact(self, kind: str, payload: Json) -> Ack:
-        return await self._hand_over(kind, payload)
+        return await self._hand_over(payload)
 
-    async def _hand_over(self, kind: str, payload: Json) -> Ack:
-        response = await run_async_bolt_app(self._bolt, SocketModeRequest(kind, "1", payload))
+    async def _hand_over(self, payload: Json) -> Ack:
+        response = await self._door.take(payload)
         return Ack(ok=response.status == 200)
 
 

@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -392,6 +394,45 @@ async def test_a_press_is_answered_at_its_address(api: Api, slack: SlackClient) 
 async def test_an_answer_to_a_press_that_is_not_taken_is_told(api: Api, slack: SlackClient, answer: Answer) -> None:
     api.will("actions", answer)
     assert not await slack.respond(f"{api.url}actions", text="Done")
+
+
+@pytest.mark.parametrize(
+    ("address", "is_slacks"),
+    [
+        ("https://hooks.slack.com/actions/T1/2/abc", True),
+        ("https://hooks.slack.com/commands/T1/2/abc", True),
+        ("https://hooks.slack-gov.com/actions/T1/2/abc", True),
+        ("http://hooks.slack.com/actions/T1/2/abc", False),
+        ("https://hooks.slack.com:8443/actions", False),
+        ("https://hooks.slack.com@example.com/actions", False),
+        ("https://user:word@hooks.slack.com/actions", False),
+        ("https://hooks.slack.com.example.com/actions", False),
+        ("https://evilslack.com/actions", False),
+        ("https://169.254.169.254/latest/meta-data", False),
+        ("http://localhost:1/actions", False),
+        ("https://[::1/", False),
+        ("file:///etc/passwd", False),
+        ("", False),
+    ],
+)
+async def test_a_press_is_answered_at_slacks_addresses_and_nowhere_else(
+    slack: SlackClient, monkeypatch: pytest.MonkeyPatch, address: str, is_slacks: bool
+) -> None:
+    sent: list[str] = []
+
+    class Hook:
+        """Stands for the SDK's client."""
+
+        def __init__(self, url: str, **_: Any) -> None:
+            self.url = url
+
+        async def send(self, **_: Any) -> SimpleNamespace:
+            sent.append(self.url)
+            return SimpleNamespace(status_code=200)
+
+    monkeypatch.setattr("bot.slack.client.AsyncWebhookClient", Hook)
+    assert await slack.respond(address, text="Done") is is_slacks
+    assert sent == [address] * is_slacks
 
 
 async def test_views_prompts_and_private_messages_are_sent_as_slack_names_them(api: Api, slack: SlackClient) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.store import inbox as rows
 from bot.store import schema
@@ -137,6 +138,36 @@ async def test_an_event_that_cannot_be_stored_is_kept_without_what_could_not_and
     async with database.transaction() as tx:
         bodies = (await tx.execute(select(schema.inbox.c.body).order_by(schema.inbox.c.id))).scalars().all()
     assert [bool(body.get(UNSTORABLE)) for body in bodies] == [False, True, False]
+
+
+class Brittle(Engine):
+    """Fails at the first row that it is given."""
+
+    def submit(self, item_id: int, thread: str) -> None:
+        super().submit(item_id, thread)
+        if len(self.submitted) == 1:
+            raise RuntimeError("no lane")
+
+
+async def test_nothing_that_fails_behind_the_writer_ends_it(database: Database) -> None:
+    engine = Brittle()
+    async with running(database, engine) as inbox:
+        await inbox.accept(arrival("1.1"))
+        await inbox.accept(arrival("2.1"))
+    assert len(engine.submitted) == 2
+
+
+@pytest.mark.parametrize("odd", [["U0CUSTOMERA"], {"id": "U0CUSTOMERA"}, 7, None])
+@pytest.mark.parametrize("field", ["author", "author_team", "ts", "event_id", "thread", "body", "kind"])
+async def test_no_arrival_of_whatever_types_ends_the_writer(database: Database, field: str, odd: Any) -> None:
+    harmful: dict[str, Any] = {field: ThreadRef("T0FRONTDESK", odd, odd) if field == "thread" else odd}
+    poison = replace(arrival("1.1"), **harmful)
+    engine = Engine()
+    async with running(database, engine) as inbox:
+        with suppress(StoreUnavailable):
+            await inbox.accept(poison)
+        await inbox.accept(arrival("2.1"))
+    assert ("T0FRONTDESK/D0CUSTOMERA/2.1") in [thread for _, thread in engine.submitted]
 
 
 async def test_what_fails_for_every_event_is_not_the_events_fault_and_nothing_is_acknowledged() -> None:

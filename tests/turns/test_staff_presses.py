@@ -25,6 +25,7 @@ from bot.turns.presses import Presses
 from demo.slack.interactivity import Interactivity
 from handlers.actions import read_press
 from handlers.dialogs import read_submission
+from handlers.payloads import Action, BlockActions, ViewSubmission
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
@@ -113,7 +114,7 @@ class Channel:
         payload = interactivity.block_actions(
             workspace.user(user), place, message, action, state={}, is_ephemeral=is_ephemeral
         )
-        return read_press(payload, action, team=TEAM)
+        return read_press(cast(BlockActions, payload), cast(Action, action), team=TEAM)
 
     async def submits(self, dialog: str, ref: str, user: str, **inputs: Any) -> str:
         """Somebody submits a dialog that they opened on the first case's card; how it ended."""
@@ -125,7 +126,7 @@ class Channel:
             for name, value in inputs.items()
         }
         view = {"id": f"V{self.slack.workspace.new_ts()}", "callback_id": dialog, "state": {"values": state}}
-        submitted = read_submission({"view": view, "user": {"id": user, "team_id": TEAM}}, about)
+        submitted = read_submission(cast(ViewSubmission, {"view": view, "user": {"id": user, "team_id": TEAM}}), about)
         ended = await self.presses.carry_out(await self.begins(submitted))
         await self.delivers()
         return ended
@@ -305,7 +306,7 @@ async def test_an_article_is_asked_for_though_the_try_that_resolved_the_case_end
     about = About(case.ref, ThreadRef(TEAM, "C0AGENTS", channel.card["ts"]), channel.card["ts"])
     state = {"kb": {"kb": {"selected_options": [{"value": "suggest"}]}}}
     view = {"id": "V1", "callback_id": "submit.resolve", "state": {"values": state}}
-    item = await channel.begins(read_submission({"view": view, "user": {"id": AGENT_A}}, about))
+    item = await channel.begins(read_submission(cast(ViewSubmission, {"view": view, "user": {"id": AGENT_A}}), about))
     await channel.cases.resolve(case.ref, AGENT_A)
     for _ in range(2):
         assert await channel.presses.carry_out(replace(item, fence=2)) == "pressed"
