@@ -13,7 +13,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-browser pictures test-clients test-long test-both check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval chaos chaos-short chaos-points chaos-kb clean
+	eval-retrieval eval-claims chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +122,9 @@ bench-handover: $(VENV)/.dev  ## how soon customers and staff read each other (1
 
 bench-erase: $(VENV)/.dev  ## erase one customer of 500,000 messages while others write (2 minutes); last line is JSON
 	@$(BIN)/python -m bench.erase
+
+eval-claims: $(VENV)/.dev  ## how many true answers come through the claim guard, and how many false ones do not
+	@$(BIN)/python -m evals.claims
 
 eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the checkout; last line is JSON
 	@$(BIN)/python -m evals.retrieval

@@ -134,6 +134,11 @@ def place(hit: Hit) -> str:
     return f"{hit.title} › {heading.replace(' > ', ' › ')}" if heading else hit.title
 
 
+def page_text(hit: Hit) -> str:
+    """All that a passage tells: where it stands, its words, its page's address and date."""
+    return "\n".join(filter(None, (hit.title, hit.heading, hit.text, hit.url, hit.last_updated)))
+
+
 def _passage(number: int, hit: Hit) -> str:
     title = place(hit)
     updated = f' updated="{hit.last_updated}"' if hit.last_updated else ""

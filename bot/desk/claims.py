@@ -10,23 +10,22 @@ words could do harm: a customer who reads "I have refunded you" will hold the sh
 """
 
 import html
-import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from bot.agent.guardrails import OutputGate
 from bot.agent.messages import ToolResult
 from bot.desk.answers import SEARCH
 from bot.desk.claim_patterns import MONEY, ORDER_ID, Form, Kind, Pattern, Wording
 from bot.desk.escalate import ESCALATE
+from bot.desk.grounding import Kept
+from bot.desk.records import Record, amounts_of, figures_in, maps_in, read_records
+from bot.desk.values import Value, plain, read_values
 
 DEEDS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
 """Tool -> what a successful call of it has done. A tool that writes is named here, or its deed cannot be told."""
-LOOK_UPS = frozenset({"lookup_order", "list_my_orders", "check_shipping"})
-"""Tools whose results are the shop's own records. What agents told each other is none."""
 HELD = 600
 """Characters of one sentence that are held; a longer one is decided on in parts."""
 CARRIED = 300
@@ -53,8 +52,6 @@ _DELIVERY = re.compile(
 )
 _SENT_AGAIN = re.compile(r"\bre-?(?:sent|shipped|dispatched)\b|\breplacement (?:\w+ )?(?:sent|shipped|dispatched)\b")
 """What a carrier may have done: it moves a delivery, corrects an address, sends again. Over folded words."""
-_SUMS = 2000
-"""Sums of the lines of one order that are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +150,7 @@ _ORDER = re.compile(
     rf"{ORDER_ID}|(?<=\border )\d{{3,}}|(?<=\bn[ro] )\d{{3,}}|(?<=\bpesanan )\d{{3,}}|(?<=\bnomor )\d{{3,}}"
 )
 _AMOUNT = re.compile(MONEY)
-_FIGURE = re.compile(r"\d[\d.,]*")
 _WORD = re.compile(r"\w+")
-_FIELD = re.compile(r'"(order|tracking_number|status|payment|total)":"([^"\\]*)"')
 
 
 def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named: str = "") -> Iterator[Claim]:
@@ -235,7 +230,7 @@ def _claim(found: re.Match[str], pattern: Pattern, named: str) -> Claim:
         pattern.form,
         by_us=bool(_BY_US.match(found[0])),
         orders=frozenset(orders),
-        amounts=frozenset(_figures(" ".join(_AMOUNT.findall(whole)))),
+        amounts=frozenset(figures_in(" ".join(_AMOUNT.findall(whole)))),
         words=found[0],
         sentence=text,
     )
@@ -251,19 +246,6 @@ def orders_in(text: str) -> list[str]:
     return [found.lstrip("# ") for found in _ORDER.findall(text)]
 
 
-def _figures(text: str) -> Iterator[int]:
-    """The figures in a text, in hundredths."""
-    return map(_hundredths, _FIGURE.findall(text))
-
-
-def _hundredths(figure: str) -> int:
-    """An amount however its thousands and decimals are marked: 1,299.00 and 1.299,00 are the same."""
-    figure = figure.rstrip(".,")
-    has_part = len(figure) > 3 and figure[-3] in ".,"
-    digits = int(re.sub(r"\D", "", figure)[:15])
-    return digits if has_part else digits * 100
-
-
 # Deciding
 
 
@@ -277,6 +259,8 @@ class Grounds:
     """The help pages' words that the agents were given."""
     earlier: Sequence[ToolResult] = ()
     """What tools returned earlier in the conversation: states that were looked up then still count, deeds do not."""
+    kept: Kept | None = None
+    """What the values of an answer must stand in; None: only deeds are looked at."""
 
     def bear(self, claim: Claim) -> bool:
         """Whether the claim rests on something."""
@@ -286,7 +270,7 @@ class Grounds:
         if claim.form != "done" and self._are_quoted(claim.sentence, results):
             return True
         if claim.form == "stated" or (claim.form == "done" and claim.by_us and claim.orders):
-            return _show(_records(results), _records(self.earlier), claim)
+            return _show(read_records(results), read_records(self.earlier), claim)
         return False
 
     def _are_quoted(self, sentence: str, results: Iterable[ToolResult]) -> bool:
@@ -300,127 +284,52 @@ def _holds_words(words: Sequence[str], page: str) -> bool:
     return f" {' '.join(words)} " in f" {' '.join(_WORD.findall(folded(page)))} "
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    """One order or parcel as a look-up gave it."""
-
-    fields: Mapping[str, Any]
-    is_listed: bool
-    """True when it is one of a list, and nobody asked for this one."""
-
-    @property
-    def number(self) -> str:
-        """The order's, folded; a parcel without an order has its own."""
-        return self._text("order") or self._text("tracking_number")
-
-    def is_of(self, number: str) -> bool:
-        """Whether it is that of an order or a parcel with this number; "12345" is ORD-12345 too."""
-        own = (self._text("order"), self._text("tracking_number"))
-        return number in own or (number.isdigit() and bool(re.fullmatch(rf"[a-z]{{2,6}}-?{number}", own[0])))
-
-    def shows(self, claim: Claim) -> bool:
-        """Whether the shop's or the carrier's own words say so."""
-        states = {self._text(name).replace("_", " ") for name in ("status", "payment")}
-        if states & _STATUS.get(claim.kind, frozenset()):
-            return True
-        scans = [folded(str(scan.get("carrier_wrote", ""))) for scan in _maps(self.fields.get("scans"))]
-        if claim.kind == "resent":
-            return any(_SENT_AGAIN.search(scan) for scan in scans)
-        if claim.kind != "changed":
-            return False
-        if _ADDRESS.search(claim.words):
-            return any(_ADDRESS.search(scan) and _ALTERED.search(scan) for scan in scans)
-        is_move = _MOVED.search(claim.words) or (_DELIVERY.search(claim.words) and _ALTERED.search(claim.words))
-        return bool(is_move) and any(_MOVED.search(scan) for scan in scans)
-
-    def total(self) -> set[int]:
-        """The order's total, in hundredths; empty when it is not told."""
-        return set(_figures(" ".join(_AMOUNT.findall(self._text("total")))))
-
-    def sums(self) -> set[int]:
-        """What some of the order's lines cost together, in hundredths."""
-        sums = {0}
-        for line in _maps(self.fields.get("articles")):
-            price = next(_figures(str(line.get("price_each", ""))), 0)
-            quantity = line.get("quantity", 1)
-            if isinstance(quantity, int) and len(sums) * (quantity + 1) <= _SUMS:
-                sums = {one + count * price for one in sums for count in range(quantity + 1)}
-            else:
-                sums |= {price}
-        return sums
-
-    def _text(self, name: str) -> str:
-        value = self.fields.get(name)
-        return value.casefold().lstrip("#") if isinstance(value, str) else ""
-
-
-def _show(found: Sequence[_Record], earlier: Sequence[_Record], claim: Claim) -> bool:
+def _show(found: Sequence[Record], earlier: Sequence[Record], claim: Claim) -> bool:
     """Whether look-ups hold the state, for every order that is named or else was asked for, and the amounts."""
     records = [*earlier, *found]
     numbers = claim.orders or _spoken_of(found) or _spoken_of(earlier)
     of_each = [[record for record in records if record.is_of(number)] for number in numbers]
-    if not of_each or not all(any(record.shows(claim) for record in own) for own in of_each):
+    if not of_each or not all(any(_shows(record, claim) for record in own) for own in of_each):
         return False
-    return claim.amounts <= _amounts([record for own in of_each for record in own])
+    return claim.amounts <= amounts_of([record for own in of_each for record in own])
 
 
-def _spoken_of(records: Sequence[_Record]) -> frozenset[str]:
+def _spoken_of(records: Sequence[Record]) -> frozenset[str]:
     """The orders that a claim without a number may be about: those asked for one by one, or else all of a list."""
     asked_for = frozenset(record.number for record in records if record.number and not record.is_listed)
     return asked_for or frozenset(record.number for record in records if record.number)
 
 
-def _amounts(records: Sequence[_Record]) -> set[int]:
-    """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total without them."""
-    totals = {record.number: total for record in records for total in record.total()}
-    sums = {one for record in records for one in record.sums()}
-    return {*totals.values(), sum(totals.values()), *sums, *(total - one for total in totals.values() for one in sums)}
-
-
-def _records(results: Iterable[ToolResult]) -> list[_Record]:
-    """What the look-ups among the results hold."""
-    return [record for each in results if each.ok and each.name in LOOK_UPS for record in _read(each.content)]
-
-
-def _read(content: str) -> Iterator[_Record]:
-    """The orders or the parcel in a result. A note may stand before it; one that was cut is read as far as it goes."""
-    start = content.find("{")
-    try:
-        whole = json.loads(content[start:]) if start >= 0 else None
-    except (ValueError, RecursionError):
-        whole = {"orders": parts} if len(parts := list(_parts(content))) > 1 else next(iter(parts), None)
-    match whole:
-        case {"orders": list(listed)}:
-            yield from (_Record(each, is_listed=True) for each in _maps(listed))
-        case Mapping():
-            yield _Record(whole, is_listed=False)
-
-
-def _parts(content: str) -> Iterator[Mapping[str, str]]:
-    """The plain fields of a result that ends in the middle, order by order."""
-    part: dict[str, str] = {}
-    for name, value in _FIELD.findall(content):
-        if name == "order" and "order" in part:
-            yield part
-            part = {}
-        part.setdefault(name, value)
-    if part:
-        yield part
-
-
-def _maps(value: Any) -> list[Mapping[str, Any]]:
-    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+def _shows(record: Record, claim: Claim) -> bool:
+    """Whether the shop's or the carrier's own words say so."""
+    states = {record.word(name).replace("_", " ") for name in ("status", "payment")}
+    if states & _STATUS.get(claim.kind, frozenset()):
+        return True
+    scans = [folded(str(scan.get("carrier_wrote", ""))) for scan in maps_in(record.fields.get("scans"))]
+    if claim.kind == "resent":
+        return any(_SENT_AGAIN.search(scan) for scan in scans)
+    if claim.kind != "changed":
+        return False
+    if _ADDRESS.search(claim.words):
+        return any(_ADDRESS.search(scan) and _ALTERED.search(scan) for scan in scans)
+    is_move = _MOVED.search(claim.words) or (_DELIVERY.search(claim.words) and _ALTERED.search(claim.words))
+    return bool(is_move) and any(_MOVED.search(scan) for scan in scans)
 
 
 # Letting through
 
-_END = re.compile(r"\n|[.!?…]+[\"'”’»)\]*_`]*\s")
+_END = re.compile(r"\n|[。！？]|(?:[!?…]|(?<![0-9])\.|(?<=[0-9]{3})\.|(?<=[.,:][0-9]{2})\.)[.!?…]*[\"'”’»)\]*_`]*\s")
+"""The end of a sentence, or of a line. A point behind one or two digits, as in "22. November", ends none."""
 _OPEN = re.compile(
     r"[^.!?…:\s\"'”’»)\]*_`][\"'”’»)\]*_`]*\s*$|(?:\.\.|…)\s*$"
     r"|\b(?:n[ro]|num|núm|ca|bzw|b|inkl|str|dr|mrs?|approx|e\.g|i\.e|art|\d{1,2})\.\s*$",
     re.IGNORECASE,
 )
 """A sentence that has not ended: a line without a mark behind it, one that trails off, an abbreviation."""
+_SHORT = re.compile(r"\b\w{3,5}\.\s*$")
+"""What may be a month's short name: "Nov. 22"."""
+_ASKED = re.compile(r"([^.!?;:,()\n]{0,80})\?")
+"""What stands between a value and the mark of the question that it is part of."""
 _HANGING = re.compile(
     r"\b(?:(?:i|we)(?:['’` ]?ve| have)|ich habe|wir haben|he|hemos|j['’]ai|nous avons|(?:saya|kami) (?:sudah|telah))"
     r"[*_]*[.!?…]+\W*$",
@@ -440,8 +349,8 @@ class ClaimGate:
     """
 
     def __init__(self, wordings: Sequence[Wording], grounds: Grounds, output: OutputGate) -> None:
-        self.stopped: Claim | None = None
-        """The claim that rests on nothing; from it on everything is dropped."""
+        self.stopped: Claim | Value | None = None
+        """The claim that rests on nothing, or the value that stands nowhere; from it on everything is dropped."""
         self._wordings = wordings
         self._grounds = grounds
         self._output = output
@@ -450,6 +359,8 @@ class ClaimGate:
         """The end of what was let through, as far as the next sentence may go on with it."""
         self._named = ""
         """The order that was spoken of last."""
+        self._said = ""
+        """The end of what was let through."""
 
     def feed(self, text: str) -> str:
         """The sentences that are whole now and may be shown."""
@@ -461,8 +372,8 @@ class ClaimGate:
         self._held += self._output.close()
         return self._pass_whole() + self._pass(len(self._held))
 
-    def find(self, text: str) -> Claim | None:
-        """The first claim in another, whole text that rests on nothing."""
+    def find(self, text: str) -> Claim | Value | None:
+        """The first claim in another, whole text that rests on nothing, or value that stands nowhere."""
         other = ClaimGate(self._wordings, self._grounds, OutputGate(frozenset()))
         other.feed(text)
         other.settle()
@@ -495,9 +406,46 @@ class ClaimGate:
             if not self._grounds.bear(claim):
                 self.stopped, self._held = claim, ""
                 return ""
+        if (value := self._first_ungrounded(part, joint)) is not None:
+            self.stopped, self._held = value, ""
+            return ""
+        self._said = (self._said + part)[-HELD:]
         self._before = (self._before + part if joint else part)[-CARRIED:]
         self._named = (orders_in(text) or [self._named])[-1]
         return part
+
+    def _first_ungrounded(self, part: str, joint: str) -> Value | None:
+        """The first value of the part that stands in nothing that was kept."""
+        if self._grounds.kept is None:
+            return None
+        own = plain(part)
+        is_open = bool(joint or (_SHORT.search(self._before) and own[:1].isdigit()))
+        before = f"{plain(self._before).rstrip()} " if is_open else ""
+        text = before + own
+        values = [value for value in read_values(text) if value.end > len(before)]
+        if not values:
+            return None
+        grounding = self._grounds.kept.grounding()
+        context = plain(self._said) + own
+        for value in values:
+            if grounding.holds(value, context) or grounding.says(text[value.start : value.end]):
+                continue
+            if not (grounding.is_heard(value) and self._is_echoed(text, value)):
+                return value
+        return None
+
+    def _is_echoed(self, text: str, value: Value) -> bool:
+        """Whether the answer denies what the customer named, or asks about it, and grants nothing."""
+        before, rest = folded(text[: value.start]), text[value.end :]
+        clause = _IDIOM.sub("", _cut(before, len(before), len(before)))
+        following = _CLAUSE_END.split(folded(rest), maxsplit=1)[0]
+        if any(
+            wording.denials.search(clause) or _stands_before(wording.denials, following, 1)
+            for wording in self._wordings
+        ):
+            return True
+        asked = _ASKED.match(rest)
+        return asked is not None and not any(wording.tags.search(asked[1]) for wording in self._wordings)
 
     def _what_it_continues(self, part: str) -> tuple[str, str]:
         """The folded text that this part goes on with, and what joins them; ("", "") when it begins afresh."""

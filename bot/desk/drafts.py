@@ -34,10 +34,11 @@ from bot.cases.cases import the_case
 from bot.cases.drafts import VOICES, CaseDrafts, drafts_key
 from bot.clock import Clock
 from bot.conversation import Customer
-from bot.desk.answers import Evidence, passages_text
+from bot.desk.answers import Evidence, page_text, passages_text
 from bot.desk.budgets import Budgets
 from bot.desk.claim_patterns import Wording
 from bot.desk.claims import ClaimGate, Grounds
+from bot.desk.grounding import Kept
 from bot.desk.team import read_instructions
 from bot.slack.cards import Source, source_link
 from bot.slack.client import SlackClient
@@ -171,7 +172,7 @@ class Drafting:
         written = await self._write(case, said, evidence, asked=asked, journal=journal)
         texts = [text for text in (presentable(text, self.link_hosts) for text in written.texts) if text]
         shown = self.drafts.shown(
-            case, asked, texts, doubtful=self._doubtful(texts, said), pages=_pages(evidence, texts)
+            case, asked, texts, doubtful=self._doubtful(texts, said, evidence), pages=_pages(evidence, texts)
         )
         if not await self._keep(case, user, texts, written, shown, asked=asked):
             words = "A message was deleted while they were written. Press the button again."
@@ -249,10 +250,19 @@ class Drafting:
     async def _noted(self, journal: Journal) -> Drafts:
         return await spent_on_brainstorm(self.voices, rounds=LIMITS.rounds, journal=journal)
 
-    def _doubtful(self, texts: Sequence[str], said: Sequence[Message]) -> list[int]:
-        """The numbers of the drafts that say a deed was done though no look-up shows it; the person may know better."""
+    def _doubtful(self, texts: Sequence[str], said: Sequence[Message], evidence: Evidence) -> list[int]:
+        """The numbers of the drafts that say a deed was done though no look-up shows it, or name what stands neither
+        there nor in a page nor in the conversation; the person may know better."""
         earlier = [message for message in said if isinstance(message, ToolResult)]
-        grounds = Grounds(results=lambda: (), passages=lambda: (), earlier=earlier)
+        kept = Kept(
+            results=lambda: (),
+            pages=lambda: [page_text(hit) for hit in evidence.hits.values()],
+            messages=said,
+            own=[agent.instructions for agent in self.team.agents],
+            today=datetime.fromtimestamp(self.clock.now(), UTC).date(),
+            link_hosts=self.link_hosts,
+        )
+        grounds = Grounds(results=lambda: (), passages=lambda: (), earlier=earlier, kept=kept)
         gate = ClaimGate(self.wordings, grounds, OutputGate(frozenset()))
         return [number for number, text in enumerate(texts, start=1) if gate.find(text)]
 

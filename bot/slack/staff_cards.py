@@ -435,7 +435,10 @@ def drafts(
         blocks.append(section(f"*{number} · {one_line(title, 40)}*\n{quoted}"))
         if number in doubtful:
             blocks.append(
-                context(":warning: Says that something was done or will be. Make sure of it before you send.")
+                context(
+                    ":warning: Says that something was done or will be, or names a figure, a day or a link that stands "
+                    "nowhere here. Make sure of it before you send."
+                )
             )
         if choice is None:
             label = f"Send draft {number} to the customer"

@@ -8,7 +8,8 @@ answer        wait for a place, have the agents asked (asking.py), end
                          in a row, call one
     _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person;
                          or look-ups were refused that came too fast: say so
-    _withdraw            it says that a deed was done which nothing did: take it back and call a person
+    _withdraw            it says that a deed was done which nothing did, or names an amount, a date, a number that
+                         stands nowhere: take it back and call a person
     _escalated           the agent called a person
     _failed              the agent gave no answer: say so and call a person
     _stopped             the customer wants no more of it
@@ -33,6 +34,7 @@ from bot.cases.cases import Cases
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk import policy
+from bot.desk.values import Value
 from bot.errors import Silenced
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
@@ -411,13 +413,14 @@ class Answers:
         """What was claimed has not been shown; say that nothing was done, behind what has."""
         question, reply = asked.question, asked.reply
         claim = reply.claim
+        is_value = isinstance(claim, Value)
         logger.warning(
-            "an answer claimed what no tool had done",
-            extra={"turn": question.item.id, "kind": claim and claim.kind, "form": claim and claim.form},
+            "an answer named what stands nowhere" if is_value else "an answer claimed what no tool had done",
+            extra={"turn": question.item.id, "kind": claim and claim.kind, "form": getattr(claim, "form", "")},
         )
         said = await self._give_what_stands(asked)
         if not asked.partly:
-            sentence = self.sentences.say(question.language, "claim_withdrawn")
+            sentence = self.sentences.say(question.language, "value_withdrawn" if is_value else "claim_withdrawn")
             said = f"{reply.said}\n\n{sentence}" if reply.said else sentence
             asked.writer.text(said.removeprefix(reply.said))
         await asked.writer.finish(blocks=self._footer_in_part(asked))

@@ -10,7 +10,7 @@ way_of       the pattern for a message
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import partial
 from typing import Literal
 
@@ -24,11 +24,13 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResul
 from bot.agent.patterns import Pattern, Share, Terms, concurrent, handoff, magentic, reworded, sequential, single
 from bot.clock import Clock
 from bot.desk import policy
-from bot.desk.answers import Evidence, TurnContext, known_from, passages_text
+from bot.desk.answers import Evidence, TurnContext, known_from, page_text, passages_text
 from bot.desk.claim_patterns import Wording
-from bot.desk.claims import ClaimGate, Grounds
+from bot.desk.claims import Claim, ClaimGate, Grounds
+from bot.desk.grounding import Kept
 from bot.desk.rhetoric import names_a_number
 from bot.desk.team import IN_DOUBT
+from bot.desk.values import Value
 from bot.sentences import Sentences
 from bot.slack.stream import StreamWriter
 from bot.turns.column import Column, Section
@@ -49,8 +51,8 @@ Verdict = Literal[
     "stands", "not_found", "pages_down", "too_fast", "claimed", "shop_down", "escalated", "failed", "stopped"
 ]
 """It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · or since
-look-ups were refused that came too fast · it says that a deed was done which nothing did · the shop did not answer · a
-person was called · there is no answer · the customer wants none any more."""
+look-ups were refused that came too fast · it says that a deed was done which nothing did, or names what stands
+nowhere · the shop did not answer · a person was called · there is no answer · the customer wants none any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,8 @@ class Agents:
                 part.sources = part.reply.evidence.sources(outcome.text)
             case "not_found" | "pages_down" | "too_fast" | "claimed" | "shop_down" | "failed" as why:
                 key = "part_declined" if why == "failed" and outcome.reason in DECLINED else _INSTEAD[why]
+                if why == "claimed" and isinstance(part.reply.claim, Value):
+                    key = "part_value_withdrawn"
                 sentence = self.sentences.say(question.language, key, question=_in_short(part.share.question))
                 said = part.section.drop()
                 column.say_beside(sentence)
@@ -250,7 +254,10 @@ class Agents:
         return TurnContext(question.customer, question.item.thread, str(question.item.id), evidence=evidence)
 
     def _passages(self, findings: Findings) -> str:
-        return passages_text(findings, today=datetime.fromtimestamp(self.clock.now(), UTC).date())
+        return passages_text(findings, today=self._today())
+
+    def _today(self) -> date:
+        return datetime.fromtimestamp(self.clock.now(), UTC).date()
 
     def _evidence(self, question: Question, findings: Findings) -> Evidence:
         evidence = Evidence(known=known_from(question.known))
@@ -263,6 +270,14 @@ class Agents:
             results=lambda: inquiry.journal.results,
             passages=lambda: [f"{hit.heading} {hit.text}" for hit in evidence.hits.values()],
             earlier=[message for message in question.known if isinstance(message, ToolResult)],
+            kept=Kept(
+                results=lambda: inquiry.journal.results,
+                pages=lambda: [page_text(hit) for hit in evidence.hits.values()],
+                messages=[*question.known, question.message],
+                own=[agent.instructions for agent in self.team.agents],
+                today=self._today(),
+                link_hosts=self.link_hosts,
+            ),
         )
         gate = ClaimGate(self.wordings, grounds, OutputGate(self.link_hosts))
         titles = self.sentences.task_titles(question.language)
@@ -292,12 +307,13 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
         return "shop_down"
     if reply.is_too_fast:
         return "too_fast"
-    if reply.claim is not None:
+    if isinstance(reply.claim, Claim):
         return "claimed"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
     may_stand = policy.may_stand(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
     if may_stand:
-        return "stands"
+        # Of an answer that rests on nothing at all it is said that nothing was found, whatever it names.
+        return "stands" if reply.claim is None else "claimed"
     return "pages_down" if reply.evidence.unasked else "not_found"
 
 

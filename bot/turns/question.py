@@ -23,8 +23,8 @@ class Question:
     episode: int
     history: Sequence[Message]
     """The episode so far, without this message."""
-    looked_up: Sequence[ToolResult] = ()
-    """What was found in those turns of the episode that the history only sums up."""
+    covered: Sequence[Message] = ()
+    """What was said and found in those turns of the episode that the history only sums up."""
     heading: str = ""
     """What is said before the answer."""
     in_vain_before: bool = False
@@ -39,7 +39,7 @@ class Question:
     @property
     def known(self) -> Sequence[Message]:
         """All of the episode that an answer may rest on."""
-        return [*self.looked_up, *self.history]
+        return [*self.covered, *self.history]
 
     @property
     def whose(self) -> str:

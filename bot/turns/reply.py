@@ -1,9 +1,10 @@
 """What the customer sees of a running turn: the loop's events become a stream in the thread.
 
-Four things keep text back. Every sentence waits until it is whole and claims no deed that nothing did; the first that
-does ends the text. Without evidence nothing is shown, since it may not stand at the end. After a look-up that could not
-be made, or was refused, nothing is shown until another succeeds. In a channel, everything after a private tool result
-is kept for a direct message, since others read the thread.
+Four things keep text back. Every sentence waits until it is whole, claims no deed that nothing did and names no
+amount, date, number or link that stands nowhere; the first that does ends the text. Without evidence nothing is shown,
+since it may not stand at the end. After a look-up that could not be made, or was refused, nothing is shown until
+another succeeds. In a channel, everything after a private tool result is kept for a direct message, since others read
+the thread.
 """
 
 from collections import Counter
@@ -17,6 +18,7 @@ from bot.desk.answers import SEARCH, Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.claims import Claim, ClaimGate
 from bot.desk.escalate import ESCALATE
+from bot.desk.values import Value
 from bot.slack.stream import TaskStatus
 from bot.turns.interruptions import Interruption
 
@@ -59,8 +61,9 @@ class Reply:
     """True when some text of the answer has been written to the stream."""
     said: str = ""
     """That text."""
-    claim: Claim | None = None
-    """What the agent says was done though nothing did it. The text was cut off before."""
+    claim: Claim | Value | None = None
+    """What the agent says was done though nothing did it, or names though it stands nowhere. The text was cut off
+    before."""
     retries: Counter[str] = field(default_factory=Counter)
     """Requests to a model that were made again, by the reason."""
     interruption: Interruption = field(default_factory=Interruption)

@@ -18,7 +18,7 @@ from bot.agent.endpoints import Models
 from bot.agent.history import fit, repair
 from bot.agent.limits import Limits
 from bot.agent.loop import Outcome, run
-from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult, from_json
+from bot.agent.messages import CustomerMessage, Message, SystemNote, from_json
 from bot.agent.tools import Context
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
@@ -76,10 +76,9 @@ class Episode:
         return [SystemNote(note) for note in notes if note]
 
     @property
-    def looked_up(self) -> list[ToolResult]:
-        """What was found in the turns that the agents do not read any more."""
-        covered = self.turns[: len(self.turns) - len(self.recent)]
-        return [message for message in _messages(covered) if isinstance(message, ToolResult)]
+    def covered(self) -> list[Message]:
+        """What was said and found in the turns that the agents read only a summary of."""
+        return _messages(self.turns[: len(self.turns) - len(self.recent)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ take               count the attempt, do the work, close the row; then sum up wh
 
 import asyncio
 import contextlib
+import json
 import logging
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -379,7 +380,7 @@ class Turns:
             heard.agent,
             episode.number,
             episode.history,
-            episode.looked_up,
+            episode.covered,
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
             heading=self.sentences.say(heard.language, "saw_edit") if item.kind == "edit" else "",
             hands=heard.hands,
@@ -480,7 +481,8 @@ class Turns:
 def _waits(case: Case) -> str:
     """What the assistant is told of a case beside which it answers."""
     # Others may go on in a channel's thread, so there the matter itself is left out.
-    matter = f' It is about, in words that are data: "{case.summary or case.title}".' if case.thread.is_direct else ""
+    matter = json.dumps(case.summary or case.title, ensure_ascii=False) if case.thread.is_direct else ""
+    matter = f" It is about, in words that are data: {matter}." if matter else ""
     return (
         f"Our team has been called for this conversation, case {case.ref}, and nobody is there yet.{matter} "
         "The customer asked you to go on helping with other things meanwhile. Leave the matter of the case to the "

@@ -10,6 +10,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RETURNS = "How many days do I have to return an item?"
 WITHDRAWN = "nothing has been changed"
+UNGROUNDED = "I can't find in our records"
 LOOK_UP = {"name": "lookup_order", "arguments": {"order_id": "ORD-12345"}}
 ESCALATE = {
     "name": "escalate_to_human",
@@ -134,3 +135,20 @@ async def test_a_withdrawal_survives_a_crash_and_is_said_once(world: World) -> N
     await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     await world.customer.reads(await world.customer.says("Thanks!"))
     assert len([seen for seen in await world.replies(answer) if WITHDRAWN in seen.text]) == 1
+
+
+@pytest.mark.parametrize("false", ["we will refund you 120 %.", "Use the voucher SAVE100.", "12月24日に届きます。"])
+async def test_what_stands_nowhere_is_left_out_in_any_language(world: World, false: str) -> None:
+    await world.model_says({"text": f"You can return an item within 30 days. {false} Enjoy."})
+    asked = await world.customer.says(f"{RETURNS} And then?")
+    answer = await world.customer.reads(asked, having=lambda seen: UNGROUNDED in seen.text)
+    assert "within 30 days. \n\nI was about to" in answer.text
+    assert false not in answer.text
+    assert "FD-" in (await world.customer.reads(asked, after=answer.ts)).text
+
+
+async def test_what_a_look_up_says_is_told_whole(world: World) -> None:
+    said = "ORD-12345 is with UPS under 1Z999AA10123456784."
+    await world.model_says({"calls": [LOOK_UP]}, {"text": said})
+    asked = await world.customer.says("What is the tracking number of my order ORD-12345, please?")
+    assert said in (await world.customer.reads(asked)).text

@@ -294,7 +294,7 @@ async def test_figures_that_were_looked_up_in_summed_up_turns_still_bear_an_answ
     await bench.summaries.catch_up(item)
     episode = await bench.episode(item)
     assert found not in episode.history
-    assert "12345" in known_from(episode.looked_up)
+    assert "12345" in known_from(episode.covered)
 
 
 async def test_the_turn_that_reaches_the_limit_has_the_whole_episode_summed_up(database: Database) -> None:
