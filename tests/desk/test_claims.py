@@ -15,6 +15,7 @@ from bot.agent.tools import RESULT_LIMIT, ToolOutput
 from bot.desk.claim_patterns import KINDS, Kind, load_wordings
 from bot.desk.claims import HELD, Claim, ClaimGate, Grounds, folded
 from bot.desk.escalate import ESCALATE
+from bot.desk.values import Value
 from demo.model.phrases import PHRASES
 from tests.desk.claim_sentences import CLAIMS, NO_CLAIMS
 
@@ -30,7 +31,7 @@ def gate(
     return ClaimGate(WORDINGS, grounds, OutputGate(frozenset(hosts)))
 
 
-def claim_in(text: str, *results: ToolResult, earlier: Sequence[ToolResult] = ()) -> Claim | None:
+def claim_in(text: str, *results: ToolResult, earlier: Sequence[ToolResult] = ()) -> Claim | Value | None:
     return gate(*results, earlier=earlier).find(text)
 
 
