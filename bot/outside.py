@@ -93,7 +93,10 @@ async def check(settings: Settings) -> list[str]:
 def notes(settings: Settings) -> list[str]:
     """What is worth knowing and not wrong. Raises ConfigurationError for what `check` tells."""
     names = unpriced(settings, load_prices(settings.model_prices))
-    return [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
+    told = [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
+    if settings.is_shop_unprotected:
+        told.append("SHOP_PLAIN_HTTP is on: the shop's token and orders cross the network unprotected (SHOP_URL)")
+    return told
 
 
 @asynccontextmanager

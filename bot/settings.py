@@ -7,6 +7,7 @@ all faults at once and never shows a value, so that no token ends up in a termin
 import re
 from collections.abc import Mapping
 from datetime import date
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Literal, Self
 from urllib.parse import unquote, urlsplit
@@ -42,7 +43,14 @@ def _http_address(value: str) -> str:
 def _hosts(value: object) -> object:
     if not isinstance(value, str):
         return value
-    return frozenset(host.strip().lower() for host in value.split(",") if host.strip())
+    hosts = [host.strip().lower() for host in value.split(",") if host.strip()]
+    for number, host in enumerate(hosts, start=1):
+        if not _HOST.fullmatch(host):
+            raise ValueError(
+                "must be full names of hosts, as help.example.com,www.example.com, without https://, *, port or path; "
+                f"number {number} is not (a name with other letters is written in its xn-- form)"
+            )
+    return frozenset(hosts)
 
 
 def _desks(value: object) -> object:
@@ -105,6 +113,7 @@ def _token(prefix: str, where: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+_HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 _PRIORITIES = ("high", "medium", "low")
 _LONGEST_MINUTES = 10_080
 Temperature = Annotated[float | Literal["none"], BeforeValidator(_temperature)]
@@ -160,7 +169,9 @@ class Settings(BaseModel):
     shop_name: str = "our shop"
     """What the assistant calls the shop."""
     shop_url: Address | None = None
-    """The shop's REST address (docs/shop-api.md). Unset: the assistant has no order tools."""
+    """The shop's REST address (docs/shop-api.md), with `https`. Unset: the assistant has no order tools."""
+    shop_plain_http: Literal["on", "off"] = "off"
+    """`on`: `SHOP_URL` may start with `http://` on another machine. Token and orders cross the network unprotected."""
     shop_token: SecretStr | None = None
     """The bearer token for `SHOP_URL`."""
     data_dir: Path = Path("data")
@@ -237,6 +248,15 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _check_shop(self) -> Self:
+        if self.is_shop_unprotected and self.shop_plain_http == "off":
+            raise ValueError(
+                "SHOP_URL must start with https:// unless the shop is on this machine: "
+                "SHOP_PLAIN_HTTP=on allows it in a network that you trust"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_desks(self) -> Self:
         if self.agent_channel in self.desk_channels:
             raise ValueError("DESK_CHANNELS names further channels, and AGENT_CHANNEL is one of them")
@@ -256,6 +276,12 @@ class Settings(BaseModel):
         if self.on_call is None:
             return ""
         return f"<!subteam^{self.on_call}>" if self.on_call.startswith("S") else f"<@{self.on_call}>"
+
+    @property
+    def is_shop_unprotected(self) -> bool:
+        """Whether the shop's token and orders go to another machine by plain HTTP."""
+        parts = urlsplit(self.shop_url or "")
+        return parts.scheme == "http" and not _is_loopback(parts.hostname or "")
 
     @property
     def database(self) -> str:
@@ -303,6 +329,13 @@ def load_settings(environ: Mapping[str, str], *, serving: bool = False, listenin
     if faults:
         raise ConfigurationError(faults)
     return settings
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _passwords(url: str) -> tuple[str, ...]:

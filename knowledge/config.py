@@ -7,6 +7,7 @@
       - name: site
         sitemap: https://help.example.com/sitemap.xml    # or pages: a list of addresses
         hosts: [help.example.com]     # nothing is fetched from anywhere else
+        private: false                # true where those hosts are in a private network
       - name: runbook
         folder: internal
         audience: internal            # staff only; customers' questions never reach it
@@ -24,6 +25,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from knowledge.errors import SourcesFaulty
+from knowledge.sources.addresses import is_private_host
 
 Audience = Literal["public", "internal"]
 
@@ -73,6 +75,8 @@ class Source(BaseModel):
     """Addresses of pages, in place of a sitemap."""
     hosts: frozenset[str] = frozenset()
     """Hosts that may be asked. Required with addresses."""
+    private: bool = False
+    """Whether the hosts may be on this machine or in a private network."""
     most: Annotated[int, Field(ge=1, le=100_000)] = SITE_PAGES
     """Pages fetched at the most."""
     audience: Audience = "public"
@@ -100,6 +104,8 @@ class Source(BaseModel):
             raise ValueError(f"{address} must begin with https://")
         if parts.hostname not in self.hosts:
             raise ValueError(f"{parts.hostname} is not among the hosts")
+        if not self.private and is_private_host(parts.hostname):
+            raise ValueError(f"{parts.hostname} is a private address: add private: true if it is meant")
 
     @property
     def addresses(self) -> tuple[str, ...]:

@@ -89,6 +89,15 @@ def clean(text: str) -> str:
     return unicodedata.normalize("NFC", _CONTROL.sub("", text))
 
 
+class _FrontMatter(yaml.SafeLoader):
+    """YAML without aliases: a few lines of them, merged into each other, make more than any memory holds."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("aliases are not read")
+        return super().compose_node(parent, index)
+
+
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     """The front matter's plain values and the text behind it.
 
@@ -99,7 +108,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
         return {}, text
     try:
-        loaded = yaml.safe_load(match[1])
+        loaded = yaml.load(match[1], _FrontMatter)  # noqa: S506 - a SafeLoader with less to it
     except (yaml.YAMLError, ValueError, RecursionError):
         loaded = {name: value.strip(" \t\"'") for name, value in _PLAIN_FIELD.findall(match[1])}
     if loaded is not None and not isinstance(loaded, dict):
@@ -139,14 +148,20 @@ def _without_comments(text: str) -> str:
 
 
 def _strip_comments(line: str, *, commented: bool) -> tuple[str, bool]:
-    kept = ""
-    while line:
-        before, mark, line = line.partition("-->" if commented else "<!--")
-        if not commented and mark and before.count("`") % 2:
-            kept += before + mark
+    parts: list[str] = []
+    at = 0
+    while at < len(line):
+        mark = "-->" if commented else "<!--"
+        found = line.find(mark, at)
+        end = found if found >= 0 else len(line)
+        before = "" if commented else line[at:end]
+        at = end + len(mark)
+        if before.count("`") % 2 and found >= 0:
+            parts.append(before + mark)
             continue
-        kept += "" if commented else before
-        commented = commented != bool(mark)
+        parts.append(before)
+        commented = commented != (found >= 0)
+    kept = "".join(parts)
     return (kept or "\n") if not kept.strip() else kept, commented
 
 

@@ -12,6 +12,9 @@ from typing import Literal
 LINE_LIMIT = 300
 """Characters of a line that may be a heading or a table's rule; longer ones are text."""
 
+CELLS_LIMIT = 100_000
+"""Cells to which a table is filled up; the rows of one that would be larger stay as they are."""
+
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 _MARKS = ("#", "=", "-")
@@ -113,6 +116,9 @@ def table(rows: Iterable[Sequence[str]]) -> str:
     if not told:
         return ""
     width = max(map(len, told))
+    if width * len(told) > CELLS_LIMIT:
+        # One row of many cells would make every other row as long.
+        width = 0
     written = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in told]
     return "\n".join([written[0], f"|{' --- |' * width}", *written[1:]])
 

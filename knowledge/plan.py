@@ -19,7 +19,7 @@ from knowledge.errors import BuildRefused, SourceUnreadable
 from knowledge.generations import Source as Held
 from knowledge.report import Progress
 from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes
-from knowledge.sources.reader import read_documents
+from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, Limits, open_isolation
 from knowledge.sources.site import fetch_site
 
 VANISHING = 0.3
@@ -94,15 +94,26 @@ class Plan:
         self.unchanged += other.unchanged
 
 
-async def make_plan(sources: Sequence[Source], known: Known, *, options: BuildOptions, spool: Path, tell: Tell) -> Plan:
+async def make_plan(
+    sources: Sequence[Source],
+    known: Known,
+    *,
+    options: BuildOptions,
+    spool: Path,
+    tell: Tell,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Plan:
     """Compare all sources with the base. Pages of sites are fetched into the folder `spool`.
+
+    What reading a file may cost at most is `limits`.
 
     Raises SourceUnreadable, or BuildRefused("vanishing"), for a source without which there is nothing to serve.
     """
     plan = Plan()
-    for number, source in enumerate(sources):
-        reader = _Reader(source, known, spool / str(number), tell, is_only=len(sources) == 1)
-        plan.join(await reader.plan(options))
+    with open_isolation(limits) as isolation:
+        for number, source in enumerate(sources):
+            reader = _Reader(source, known, isolation, spool / str(number), tell, is_only=len(sources) == 1)
+            plan.join(await reader.plan(options))
     plan.gone = [name for name in known.documents if name not in plan.present]
     read = {path for path, _ in plan.files}
     homes = {known.documents[name][0] for name in plan.present if name in known.documents}
@@ -116,6 +127,7 @@ class _Reader:
 
     source: Source
     known: Known
+    isolation: Isolation
     spool: Path
     tell: Tell
     is_only: bool
@@ -148,7 +160,8 @@ class _Reader:
                 tuple(Quarantined(prefix + each.name, each.reason) for each in listing.quarantined),
             )
         self.spool.mkdir(parents=True)
-        return await fetch_site(self.source, self.known.files if self.known.reusable else {}, self.spool)
+        known = self.known.files if self.known.reusable else {}
+        return await fetch_site(self.source, known, self.spool, read_sitemap=self.isolation.read_sitemap)
 
     def _read_all(self, listing: Listing) -> Plan:
         plan = Plan(quarantined=list(listing.quarantined))
@@ -183,7 +196,7 @@ class _Reader:
         if before and before.digest == digest:
             return False
         left_out = len(plan.quarantined)
-        for found in read_documents(file, content):
+        for found in self.isolation.read(file, content):
             if isinstance(found, Quarantined):
                 plan.quarantined.append(found)
             else:

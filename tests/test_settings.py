@@ -112,6 +112,45 @@ def test_link_hosts_are_a_list() -> None:
     assert hosts == {"help.example.com", "shop.example.com"}
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        "https://help.example.com",
+        "*.example.com",
+        "help.example.com/faq",
+        "help.example.com:443",
+        "*",
+        "a@b.example",
+        "help..example.com",
+        "help_desk.example.com",
+        "hilfe.größe.example",
+        "-a.example",
+        "a b.example",
+    ],
+)
+def test_a_host_that_could_never_be_linked_to_is_refused_with_the_right_form(host: str) -> None:
+    told = faults({**SERVING, "LINK_HOSTS": f"www.example.com, {host}"})
+    assert "LINK_HOSTS: must be full names of hosts, as help.example.com" in told
+    assert "number 2" in told
+
+
+@pytest.mark.parametrize(
+    "address", ["https://shop.example.com/api", "http://127.0.0.1:9", "http://localhost", "http://[::1]:8"]
+)
+def test_a_shop_is_asked_by_https_or_on_this_machine(address: str) -> None:
+    settings = load_settings({**SERVING, "SHOP_URL": address, "SHOP_TOKEN": "x"}, serving=True)
+    assert not settings.is_shop_unprotected
+
+
+@pytest.mark.parametrize("address", ["http://shop.example.com", "http://10.0.0.7:8080", "http://localhost.example.com"])
+def test_a_shop_by_plain_http_elsewhere_has_to_be_meant(address: str) -> None:
+    given = {**SERVING, "SHOP_URL": address, "SHOP_TOKEN": "x"}
+    told = faults(given)
+    assert "SHOP_URL must start with https://" in told
+    assert "SHOP_PLAIN_HTTP=on" in told
+    assert load_settings({**given, "SHOP_PLAIN_HTTP": "on"}, serving=True).is_shop_unprotected
+
+
 def test_secrets_are_known_to_the_log_and_hidden_from_its_lines() -> None:
     settings = load_settings(SERVING, serving=True)
     assert set(settings.secrets) == {"xoxb-1", "xapp-1", "key"}

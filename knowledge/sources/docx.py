@@ -1,17 +1,18 @@
 """A Word document: headings, paragraphs, lists and tables as Markdown.
 
-A document is a zip file of XML. Whatever it claims, no more is unpacked than a limit, and entities are refused.
+A document is a zip file of XML. Whatever it claims, no more is unpacked than a limit; xml.py refuses entities.
 """
 
 import io
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from xml.etree import ElementTree as ET
 
 from knowledge.documents import Document, clean, describe, read_page
 from knowledge.markdown import table
 from knowledge.sources.files import Unfit
+from knowledge.sources.xml import children, parse_xml
 
 PART_BYTES = 50_000_000
 """One part of the archive, unpacked."""
@@ -27,32 +28,34 @@ def read_docx(content: bytes, *, path: str) -> Document:
     """A Word document: headings, paragraphs, lists, tables; no comments, no deleted or hidden text. Raises Unfit."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            body = _xml(archive, "word/document.xml")
-            styles = _heading_styles(_xml(archive, "word/styles.xml", needed=False))
-            core = _xml(archive, "docProps/core.xml", needed=False)
+            body = _part(archive, "word/document.xml")
+            styles = _heading_styles(_xml(archive, "word/styles.xml"))
+            core = _xml(archive, "docProps/core.xml")
+        if body is None:
+            raise Unfit("not a Word document: it has no word/document.xml")
+        blocks = list(_word_blocks(children(body, f"{_WORD}body"), styles))
     except (zipfile.BadZipFile, ET.ParseError, NotImplementedError, RuntimeError, EOFError, OSError) as error:
         raise Unfit(f"not a readable Word document ({type(error).__name__})") from error
-    root = body.find(f"{_WORD}body") if body is not None else None
-    blocks = list(_word_blocks(root, styles)) if root is not None else []
     text = clean("\n\n".join(blocks)).strip()
     if not text:
         raise Unfit("no text")
     return describe(read_page(f"{text}\n", path=path, markup="markdown"), _core_fields(core))
 
 
-def _xml(archive: zipfile.ZipFile, name: str, *, needed: bool = True) -> ET.Element | None:
-    """A part of the archive. No more than PART_BYTES are unpacked, and entities are not looked at."""
+def _part(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    """A part of the archive, of which no more than PART_BYTES are unpacked; None when there is none."""
     if name not in archive.namelist():
-        if needed:
-            raise Unfit(f"not a Word document: it has no {name}")
         return None
     with archive.open(name) as part:
         content = part.read(PART_BYTES + 1)
     if len(content) > PART_BYTES:
         raise Unfit(f"unpacks to more than {PART_BYTES // 1_000_000} MB")
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
-        raise Unfit("declares entities of its own")
-    return ET.fromstring(content)  # noqa: S314 - entities are refused above
+    return content
+
+
+def _xml(archive: zipfile.ZipFile, name: str) -> ET.Element | None:
+    content = _part(archive, name)
+    return parse_xml(content) if content is not None else None
 
 
 def _heading_styles(styles: ET.Element | None) -> dict[str, int]:
@@ -68,7 +71,7 @@ def _heading_styles(styles: ET.Element | None) -> dict[str, int]:
     return found
 
 
-def _word_blocks(body: ET.Element, styles: Mapping[str, int]) -> Iterator[str]:
+def _word_blocks(body: Iterable[ET.Element], styles: Mapping[str, int]) -> Iterator[str]:
     items: list[str] = []
     for element in body:
         block, is_item = _word_block(element, styles)
@@ -88,7 +91,8 @@ def _word_block(element: ET.Element, styles: Mapping[str, int]) -> tuple[str, bo
     if element.tag == f"{_WORD}tbl":
         return _word_table(element), False
     if element.tag == f"{_WORD}sdt":
-        return "\n\n".join(_word_blocks(inner, styles) if (inner := element.find(f"{_WORD}sdtContent")) else ()), False
+        inner = element.find(f"{_WORD}sdtContent")
+        return "\n\n".join(_word_blocks(inner, styles) if inner is not None else ()), False
     if element.tag != f"{_WORD}p":
         return "", False
     words = _word_text(element)

@@ -12,6 +12,8 @@ from knowledge.sources.files import Quarantined, Unfit
 FIELD_LIMIT = 1_000_000
 """Characters of one cell."""
 
+COLUMNS_LIMIT = 1_000
+
 QUESTION_COLUMNS = ("question", "title", "q")
 ANSWER_COLUMNS = ("answer", "text", "a")
 ID_COLUMNS = ("id", "key", "qid")
@@ -27,6 +29,8 @@ def read_faq(text: str, *, path: str) -> Iterator[Document | Quarantined]:
     csv.field_size_limit(FIELD_LIMIT)
     rows = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text))
     columns = {(name or "").strip().lower(): name for name in rows.fieldnames or ()}
+    if len(columns) > COLUMNS_LIMIT:
+        raise Unfit(f"more than {COLUMNS_LIMIT:,} columns")
     if not _pick(columns, QUESTION_COLUMNS) or not _pick(columns, ANSWER_COLUMNS):
         raise Unfit("no columns named question and answer")
     found = ({column: row[name] or "" for column, name in columns.items()} for row in _rows(rows))

@@ -5,7 +5,8 @@ code so that the chunker meets them as in any other page. Headings keep their id
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -16,6 +17,8 @@ from knowledge.sources.files import Unfit
 
 DEPTH = 150
 """Elements inside each other: the parser's time grows with the square of the depth."""
+ATTRIBUTES = 500
+"""Of one tag: the parser compares each with those before it."""
 CELL_LIMIT = 2_000
 """Characters of a table's cell."""
 
@@ -38,6 +41,9 @@ _BLOCK_LEVEL = """
 """
 _BLOCKS = frozenset(_BLOCK_LEVEL.split())
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+_OPENING = re.compile(r"""<[a-zA-Z](?:[^>"']++|"[^"]*+"|'[^']*+')*+""")
+"""From a tag's name to where it ends. A match is never tried twice at one place, so it is linear whatever the text."""
+_BARE = re.compile(r"""(?<==)(?:"[^"]*"|'[^']*')""")
 _NEVER_OPEN = """
     area base br col embed hr img input link meta param source track wbr
     p li dt dd tr td th thead tbody tfoot option optgroup colgroup rb rt rp
@@ -49,7 +55,7 @@ _DATES = ("article:modified_time", "last-modified", "last_updated", "dcterms.mod
 
 def read_html(text: str, *, path: str, url: str = "") -> Document:
     """The page. `url` is where it was fetched; a file's is what its canonical link says. Raises Unfit."""
-    _refuse_depth(text)
+    _refuse_bombs(text)
     tree = LexborHTMLParser(text)
     described = _described(tree)
     if tree.body is None:
@@ -72,21 +78,26 @@ def read_html(text: str, *, path: str, url: str = "") -> Document:
     )
 
 
-def links_of(text: str) -> Iterator[str]:
-    """The addresses that a page links to, as they stand there."""
-    for node in LexborHTMLParser(text).css("a[href]"):
-        if address := node.attributes.get("href"):
-            yield address
-
-
-def _refuse_depth(text: str) -> None:
+def _refuse_bombs(text: str) -> None:
+    """Raises Unfit for what the parser would spend hours on: deep nesting, and tags of very many attributes."""
     depth = 0
+    opened: Counter[str] = Counter()
     for match in _TAG.finditer(text):
-        if match[2].lower() in _SELF_CLOSING:
+        name = match[2].lower()
+        if name in _SELF_CLOSING:
             continue
-        depth = max(0, depth - 1) if match[1] else depth + 1
+        if not match[1]:
+            opened[name] += 1
+            depth += 1
+        elif opened[name]:
+            # An end tag of an element that is not open ends nothing.
+            opened[name] -= 1
+            depth -= 1
         if depth > DEPTH:
             raise Unfit(f"elements nested deeper than {DEPTH}")
+    for match in _OPENING.finditer(text):
+        if len(match[0]) > 2 * ATTRIBUTES and len(_BARE.sub("", match[0]).replace("/", " ").split()) > ATTRIBUTES:
+            raise Unfit(f"a tag with more than {ATTRIBUTES} attributes")
 
 
 def _described(tree: LexborHTMLParser) -> Mapping[str, str]:

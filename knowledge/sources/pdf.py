@@ -7,26 +7,20 @@ from pypdf import PdfReader
 from pypdf.errors import PyPdfError
 
 from knowledge.documents import Document, clean, describe, read_page
-from knowledge.sources.deadline import deadline
 from knowledge.sources.files import Unfit
 
 PAGES = 2_000
-SECONDS = 60.0
-"""Reading one file may take so long; some are made to take for ever."""
 
 _HYPHENATED = re.compile(r"(?<=[a-zß-öø-ÿ])[-\u00ad\u2010]\n(?=[a-zß-öø-ÿ])")
 
 
 def read_pdf(content: bytes, *, path: str) -> Document:
-    """A PDF with a text layer. Raises Unfit for scans, for files under a password, and for what takes too long."""
+    """A PDF with a text layer. Raises Unfit for scans and for files under a password."""
     try:
-        with deadline(SECONDS):
-            reader = PdfReader(io.BytesIO(content))
-            _refuse(reader)
-            pages = [_text(page.extract_text()) for page in reader.pages]
-            about = {name: str(value) for name, value in (reader.metadata or {}).items()}
-    except TimeoutError:
-        raise Unfit(f"took longer than {SECONDS:.0f} s to read") from None
+        reader = PdfReader(io.BytesIO(content))
+        _refuse(reader)
+        pages = [_text(page.extract_text()) for page in reader.pages]
+        about = {name: str(value) for name, value in (reader.metadata or {}).items()}
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OSError) as error:
         raise Unfit(f"not a readable PDF ({type(error).__name__})") from error
     text = "\n\n".join(page for page in pages if page)

@@ -1,34 +1,34 @@
 """Pages of a web help centre, fetched into a folder and then read like files.
 
 `fetch_site` asks the sitemap, then every page that may have changed. Nothing is fetched from a host that is not on
-the source's list, also not by way of a redirect; sizes, counts and times are bounded. A page that fails today and
-was there yesterday keeps what it held.
+the source's list, also not by way of a redirect, and no connection is made to a private address unless the source
+says so (addresses.py). Sizes, counts and times are bounded. A page that fails today and was there yesterday keeps
+what it held.
 """
 
 import asyncio
-import gzip
-import io
+import socket
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin, urlsplit
-from xml.etree import ElementTree as ET
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
 from knowledge.catalog import KnownFile
 from knowledge.config import LOOPBACK, Source
 from knowledge.errors import SourceUnreadable
-from knowledge.sources.files import SUFFIXES, Listing, Quarantined, SourceFile
+from knowledge.sources.addresses import PrivateAddress, any_private, is_private_host, open_connector
+from knowledge.sources.files import SUFFIXES, Listing, Quarantined, SourceFile, Unfit
 
 AT_ONCE = 4
 PAGE_SECONDS = 20.0
 SITE_SECONDS = 900.0
 REDIRECTS = 4
 SITEMAPS = 50
-SITEMAP_BYTES = 50_000_000
 MISSING = frozenset({404, 410})
 
 _KINDS = {
@@ -41,6 +41,8 @@ _KINDS = {
 _AGENT = "frontdesk-knowledge/1"
 
 _Known = Mapping[str, KnownFile]
+ReadSitemap = Callable[[bytes], tuple[bool, list[str]]]
+"""Whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
 
 
 class _Unfetched(Exception):
@@ -71,11 +73,14 @@ class _Fetched:
     quarantined: list[Quarantined] = field(default_factory=list)
 
 
-async def fetch_site(source: Source, known: _Known, spool: Path) -> Listing:
-    """Fetch what has changed into the folder `spool`. Raises SourceUnreadable when the site as a whole is away."""
+async def fetch_site(source: Source, known: _Known, spool: Path, *, read_sitemap: ReadSitemap) -> Listing:
+    """Fetch what has changed into the folder `spool`; `read_sitemap` reads sitemaps.
+
+    Raises SourceUnreadable when the site as a whole is away.
+    """
     fetched = _Fetched()
     try:
-        async with asyncio.timeout(SITE_SECONDS), _Visitor.open(source) as visitor:
+        async with asyncio.timeout(SITE_SECONDS), _Visitor.open(source, read_sitemap) as visitor:
             addresses = await visitor.addresses()
             places = asyncio.Semaphore(AT_ONCE)
 
@@ -129,15 +134,19 @@ class _Visitor:
 
     source: Source
     http: aiohttp.ClientSession
+    """Connects to public addresses, and to private ones where the source says so."""
+    proxied: aiohttp.ClientSession
+    """For what goes by way of the operator's proxy, which is on a private address as a rule."""
+    read_sitemap: ReadSitemap
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, source: Source) -> AsyncIterator["_Visitor"]:
-        timeout = aiohttp.ClientTimeout(total=PAGE_SECONDS, connect=5.0)
-        async with aiohttp.ClientSession(
-            timeout=timeout, headers={"User-Agent": _AGENT}, cookie_jar=aiohttp.DummyCookieJar(), trust_env=True
-        ) as http:
-            yield cls(source, http)
+    async def open(cls, source: Source, read_sitemap: ReadSitemap) -> AsyncIterator["_Visitor"]:
+        async with (
+            _session(open_connector(may_be_private=source.private)) as http,
+            _session(open_connector(may_be_private=True)) as proxied,
+        ):
+            yield cls(source, http, proxied, read_sitemap)
 
     def path_of(self, address: str) -> str:
         """A page's name in the base."""
@@ -173,7 +182,8 @@ class _Visitor:
 
     async def _ask(self, address: str, headers: Mapping[str, str], *, limit: int) -> _Answer:
         try:
-            async with self.http.get(address, headers=headers, allow_redirects=False) as response:
+            session = await self._session_for(address)
+            async with session.get(address, headers=headers, allow_redirects=False) as response:
                 url = response.headers.get("Location", "") if 300 < response.status < 304 else address
                 url = response.headers.get("Location", url) if response.status in (307, 308) else url
                 body = await _read(response, limit) if response.status == 200 else b""
@@ -181,8 +191,22 @@ class _Visitor:
                 return _Answer(url, response.status, response.content_type, body, etag[:200], modified[:100])
         except TimeoutError:
             raise _Unfetched(f"gave no answer within {PAGE_SECONDS:.0f} s") from None
+        except (PrivateAddress, aiohttp.ClientConnectorError) as error:
+            if isinstance(getattr(error, "os_error", error), PrivateAddress):
+                raise _Unfetched("leads to a private address, and its source does not say private: true") from None
+            raise _Unfetched(f"cannot be fetched ({type(error).__name__})") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _Unfetched(f"cannot be fetched ({type(error).__name__})") from None
+
+    async def _session_for(self, address: str) -> aiohttp.ClientSession:
+        """Raises PrivateAddress where a proxy would be asked for a host that is private as seen from here."""
+        parts = urlsplit(address)
+        host = parts.hostname or ""
+        if parts.scheme not in getproxies() or proxy_bypass(host):
+            return self.http
+        if not self.source.private and (is_private_host(host) or await _resolves_to_private(host)):
+            raise PrivateAddress
+        return self.proxied
 
     async def _sitemap(self) -> AsyncIterator[str]:
         """Addresses from the sitemap, and from those that it lists, one level deep."""
@@ -190,9 +214,13 @@ class _Visitor:
         for number, (address, depth) in enumerate(waiting):
             if number >= SITEMAPS:
                 break
-            root = _parsed(await self.get(address))
-            for entry in _locations(root):
-                if _local(root.tag) != "sitemapindex":
+            answer = await self.get(address)
+            try:
+                is_index, entries = self.read_sitemap(answer.body)
+            except Unfit as unfit:
+                raise _Unfetched(str(unfit)) from None
+            for entry in entries:
+                if not is_index:
                     yield entry
                 elif depth == 0 and self._may_visit(entry):
                     waiting.append((entry, 1))
@@ -210,6 +238,25 @@ class _Visitor:
         return is_safe and parts.hostname in self.source.hosts and not (parts.username or parts.password)
 
 
+def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=connector,
+        timeout=aiohttp.ClientTimeout(total=PAGE_SECONDS, connect=5.0),
+        headers={"User-Agent": _AGENT},
+        cookie_jar=aiohttp.DummyCookieJar(),
+        trust_env=True,
+    )
+
+
+async def _resolves_to_private(host: str) -> bool:
+    """False also for a name that only the proxy can resolve."""
+    try:
+        async with asyncio.timeout(PAGE_SECONDS):
+            return any_private(await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM))
+    except OSError:
+        return False
+
+
 async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
     body = b""
     async for block in response.content.iter_chunked(1 << 16):
@@ -217,29 +264,6 @@ async def _read(response: aiohttp.ClientResponse, limit: int) -> bytes:
         if len(body) > limit:
             raise _Unfetched(f"larger than {limit // 1_000_000} MB")
     return body
-
-
-def _parsed(answer: _Answer) -> ET.Element:
-    body = answer.body
-    try:
-        if body[:2] == b"\x1f\x8b":
-            with gzip.open(io.BytesIO(body)) as packed:
-                body = packed.read(SITEMAP_BYTES + 1)
-        if len(body) > SITEMAP_BYTES:
-            raise _Unfetched(f"unpacks to more than {SITEMAP_BYTES // 1_000_000} MB")
-        if b"<!DOCTYPE" in body[:2_048] or b"<!ENTITY" in body:
-            raise _Unfetched("declares entities of its own")
-        return ET.fromstring(body)  # noqa: S314 - entities are refused above
-    except (ET.ParseError, OSError, EOFError) as error:
-        raise _Unfetched(f"is not a sitemap ({type(error).__name__})") from None
-
-
-def _locations(root: ET.Element) -> Iterable[str]:
-    return ((node.text or "").strip() for node in root.iter() if _local(node.tag) == "loc" and node.text)
-
-
-def _local(tag: str) -> str:
-    return tag.rpartition("}")[2]
 
 
 def _conditions(before: KnownFile | None) -> dict[str, str]:

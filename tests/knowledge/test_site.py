@@ -6,18 +6,22 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from aiohttp import web
 
+from knowledge import config
 from knowledge.build import build
 from knowledge.config import Source
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.generations import Generations
 from knowledge.report import Report
+from knowledge.sources import addresses
 from knowledge.sources import site as module
-from knowledge.sources.files import SUFFIXES
+from knowledge.sources.files import SUFFIXES, Listing
+from knowledge.sources.sitemap import read_sitemap
 from tests.knowledge.conftest import ignore
 
 HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -53,7 +57,8 @@ class Site:
 
     def source(self, **more: object) -> Source:
         """The source that an operator would write down."""
-        given = {"name": "site", "sitemap": f"{self.url}/sitemap.xml", "hosts": ["127.0.0.1"], **more}
+        given = {"name": "site", "sitemap": f"{self.url}/sitemap.xml", "hosts": ["127.0.0.1"]}
+        given |= {"private": True, **more}
         return Source.model_validate({key: value for key, value in given.items() if value is not None})
 
 
@@ -115,15 +120,14 @@ async def test_pages_are_fetched_once_and_afterwards_only_when_they_have_changed
 
 
 async def test_a_page_knows_where_it_can_be_read(site: Site, tmp_path: Path, embedder: TableEmbedder) -> None:
-    listing = await module.fetch_site(site.source(), {}, spool(tmp_path))
+    listing = await fetch(site.source(), tmp_path)
     assert {file.url for file in listing.files} >= {f"{site.url}/help/returns"}
     assert min(file.path for file in listing.files) == "site/127.0.0.1/help/gifts"
 
 
-def spool(folder: Path) -> Path:
-    folder = folder / "spool"
-    folder.mkdir()
-    return folder
+async def fetch(source: Source, folder: Path) -> Listing:
+    (spool := folder / "spool").mkdir(parents=True)
+    return await module.fetch_site(source, {}, spool, read_sitemap=read_sitemap)
 
 
 async def test_nothing_is_fetched_from_a_host_that_is_not_listed(site: Site, tmp_path: Path) -> None:
@@ -133,7 +137,7 @@ async def test_nothing_is_fetched_from_a_host_that_is_not_listed(site: Site, tmp
         site.lists(
             "/help/returns", "/help/shipping", f"{other}/linked", "http://user:pw@127.0.0.1/x", "ftp://127.0.0.1"
         )
-        listing = await module.fetch_site(site.source(), {}, spool(tmp_path))
+        listing = await fetch(site.source(), tmp_path)
         assert elsewhere.asked == []
     assert [each.reason for each in listing.quarantined] == ["leads to localhost, which is not among the hosts"]
     assert [file.path for file in listing.files] == ["site/127.0.0.1/help/shipping"]
@@ -143,7 +147,7 @@ async def test_redirects_within_the_site_are_followed_and_not_without_end(site: 
     site.pages["/help/returns"] = web.Response(status=301, headers={"Location": "/help/sending-back"})
     site.pages["/help/sending-back"] = page("returns")
     site.pages["/help/gifts"] = web.Response(status=302, headers={"Location": "/help/gifts"})
-    listing = await module.fetch_site(site.source(), {}, spool(tmp_path))
+    listing = await fetch(site.source(), tmp_path)
     assert f"{site.url}/help/sending-back" in {file.url for file in listing.files}
     assert [each.reason for each in listing.quarantined] == ["is redirected without end"]
 
@@ -165,7 +169,7 @@ async def test_giants_slow_pages_and_foreign_kinds_are_left_out_with_a_reason(
         monkeypatch.setitem(SUFFIXES, suffix, 1_000_000)
     site.pages["/help/returns"] = web.Response(body=gzip.compress(b"x" * 5_000_000), headers={**HTML, **GZIP})
     site.pages["/help/shipping"] = web.Response(body=b"\x89PNG", headers={"Content-Type": "image/png"})
-    listing = await module.fetch_site(site.source(), {}, spool(tmp_path))
+    listing = await fetch(site.source(), tmp_path)
     assert {each.name.rpartition("/")[2]: each.reason for each in listing.quarantined} == {
         "returns": "larger than 1 MB",
         "shipping": "of a kind that is not read (image/png)",
@@ -181,7 +185,7 @@ async def test_an_index_of_sitemaps_and_a_packed_one_are_read(site: Site, tmp_pa
         body=gzip.compress(inner.encode()), headers={"Content-Type": "application/gzip"}
     )
     site.pages["/sitemap.xml"] = f"<sitemapindex><sitemap><loc>{site.url}/part.xml.gz</loc></sitemap></sitemapindex>"
-    listing = await module.fetch_site(site.source(), {}, spool(tmp_path))
+    listing = await fetch(site.source(), tmp_path)
     assert [file.path for file in listing.files] == ["site/127.0.0.1/help/gifts"]
 
 
@@ -191,12 +195,12 @@ async def test_a_site_without_a_usable_sitemap_is_unreadable_as_a_whole(
 ) -> None:
     site.pages["/sitemap.xml"] = sitemap
     with pytest.raises(SourceUnreadable, match=r"sitemap\.xml"):
-        await module.fetch_site(site.source(), {}, spool(tmp_path))
+        await fetch(site.source(), tmp_path)
 
 
 async def test_a_list_of_pages_does_without_a_sitemap_and_the_number_is_bounded(site: Site, tmp_path: Path) -> None:
     pages = [f"{site.url}/help/{name}" for name in ("gifts", "returns", "gifts#top", "warranty")]
-    listing = await module.fetch_site(site.source(sitemap=None, pages=pages, most=2), {}, spool(tmp_path))
+    listing = await fetch(site.source(sitemap=None, pages=pages, most=2), tmp_path)
     assert len(listing.files) == 2
     assert "/sitemap.xml" not in {path for path, _ in site.asked}
 
@@ -220,5 +224,89 @@ async def test_few_pages_are_asked_for_at_the_same_time(site: Site, tmp_path: Pa
         slow.answer = counted  # type: ignore[method-assign]
         site.pages |= {f"/p/{number}": page(str(number)) for number in range(20)}
         site.lists(*(f"/p/{number}" for number in range(20)))
-        await module.fetch_site(site.source(), {}, spool(tmp_path))
+        await fetch(site.source(), tmp_path)
     assert most <= module.AT_ONCE
+
+
+def private_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tell names apart by where they lead, as a name does that somebody has pointed at this machine."""
+    monkeypatch.setattr(config, "is_private_host", lambda host: False)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_listed_host_that_leads_to_a_private_address_is_not_connected_to(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    private_away(monkeypatch)
+    address = f"{site.url.replace('127.0.0.1', host)}/help/returns"
+    source = site.source(sitemap=None, pages=[address], hosts=[host], private=False)
+    with pytest.raises(SourceUnreadable, match="leads to a private address, and its source does not say private: true"):
+        await fetch(source, tmp_path)
+    assert site.asked == []
+
+
+async def test_a_redirect_to_a_private_address_is_not_followed(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = site.url.replace("127.0.0.1", "localhost")
+    site.pages["/help/returns"] = web.Response(status=302, headers={"Location": f"{other}/help/gifts"})
+    monkeypatch.setattr(addresses, "is_private", lambda address: address == "::1" or rebound(address))
+    seen: list[str] = []
+
+    def rebound(address: str) -> bool:
+        """Public at the first connection, private at the next."""
+        seen.append(address)
+        return len(seen) > 1
+
+    private_away(monkeypatch)
+    source = site.source(
+        hosts=["127.0.0.1", "localhost"], sitemap=None, pages=[f"{site.url}/help/returns"], private=False
+    )
+    with pytest.raises(SourceUnreadable, match="leads to a private address"):
+        await fetch(source, tmp_path)
+    assert [path for path, _ in site.asked] == ["/help/returns"]
+
+
+async def test_a_proxy_is_connected_to_and_not_asked_for_private_hosts(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private_away(monkeypatch)
+    monkeypatch.setenv("http_proxy", site.url)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setattr(module, "LOOPBACK", frozenset({"localhost", "help.invalid"}))
+    for host, expected in {"localhost": "private address", "help.invalid": ""}.items():
+        source = Source.model_construct(name="site", pages=(f"http://{host}/help/gifts",), hosts=frozenset({host}))
+        if expected:
+            with pytest.raises(SourceUnreadable, match=expected):
+                await fetch(source, tmp_path / host)
+            assert site.asked == []
+        else:
+            assert len((await fetch(source, tmp_path / host)).files) == 1
+
+
+PRIVATE = """
+    127.0.0.1 127.8.9.1 0.0.0.0 10.1.2.3 172.16.0.1 172.31.255.255 192.168.1.1 169.254.169.254 100.64.0.1
+    100.127.255.255 192.0.0.1 198.18.0.1 203.0.113.5 224.0.0.1 240.0.0.1 255.255.255.255 :: ::1 fe80::1 fe80::1%eth0
+    fc00::1 fd12:3456::1 ff02::1 fec0::1 2001:db8::1 ::ffff:127.0.0.1 ::ffff:10.0.0.1 ::ffff:169.254.169.254
+    64:ff9b::7f00:1 64:ff9b::a00:1 64:ff9b:1::1 2002:7f00:1::1 2002:a00:1::
+"""
+PUBLIC = "1.1.1.1 93.184.216.34 172.32.0.1 100.128.0.1 2606:4700::1111 ::ffff:8.8.8.8 64:ff9b::808:808"
+
+
+@pytest.mark.parametrize("address", PRIVATE.split())
+def test_addresses_that_are_not_of_the_public_internet_are_private(address: str) -> None:
+    assert addresses.is_private(address)
+    assert addresses.is_private_host(address)
+
+
+@pytest.mark.parametrize("address", PUBLIC.split())
+def test_public_addresses_are_not_private(address: str) -> None:
+    assert not addresses.is_private(address)
+
+
+@pytest.mark.parametrize("place", ["http://127.0.0.1/a", "https://[::1]/a", "https://10.0.0.1/a", "http://localhost/a"])
+def test_a_private_address_in_the_list_of_sources_has_to_be_meant(place: str) -> None:
+    given = {"name": "site", "pages": [place], "hosts": [urlsplit(place).hostname]}
+    with pytest.raises(ValueError, match="private: true"):
+        Source.model_validate(given)
+    assert Source.model_validate({**given, "private": True}).private

@@ -8,13 +8,12 @@ import pytest
 from knowledge.documents import Document
 from knowledge.errors import SourceUnreadable
 from knowledge.sources import files
-from knowledge.sources.files import Quarantined, SourceFile, Unfit, list_files, read_bytes
+from knowledge.sources.files import Quarantined, Unfit, list_files, read_bytes
 from knowledge.sources.reader import read_documents
 
 
 def read(name: str, content: bytes) -> list[Document | Quarantined]:
-    path = Path(name)
-    return list(read_documents(SourceFile(name, path, len(content), 0), content))
+    return list(read_documents(name, Path(name).suffix.lower(), content))
 
 
 def documents(found: list[Document | Quarantined]) -> list[Document]:
