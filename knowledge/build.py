@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -31,8 +32,9 @@ import numpy as np
 from knowledge import catalog
 from knowledge.calibration import Floors, calibrate
 from knowledge.catalog import Catalog, Reader
-from knowledge.chunking import chunk_within
+from knowledge.chunking import Chunk, chunk_within
 from knowledge.config import Audience, BuildOptions, Source, read_config
+from knowledge.documents import Document, Notice
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.table import TableEmbedder
@@ -42,6 +44,7 @@ from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generatio
 from knowledge.index import fingerprint_of
 from knowledge.plan import Known, Plan, Tell, make_plan
 from knowledge.report import Phase, Progress, Report
+from knowledge.secrets import Secret, find_secrets
 from knowledge.vectors import Home, Shelf, VectorIndex, clear, copy_index, create
 
 EMBED_BATCH = 256
@@ -55,6 +58,8 @@ SELF_TESTS = 20
 """Chunks that must be found by their own vectors ..."""
 LOST = 0.2
 """... but for this share: the search is approximate, and among many pages that repeat each other it misses some."""
+NOTICES = 1_000
+"""Of what was found in documents, as many as a manifest holds."""
 NICE = 10
 TOLD_EVERY = 0.2
 """Seconds between two lines of progress."""
@@ -73,6 +78,7 @@ class _Job:
     chroma_url: str = ""
     """The Chroma server for the vectors; empty: each generation has them in its folder."""
     options: BuildOptions = WHATEVER_IS_THERE
+    audience: Audience = "public"
     started: float = field(default_factory=time.monotonic)
     tokens: int = 0
     """Tokens given to the embedder so far."""
@@ -130,7 +136,9 @@ async def build(
     EmbedderFailed, IndexBroken or OSError when it cannot be done; what is served is untouched then.
     """
     with generations.building():
-        job = _Job(generations, embedder, tell, chroma_url, options)
+        # Sources of two audiences never share a base.
+        audience = sources[0].audience if sources else "public"
+        job = _Job(generations, embedder, tell, chroma_url, options, audience)
         current = generations.current()
         is_ours = current is not None and current.manifest.fingerprint == fingerprint_of(embedder)
         reusable = is_ours and not options.anew
@@ -224,6 +232,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
                     job.tell(Progress("verify"))
                     _verify(reader, vectors)
                     content = reader.content()
+                    notices = tuple(reader.notices()[:NOTICES])
         manifest = Manifest(
             number=number,
             fingerprint=fingerprint_of(job.embedder),
@@ -239,6 +248,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             forced=job.options.force,
             follows=job.options.follows,
             collection=home.collection if isinstance(home, Shelf) else "",
+            notices=notices,
         )
         generation = job.generations.publish(folder, manifest)
     except BaseException:
@@ -284,7 +294,10 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
         job.tell(Progress("cut", number, total))
         # Let go of one by one: what comes next wants the memory.
         path, document = plan.documents.pop()
-        change = stored.put_document(path, document, chunk_within(document, count=job.embedder.count_tokens))
+        chunks = chunk_within(document, count=job.embedder.count_tokens)
+        served, notices = _served(document, chunks, audience=job.audience)
+        change = stored.put_document(path, document, served)
+        stored.put_notices(document.id, notices)
         added.extend(change.added)
         removed.extend(change.removed)
     for name in plan.gone:
@@ -292,6 +305,31 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
     for path in plan.gone_files:
         stored.drop_file(path)
     return added, removed
+
+
+def _served(document: Document, chunks: Sequence[Chunk], *, audience: Audience) -> tuple[list[Chunk], list[Notice]]:
+    """The chunks that are served of a document, and what its authors should know of it.
+
+    A secret takes the chunks in which it stands out of what the public is answered from; staff have theirs whole.
+    """
+    secrets = find_secrets(document.text)
+    kinds = Counter(secret.kind for secret in secrets)
+    notices = [Notice(document.id, "", document.hidden)] if document.hidden else []
+    kinds.update(secret.kind for secret in find_secrets(document.title))
+    if not kinds:
+        return list(chunks), notices
+    found = {kind: [chunk for chunk in chunks if _holds(chunk, kind, secrets)] for kind in kinds}
+    is_public = audience == "public"
+    notices += [Notice(document.id, kind, kinds[kind], len(found[kind]) if is_public else 0) for kind in kinds]
+    withheld = [chunk for each in found.values() for chunk in each] if is_public else []
+    return [chunk for chunk in chunks if chunk not in withheld], notices
+
+
+def _holds(chunk: Chunk, kind: str, secrets: Sequence[Secret]) -> bool:
+    """Whether a secret of this kind, or a part of one, stands in a chunk or in the headings above it."""
+    if any(each.kind == kind and each.start < chunk.end and chunk.start < each.end for each in secrets):
+        return True
+    return any(each.kind == kind for each in find_secrets(chunk.heading))
 
 
 async def _embed(stored: Catalog, job: _Job) -> int:

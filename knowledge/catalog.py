@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from knowledge import keywords
 from knowledge.chunking import Chunk
-from knowledge.documents import Document
+from knowledge.documents import Document, Notice
 from knowledge.errors import IndexBroken
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 _SCHEMA = (
     """
@@ -36,6 +36,10 @@ CREATE TABLE document (
     last_updated TEXT NOT NULL, language TEXT NOT NULL
 ) STRICT;
 CREATE INDEX document_file ON document(file);
+CREATE TABLE notice (
+    document INTEGER NOT NULL REFERENCES document(id), kind TEXT NOT NULL, times INTEGER NOT NULL,
+    withheld INTEGER NOT NULL, PRIMARY KEY (document, kind)
+) STRICT;
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE,
     document INTEGER NOT NULL REFERENCES document(id), position INTEGER NOT NULL,
@@ -191,12 +195,21 @@ class Catalog:
         self._remove(gone)
         return Change(tuple(added), tuple(gone))
 
+    def put_notices(self, name: str, notices: Iterable[Notice]) -> None:
+        """Note what was found in a document, in place of what was found before."""
+        (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
+        self._database.execute("DELETE FROM notice WHERE document = ?", (row,))
+        self._database.executemany(
+            "INSERT INTO notice VALUES (?, ?, ?, ?)", ((row, each.kind, each.times, each.withheld) for each in notices)
+        )
+
     def drop_document(self, name: str) -> tuple[int, ...]:
         """Remove a document; returns the chunks that went with it."""
         (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
         rows = self._database.execute("SELECT id, heading, text FROM chunk WHERE document = ?", (row,)).fetchall()
         gone = {id_: (heading, text) for id_, heading, text in rows}
         self._remove(gone)
+        self._database.execute("DELETE FROM notice WHERE document = ?", (row,))
         self._database.execute("DELETE FROM document WHERE id = ?", (row,))
         return tuple(gone)
 
@@ -293,6 +306,14 @@ class Reader:
         rows = self._database.execute("SELECT name, file, digest, origin FROM document")
         return {name: (file, digest, origin) for name, file, digest, origin in rows}
 
+    def notices(self) -> list[Notice]:
+        """What was found in documents, secrets first, then those with most."""
+        rows = self._database.execute(
+            "SELECT name, kind, times, withheld, origin FROM notice JOIN document ON document.id = notice.document "
+            "ORDER BY kind = '', times DESC, name, kind"
+        )
+        return [Notice(*row) for row in rows]
+
     def content(self) -> str:
         """What all documents say, as 32 characters: the same wherever the same was read."""
         rows = self._database.execute("SELECT name, digest FROM document ORDER BY name")
@@ -359,7 +380,7 @@ def copy(source: Path, target: Path) -> None:
 
 def digest_of(document: Document) -> bytes:
     """Changes whenever anything of the document does."""
-    return _hash(*astuple(document))
+    return _hash(*map(str, astuple(document)))
 
 
 _ENTRY = (

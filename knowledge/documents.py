@@ -15,6 +15,7 @@ from typing import Literal
 import yaml
 
 from knowledge.markdown import FENCE, closes, lines
+from knowledge.text import count_hidden, visible
 
 FRONT_MATTER_LIMIT = 16_384
 """Characters of front matter that are parsed; a longer block is taken for ordinary text."""
@@ -49,6 +50,22 @@ class Document:
     """BCP 47 in lower case, or empty."""
     origin: str = ""
     """The name of its source; empty in a base of one source."""
+    hidden: int = 0
+    """Characters that nobody sees and that were taken out of title and text, as `text.count_hidden` counts them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that was found in a document and that its authors should know. Never what it says."""
+
+    document: str
+    kind: str
+    """A secret's kind, or empty for characters that nobody sees."""
+    times: int
+    withheld: int = 0
+    """Passages that are not served because of it."""
+    origin: str = ""
+    """The name of the document's source."""
 
 
 def read_page(text: str, *, path: str, markup: Markup) -> Document:
@@ -68,6 +85,24 @@ def read_page(text: str, *, path: str, markup: Markup) -> Document:
         last_updated=known["last_updated"],
         language=known["language"],
     )
+
+
+def sift(document: Document) -> Document:
+    """The document as its readers see it. Every reader's documents go through here, whatever they were made of."""
+    id_, title, text, category = fields = (document.id, document.title, document.text, document.category)
+    return replace(
+        document,
+        id=_visible(id_),
+        title=_visible(title),
+        text=_visible(text),
+        category=_visible(category),
+        url=document.url if visible(document.url) == document.url else "",
+        hidden=sum(map(count_hidden, fields)),
+    )
+
+
+def _visible(text: str) -> str:
+    return unicodedata.normalize("NFC", visible(text))
 
 
 def describe(page: Document, fields: Mapping[str, str]) -> Document:

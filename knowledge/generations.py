@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from knowledge.documents import Notice
 from knowledge.errors import BuildRefused, IndexBroken
 from knowledge.vectors import Home, Shelf
 
@@ -74,6 +75,9 @@ class Manifest:
     collection: str = ""
     """The collection on the Chroma server that holds the vectors; empty when they are in the generation's folder."""
 
+    notices: tuple[Notice, ...] = ()
+    """What was found in documents that their authors should know of, secrets first."""
+
     def to_json(self) -> str:
         """The manifest as it stands on disk."""
         return json.dumps({"schema": MANIFEST_SCHEMA, **asdict(self)}, indent=2) + "\n"
@@ -86,7 +90,8 @@ class Manifest:
             if values.pop("schema") != MANIFEST_SCHEMA:
                 raise IndexBroken("The generation was made by another version of the program.")
             sources = tuple(Source(**source) for source in values.pop("sources"))
-            return cls(sources=sources, **values)
+            notices = tuple(Notice(**notice) for notice in values.pop("notices", ()))
+            return cls(sources=sources, notices=notices, **values)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise IndexBroken(f"The manifest cannot be read: {error}") from error
 

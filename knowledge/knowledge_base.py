@@ -21,7 +21,7 @@ import numpy as np
 from knowledge.alike import groups
 from knowledge.builder import Builder, Listen
 from knowledge.config import Audience, BuildOptions
-from knowledge.documents import clean
+from knowledge.documents import Notice, clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import (
     BuildRefused,
@@ -107,6 +107,8 @@ class Status:
     """Whether it was built because another base had read something else."""
     previous: int | None = None
     """The generation that `rollback` would go back to."""
+    notices: tuple[Notice, ...] = ()
+    """What was found in documents that their authors should know of, secrets first."""
     server: str = ""
     """The address of the Chroma server that holds the vectors; empty: they are on disk."""
 
@@ -271,6 +273,7 @@ class KnowledgeBase:
             forced=manifest.forced,
             follows=manifest.follows,
             previous=before.number if before else None,
+            notices=manifest.notices,
             server=(self._chroma_url or "(CHROMA_URL is not set)") if manifest.collection else "",
         )
 

@@ -11,20 +11,11 @@ as Slack's mrkdwn, agree to be harmless, and rewrites the rest so that neither m
 import re
 import unicodedata
 
+from knowledge.text import Sieve, visible
+
 # What comes in
 
-_INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f"  # controls
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # soft hyphen, fillers, Mongolian selectors
-    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"  # zero width, direction marks and overrides, invisible operators
-    "\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"  # more fillers and selectors, anchors, non-characters
-    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"  # musical controls, tags and the selectors beyond them
-)
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_BREAKS = str.maketrans({"\u0085": "\n", "\u2028": "\n", "\u2029": "\n"})
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_MARKS_KEPT = 5
-"""Accents on one character; more are there to cover the neighboring lines."""
 
 
 def clean(text: str, *, limit: int) -> str:
@@ -32,7 +23,7 @@ def clean(text: str, *, limit: int) -> str:
 
     Cut to `limit` characters, the last one an ellipsis. Joiners stay where they belong: in emoji, Persian, Hindi.
     """
-    readable = _without_comments(_Sieve().feed(text))
+    readable = _without_comments(visible(text))
     readable = unicodedata.normalize("NFC", readable).strip()
     return readable if len(readable) <= limit else f"{readable[: limit - 1].rstrip()}…"
 
@@ -42,45 +33,6 @@ def _without_comments(text: str) -> str:
     one would be sought to the end of the text, again and again."""
     end = text.rfind("-->") + 3
     return text if end < 3 else _COMMENT.sub(" ", text[:end]) + text[end:]
-
-
-class _Sieve:
-    """Removes unwanted characters; the result does not depend on how the text is divided."""
-
-    def __init__(self) -> None:
-        self._previous = ""
-        self._marks = 0
-        self._after_return = False
-
-    def feed(self, text: str) -> str:
-        text = _SURROGATE.sub("\ufffd", _INVISIBLE.sub("", text).translate(_LINE_BREAKS))
-        if text.isascii() and "\r" not in text and not self._after_return:
-            if text:
-                self._previous, self._marks = text[-1], 0
-            return text
-        return "".join([character for character in text if self._keeps(character)]).replace("\r", "\n")
-
-    def _keeps(self, character: str) -> bool:
-        if self._after_return:
-            self._after_return = False
-            if character == "\n":
-                return False
-        self._after_return = character == "\r"
-        if character in "\u200c\u200d":
-            keeps = not self._previous.isascii() and self._previous not in "\u200c\u200d"
-        elif character in "\ufe0e\ufe0f":
-            keeps = self._previous in tuple("0123456789#*") or (
-                not self._previous.isascii() and self._previous not in "\ufe0e\ufe0f"
-            )
-        elif unicodedata.category(character) in ("Mn", "Me"):
-            self._marks += 1
-            return self._marks <= _MARKS_KEPT
-        else:
-            self._marks = 0
-            keeps = True
-        if keeps:
-            self._previous = character
-        return keeps
 
 
 _CARD = re.compile(r"(?<![\w.-])(?:\d[ -]?){12,18}\d(?![\w-])(?!\.\d)")
@@ -214,7 +166,7 @@ class OutputGate:
         self._reset()
 
     def _reset(self) -> None:
-        self._sieve = _Sieve()
+        self._sieve = Sieve()
         self._held = ""
         self._previous = ""
         """The last character that was shown."""

@@ -20,6 +20,7 @@ from bot.desk.answers import place
 from bot.desk.gaps import Gap
 from bot.slack.mrkdwn import escape
 from knowledge.config import Audience
+from knowledge.documents import Notice
 from knowledge.errors import KnowledgeError
 from knowledge.generations import Source
 from knowledge.knowledge_base import Findings, Status
@@ -73,7 +74,7 @@ def status(status: Status, *, audience: Audience, failure: str | None = None, am
     built = datetime.fromisoformat(status.built_at)
     lines[0] += f", generation {status.generation}"
     lines.append(f"{status.documents:,} documents, {status.chunks:,} passages, built {moment(built.timestamp())}")
-    lines += [_source(source) for source in status.sources[:SOURCES_SHOWN]]
+    lines += [_source(source, status.notices) for source in status.sources[:SOURCES_SHOWN]]
     if len(status.sources) > SOURCES_SHOWN:
         lines.append(f"… and {len(status.sources) - SOURCES_SHOWN} more sources")
     lines.append(f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.floor:.2f}")
@@ -83,6 +84,7 @@ def status(status: Status, *, audience: Audience, failure: str | None = None, am
     if status.building:
         lines.append("A refresh is under way.")
     lines += _among(status, among) if among else []
+    lines += _secrets([notice for notice in status.notices if notice.kind], audience=audience)
     return "\n".join([*lines, *_troubles(status, failure)])
 
 
@@ -250,9 +252,28 @@ def _troubles(status: Status, failure: str | None) -> list[str]:
     return [f":warning: {plain(each)}" for each in told]
 
 
-def _source(source: Source) -> str:
+def _secrets(found: Sequence[Notice], *, audience: Audience) -> list[str]:
+    """Where secrets are, by document and kind, and what has become of the passages."""
+    lines = []
+    for notice in found[:SHOWN]:
+        passages = _counted(notice.withheld, "passage")
+        what = f"{passages} not served" if audience == "public" else "only staff can find it"
+        lines.append(
+            f":warning: `{escape(notice.document)}` contains a secret ({notice.kind}): {what}. Remove it there."
+        )
+    if len(found) > SHOWN:
+        lines.append(f"… and {_counted(len(found) - SHOWN, 'more secret')}.")
+    return lines
+
+
+def _source(source: Source, notices: Sequence[Notice]) -> str:
     name = source.name or Path(source.path).name or source.path
     line = f"• `{escape(name)}`: {_counted(source.documents, 'document')} from {escape(source.path)}"
+    if hidden := [notice for notice in notices if notice.origin == source.name and not notice.kind]:
+        total = _counted(sum(notice.times for notice in hidden), "invisible character")
+        where = ", ".join(f"`{escape(notice.document)}` ({notice.times:,})" for notice in hidden[:SHOWN])
+        line += f"\n   {total} removed from {_counted(len(hidden), 'document')}: {where}"
+        line += " …" if len(hidden) > SHOWN else ""
     return f"{line}\n   :warning: stale: {plain(source.stale)}" if source.stale else line
 
 

@@ -22,6 +22,7 @@ from bot.shops.port import (
     ParcelStatus,
     PaymentStatus,
 )
+from knowledge.text import KEPT, visible
 
 CUSTOMER_ID = r"[A-Za-z0-9_-]{1,64}"
 ORDER_ID = r"[A-Z0-9][A-Z0-9_-]{0,39}"
@@ -36,7 +37,8 @@ def one_line(limit: int) -> Callable[[str], str]:
     """Makes another system's words fit to be quoted: one line, nothing invisible, `limit` characters."""
 
     def tame(text: str) -> str:
-        return " ".join("".join(c if c.isprintable() else " " for c in text[: limit * 4]).split())[:limit]
+        shown = (c if c.isprintable() or c in KEPT else " " for c in visible(text[: limit * 4]))
+        return " ".join("".join(shown).split())[:limit]
 
     return tame
 
@@ -75,7 +77,7 @@ class RefusalAnswer(_Wire):
 class _Customer(_Wire):
     id: _CustomerId
     name: _Line
-    email: Annotated[str, Field(max_length=254)]
+    email: Annotated[str, Field(max_length=254), AfterValidator(one_line(254))]
 
     def read(self) -> ShopCustomer:
         return ShopCustomer(self.id, self.name, self.email)

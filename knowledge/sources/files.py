@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from knowledge.errors import SourceUnreadable
+from knowledge.text import visible
 
 PAGE_BYTES = 5_000_000
 TABLE_BYTES = 50_000_000
@@ -182,6 +183,8 @@ def _look(full: Path, path: str) -> SourceFile | Quarantined:
         return Quarantined(_readable(path), _too_large(limit))
     if _readable(path) != path:
         return Quarantined(_readable(path), "a name that is not UTF-8")
+    if visible(path) != path:
+        return Quarantined(visible(path), "a name with characters that nobody sees")
     return SourceFile(path, full, found.st_size, found.st_mtime_ns)
 
 

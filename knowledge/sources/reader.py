@@ -6,7 +6,7 @@ Nothing here is safe from a file that is made to do harm: the builder lets a pro
 import re
 from collections.abc import Iterator
 
-from knowledge.documents import Document, read_page
+from knowledge.documents import Document, read_page, sift
 from knowledge.sources.docx import read_docx
 from knowledge.sources.faq import read_faq, read_faq_lines
 from knowledge.sources.files import Quarantined, Unfit, decode
@@ -18,10 +18,19 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})"""
 
 
 def read_documents(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarantined]:
-    """The documents of a file of the kind that `suffix` says; what cannot be used comes as Quarantined.
+    """The documents of a file of the kind that `suffix` says, without what nobody sees in them.
 
-    Raises nothing that a file of its kind may bring about; a parser's own faults are let through.
+    What cannot be used comes as Quarantined. A parser's own faults are let through.
     """
+    for found in _read(path, suffix, content):
+        if isinstance(found, Quarantined):
+            yield found
+            continue
+        document = sift(found)
+        yield document if document.text.strip() else Quarantined(document.id, "no text")
+
+
+def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarantined]:
     try:
         match suffix:
             case ".csv" | ".tsv":

@@ -14,6 +14,7 @@ from bot.desk import library_words as words
 from bot.desk.library import Bases, Library, Refresh
 from bot.store import inbox, schedule, schema, turns
 from bot.store.database import Database
+from knowledge.documents import Notice
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
 from knowledge.generations import Source
 from knowledge.knowledge_base import Findings, Status
@@ -264,6 +265,21 @@ def test_an_idle_refresh_is_one_line() -> None:
     idle = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=())
     assert words.report(idle, audience="public").count("\n") == 0
     assert "nothing has changed" in words.report(idle, audience="public")
+
+
+def test_the_status_counts_invisible_characters_and_names_secrets_by_document_and_kind() -> None:
+    many = tuple(Notice(f"help/<{number}>.md", "AWS key", 1, 2, "help") for number in range(7))
+    hidden = (Notice("help/a.md", "", 1_200, origin="help"), Notice("help/b.md", "", 1, origin="help"))
+    text = words.status(replace(STATUS, notices=(*many, *hidden)), audience="public")
+    source, counted = text[text.index("• `help`") :].split("\n")[:2]
+    assert "1,150 documents" in source
+    assert counted.strip() == (
+        "1,201 invisible characters removed from 2 documents: `help/a.md` (1,200), `help/b.md` (1)"
+    )
+    assert "`help/&lt;0&gt;.md` contains a secret (AWS key): 2 passages not served." in text
+    assert "… and 2 more secrets." in text
+    assert "only staff can find it" in words.status(replace(STATUS, notices=many), audience="internal")
+    assert "invisible" not in words.status(STATUS, audience="public")
 
 
 async def test_the_status_tells_everything_and_when_the_next_refresh_is(listed: Path, database: Database) -> None:

@@ -57,8 +57,8 @@ class Site:
 
     def source(self, **more: object) -> Source:
         """The source that an operator would write down."""
-        given = {"name": "site", "sitemap": f"{self.url}/sitemap.xml", "hosts": ["127.0.0.1"]}
-        given |= {"private": True, **more}
+        here = {"sitemap": f"{self.url}/sitemap.xml", "hosts": ["127.0.0.1"], "private": True}
+        given: dict[str, object] = {"name": "site", **here, **more}
         return Source.model_validate({key: value for key, value in given.items() if value is not None})
 
 
