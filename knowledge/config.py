@@ -24,8 +24,8 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from knowledge.addresses import is_private_host
 from knowledge.errors import SourcesFaulty
-from knowledge.sources.addresses import is_private_host
 
 Audience = Literal["public", "internal"]
 

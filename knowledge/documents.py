@@ -143,7 +143,7 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
         return {}, text
     try:
-        loaded = yaml.load(match[1], _FrontMatter)  # noqa: S506 - a SafeLoader with less to it
+        loaded = _FrontMatter(match[1]).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError):
         loaded = {name: value.strip(" \t\"'") for name, value in _PLAIN_FIELD.findall(match[1])}
     if loaded is not None and not isinstance(loaded, dict):

@@ -18,10 +18,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
+from knowledge.addresses import PrivateAddress, any_private, is_private_host, open_connector
 from knowledge.catalog import KnownFile
 from knowledge.config import LOOPBACK, Source
 from knowledge.errors import SourceUnreadable
-from knowledge.sources.addresses import PrivateAddress, any_private, is_private_host, open_connector
 from knowledge.sources.files import SUFFIXES, Listing, Quarantined, SourceFile, Unfit
 
 AT_ONCE = 4

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.contract
 ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| (.+) \|$", re.MULTILINE)
 EXAMPLE = re.compile(r"^(# )?([A-Z][A-Z_]+)=(.*)$", re.MULTILINE)
 
-READS_THE_ENVIRONMENT = {"bot/cli.py", "knowledge/build.py", "knowledge/builder.py"}
+READS_THE_ENVIRONMENT = {"bot/cli.py", "knowledge/build.py", "knowledge/builder.py", "knowledge/sources/isolation.py"}
 """The program; and the builder's parent and child, which hand each other a key out of sight of `ps`."""
 
 

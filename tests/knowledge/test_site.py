@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 import pytest
 from aiohttp import web
 
-from knowledge import config
+from knowledge import addresses, config
 from knowledge.build import build
 from knowledge.config import Source
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.generations import Generations
 from knowledge.report import Report
-from knowledge.sources import addresses
 from knowledge.sources import site as module
 from knowledge.sources.files import SUFFIXES, Listing
 from knowledge.sources.sitemap import read_sitemap
