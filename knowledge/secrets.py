@@ -30,9 +30,18 @@ _PREFIXED: dict[str, str] = {
     "SendGrid key": r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
     "package registry token": r"npm_[A-Za-z0-9]{36}|pypi-AgEI[A-Za-z0-9_-]{50,500}",
     "signed token (JWT)": r"eyJ[A-Za-z0-9_-]{16,2000}\.eyJ[A-Za-z0-9_-]{16,4000}\.[A-Za-z0-9_-]{16,1000}",
-    _IN_ADDRESS: r"[a-z][a-z0-9+.-]{1,20}://[^\s:/@?#]{1,64}:[^\s:/@?#]{6,128}(?=@[A-Za-z0-9\[])",
+    _IN_ADDRESS: r"://[^\s:/@?#]{1,64}:[^\s:/@?#]{6,128}(?=@[A-Za-z0-9\[])",
 }
-_PREFIXED_FORM = re.compile("|".join(f"(?<![A-Za-z0-9_-])(?:{form})" for form in _PREFIXED.values()))
+_PREFIXED_FORM = re.compile(
+    "|".join(form if kind == _IN_ADDRESS else f"(?<![A-Za-z0-9_-])(?:{form})" for kind, form in _PREFIXED.items())
+)
+_BEGINNINGS = (
+    *("xox", "xapp-", "hooks.slack.com", "sk-", "k_live_", "whsec_", "shpat_", "shpca_", "shppa_", "shpss_"),
+    *("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-"),
+    *("AKIA", "ASIA", "AIza", "GOCSPX-", "SG.", "npm_", "pypi-", "eyJ", "://"),
+)
+"""One of them stands in each; most pages have none, and are not looked at more closely."""
+_NAMES = ("pass", "kennwort", "contraseña", "kata sandi", "key", "secret", "token")
 _FORMS = {kind: re.compile(form) for kind, form in _PREFIXED.items()}
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----\s{1,8}"
@@ -67,6 +76,8 @@ def _private_keys(text: str) -> Iterator[Secret]:
 
 
 def _prefixed(text: str) -> Iterator[Secret]:
+    if not any(beginning in text for beginning in _BEGINNINGS):
+        return
     for found in _PREFIXED_FORM.finditer(text):
         kind = next(kind for kind, form in _FORMS.items() if form.match(text, found.start()))
         # Documentation calls it "password" there.
@@ -76,6 +87,9 @@ def _prefixed(text: str) -> Iterator[Secret]:
 
 
 def _named(text: str) -> Iterator[Secret]:
+    lowered = text.lower()
+    if not any(name in lowered for name in _NAMES):
+        return
     for found in _NAMED.finditer(text):
         value = found[1].rstrip(".!?)]}")
         kinds = (str.islower, str.isupper, str.isdigit)

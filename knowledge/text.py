@@ -27,6 +27,7 @@ KEPT = frozenset(_JOINERS) | {chr(tag) for tag in range(0xE0020, 0xE0080)}
 """Characters that show nothing themselves and are left where writing needs them."""
 
 _REMOVED = re.compile(f"[{_INVISIBLE}]")
+_ASCII_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_BREAKS = str.maketrans({"\u0085": "\n", "\u2028": "\n", "\u2029": "\n"})
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
@@ -63,6 +64,8 @@ _HIDING = re.compile(
 
 def visible(text: str) -> str:
     """The text without what nobody sees, its line breaks as newlines."""
+    if text.isascii() and not _ASCII_CONTROL.search(text):
+        return text
     return Sieve().feed(text)
 
 
