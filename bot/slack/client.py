@@ -61,6 +61,13 @@ RESPONSE_HOSTS = (".slack.com", ".slack-gov.com")
 """How the hosts end where presses and commands are answered; Slack uses `hooks.` in front of these."""
 PAGES = 20
 """The most pages read of any list."""
+PAGE_LIMITS = {
+    "conversations.history": 200,
+    "conversations.members": 999,
+    "conversations.replies": 200,
+}
+"""Items a page, by paged method. Slack recommends 200 (https://docs.slack.dev/apis/web-api/pagination); the members of a
+large channel are asked for in the largest pages that are documented, and a limit above that is `invalid_limit`."""
 
 TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 """`ok: false` answers after which the operation may have succeeded in part, as Slack's documentation has it."""
@@ -553,9 +560,7 @@ class SlackClient:
 
     async def members(self, channel: str) -> frozenset[str]:
         """Everybody in a channel."""
-        pages = self._pages(
-            "conversations.members", partial(self.web.conversations_members, channel=channel, limit=1_000)
-        )
+        pages = self._pages("conversations.members", partial(self.web.conversations_members, channel=channel))
         return frozenset([str(member) async for page in pages for member in page.get("members") or ()])
 
     async def group_members(self, group: str) -> frozenset[str]:
@@ -624,7 +629,6 @@ class SlackClient:
                 ts=thread_ts,
                 oldest=_slack_time(oldest),
                 include_all_metadata=True,
-                limit=200,
             ),
         )
         return [message async for page in pages for message in page.get("messages") or ()]
@@ -638,7 +642,6 @@ class SlackClient:
                 channel=channel,
                 oldest=_slack_time(oldest),
                 include_all_metadata=True,
-                limit=200,
             ),
         )
         return [message async for page in pages for message in page.get("messages") or ()]
@@ -733,7 +736,7 @@ class SlackClient:
     ) -> AsyncIterator[dict[str, Any]]:
         cursor: str | None = None
         for _ in range(PAGES):
-            page = await self._call(method, partial(request, cursor=cursor))
+            page = await self._call(method, partial(request, cursor=cursor, limit=PAGE_LIMITS[method]))
             yield page
             cursor = (page.get("response_metadata") or {}).get("next_cursor")
             if not cursor:

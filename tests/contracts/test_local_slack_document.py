@@ -9,6 +9,7 @@ import pytest
 from demo.slack.block_tables import MESSAGE_BLOCKS, MESSAGE_CHARACTERS, VIEW_BLOCKS, VIEW_BYTES
 from demo.slack.faults import Faults
 from demo.slack.local import LocalApi
+from demo.slack.methods.call import PAGE_ITEMS
 from demo.slack.methods.chat import UPDATE_CHARACTERS
 from demo.slack.methods.content import MARKDOWN_CHARACTERS, METADATA_BYTES, TEXT_KEPT
 from demo.slack.methods.pins import PINS
@@ -32,6 +33,7 @@ RULES = Rules()
 
 LIMITS: dict[str, float] = {
     **{f"tier {tier}": calls for tier, calls in PER_MINUTE.items()},
+    "items of a page": PAGE_ITEMS,
     "messages at once to a channel": CHANNEL_BURST,
     "messages a second to a channel": CHANNEL_PER_SECOND,
     "characters of a text": TEXT_KEPT,

@@ -12,6 +12,8 @@ from demo.slack.rate_limits import RateLimits
 from demo.slack.workspace import Bot, Channel, Grant, Json, SlackError, Workspace
 
 HISTORY = {"channel": "channels:history", "group": "groups:history", "im": "im:history", "mpim": "mpim:history"}
+PAGE_ITEMS = 999
+"""The most that one page may be asked to hold, unless a method's reference says otherwise."""
 MANAGE = {"channel": "channels:manage", "group": "groups:write", "im": "im:write", "mpim": "mpim:write"}
 READ = {"channel": "channels:read", "group": "groups:read", "im": "im:read", "mpim": "mpim:read"}
 _LIMITED = frozenset({"conversations.list", "conversations.members", "users.conversations"})
@@ -50,15 +52,18 @@ class Call:
         return self.text(name).lower() in ("1", "true")
 
     def number(self, name: str, default: int, *, most: int) -> int:
-        """A whole number between 1 and `most`. Raises `invalid_limit` or `invalid_arguments`."""
-        try:
-            value = int(self.text(name, str(default)))
-        except ValueError:
-            value = 0
+        """A whole number from 1 on; above `most` it counts as `most`. Raises `invalid_arguments`."""
+        value = self._whole(name, default)
         if value < 1:
-            problem = invalid_arguments(f"must be a number from 1 on [json-pointer:/{name}]")
-            raise SlackError("invalid_limit") if self.method in _LIMITED else problem
+            raise invalid_arguments(f"must be a number from 1 on [json-pointer:/{name}]")
         return min(value, most)
+
+    def _whole(self, name: str, default: int) -> int:
+        """A whole number, or 0 for what is none."""
+        try:
+            return int(self.text(name, str(default)))
+        except ValueError:
+            return 0
 
     def moment(self, name: str, default: float, *, error: str = "") -> float:
         """Seconds since the epoch. Raises `invalid_arguments`, or `error`."""
@@ -177,9 +182,16 @@ class Call:
             raise SlackError("bad_timestamp")
         return ts
 
-    def page(self, items: list[Any], *, default: int = 100, most: int = 999) -> tuple[list[Any], str]:
-        """A page of `items` by `cursor` and `limit`, and the cursor of the next one ("" at the end)."""
-        limit = self.number("limit", default, most=most)
+    def page(self, items: list[Any], *, default: int = 100, most: int = PAGE_ITEMS) -> tuple[list[Any], str]:
+        """A page of `items` by `cursor` and `limit`, and the cursor of the next one ("" at the end).
+
+        Raises `invalid_limit`, or `invalid_arguments` for methods whose reference does not name it, also when `limit`
+        is above the documented maximum `most`.
+        """
+        limit = self._whole("limit", default)
+        if not 1 <= limit <= most:
+            problem = invalid_arguments(f"must be a number from 1 to {most} [json-pointer:/limit]")
+            raise SlackError("invalid_limit") if self.method in _LIMITED else problem
         first = _place(self.text("cursor"))
         after = first + limit
         return items[first:after], _cursor(after) if after < len(items) else ""

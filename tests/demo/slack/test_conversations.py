@@ -149,7 +149,12 @@ async def test_lists_refuse_types_cursors_and_limits_that_are_none(client: Async
     assert await error_of(client.conversations_list(types="channels")) == "invalid_types"
     for cursor in ("dGVhbQ==", "next:2", "ünfug", "bmV4dDotMQ=="):
         assert await error_of(client.conversations_list(cursor=cursor)) == "invalid_cursor"
-    assert await error_of(client.conversations_list(limit=0)) == "invalid_limit"
+    for limit in (0, -1, 1_000, "many"):
+        assert await error_of(client.conversations_list(limit=limit)) == "invalid_limit"
+        assert await error_of(client.conversations_members(channel="C0SUPPORT", limit=limit)) == "invalid_limit"
+        assert await error_of(client.users_conversations(limit=limit)) == "invalid_limit"
+        assert await error_of(client.conversations_history(channel="C0SUPPORT", limit=limit)) == "invalid_arguments"
+    assert (await client.conversations_members(channel="C0SUPPORT", limit=999))["members"]
 
 
 async def test_each_kind_of_conversation_needs_its_own_scope(poor: AsyncWebClient) -> None:
