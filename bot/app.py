@@ -90,6 +90,7 @@ from bot.turns.lanes import Lanes
 from bot.turns.places import Places
 from bot.turns.presses import Presses
 from bot.turns.second_thoughts import SecondThoughts
+from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
 from handlers.desk import Desk
@@ -252,6 +253,7 @@ async def open_app(
             checker=build_checker(shop_name=settings.shop_name) if settings.check_answers == "on" else None,
             takes_apart=splits,
         )
+        sessions = TurnSessions(database, slack, sentences)
         answers = Answers(
             me=me,
             database=database,
@@ -266,6 +268,7 @@ async def open_app(
             places=Places(settings.concurrent_answers),
             metrics=metrics,
             hands=Hands(database),
+            sessions=sessions,
         )
         budgets = Budgets(
             database,
@@ -353,6 +356,7 @@ async def open_app(
             ),
             metrics=metrics,
             second_thoughts=second_thoughts,
+            sessions=sessions,
             interruptions=interruptions,
         )
         calm = Calm()

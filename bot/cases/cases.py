@@ -29,7 +29,7 @@ from bot.cases import case as steps
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
 from bot.cases.hours import Targets
-from bot.cases.messages import CaseMessages, how_it_stands, language
+from bot.cases.messages import CaseMessages, how_it_stands, language, session_status
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
@@ -194,7 +194,8 @@ class Cases:
             raise RuntimeError("the thread's case was opened inside this transaction")
         reach("case_added")
         files = await earlier(tx, case, thread, self.messages.desk(case))
-        await outbox.add(tx, *self.messages.opened(case, lines, usual=usual), *files, now=now)
+        rows = self.messages.opened(case, lines, usual=usual)
+        await outbox.add(tx, *rows, *files, self.messages.session(case), now=now)
         await self._note(tx, customer.user, "opened", case, reason=reason)
         return case, True
 
@@ -398,7 +399,9 @@ class Cases:
     ) -> None:
         """Queue what is said of a step, and behind it what takes the buttons away that serve no more, or are `used`."""
         away = await buttons.taken_away(tx, before, after, agent_channel=self.messages.agent_channel, used=used)
-        await outbox.add(tx, *rows, *away, now=self.clock.now())
+        has_changed = session_status(before) != session_status(after)
+        shown = [self.messages.session(after)] if has_changed else []
+        await outbox.add(tx, *rows, *away, *shown, now=self.clock.now())
 
     async def find(self, ref: str) -> Case:
         """The case with this reference. Raises UnknownCase."""
@@ -491,7 +494,7 @@ class Cases:
             parted = await self._put(tx, each, steps.part(each, now=now))
             known = replace(each, owner_name=before.owner_name)
             await self._begin_anew(tx, known, note)
-            await outbox.add(tx, *self.messages.parted(parted), now=now)
+            await outbox.add(tx, *self.messages.parted(parted), self.messages.session(parted), now=now)
 
     async def _begin_anew(self, tx: Transaction, case: Case, note: str) -> None:
         said = await outbox.said_in_case(tx, case.id, case.thread.channel, latest=SAID_SHOWN)

@@ -17,7 +17,8 @@ from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, learning_cards, staff_cards
 from bot.slack.blocks import LINK, Card, moment
 from bot.slack.mrkdwn import escape
-from bot.store.cases import Case, card_key, ref_of
+from bot.slack.sessions import SessionStatus
+from bot.store.cases import MERGED, Case, card_key, ref_of
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import Line
 
@@ -97,6 +98,12 @@ class CaseMessages:
                 source=(thread.channel, latest.ts),
             ),
         ]
+
+    def session(self, case: Case) -> Outgoing:
+        """What the agent session of the customer's thread shows of the case."""
+        key, thread = f"case/{case.id}/session/{case.version}", case.thread
+        shown = {"status": session_status(case)}
+        return Outgoing(key, "session", thread.channel, shown, thread_ts=thread.ts, case_id=case.id)
 
     def claimed(self, case: Case) -> list[Outgoing]:
         """A person has joined."""
@@ -499,6 +506,15 @@ def _overdue(case: Case) -> Iterator[str]:
 def language(case: Case) -> Language:
     """The case's language, one of ours."""
     return language_for(case.language)
+
+
+def session_status(case: Case) -> SessionStatus:
+    """How the agent session of the customer's thread stands: the assistant waits for people, the matter is settled, or
+    the assistant is ready."""
+    if case.is_open or case.state == MERGED:
+        return "suspended"
+    is_settled = case.state == "resolved" or (case.state == "closed" and case.outcome != "spam")
+    return "closed" if is_settled else "active"
 
 
 def how_it_stands(sentences: Sentences, spoken: Language, case: Case) -> str:

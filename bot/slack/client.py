@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -29,6 +29,7 @@ from bot.alerts import Alerts
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError
 from bot.slack.governor import Governor, MemoryBudget, TooLong
+from bot.slack.sessions import Change, SessionLedger, SessionStatus
 
 logger = logging.getLogger(__name__)
 
@@ -66,14 +67,31 @@ PAGE_LIMITS = {
     "conversations.members": 999,
     "conversations.replies": 200,
 }
-"""Items a page, by paged method. Slack recommends 200 (https://docs.slack.dev/apis/web-api/pagination); the members of a
-large channel are asked for in the largest pages that are documented, and a limit above that is `invalid_limit`."""
+"""Items a page, by paged method. Slack recommends 200 (https://docs.slack.dev/apis/web-api/pagination). The members of
+a large channel are asked for in the largest pages that are documented; a limit above that is `invalid_limit`."""
 
 TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 """`ok: false` answers after which the operation may have succeeded in part, as Slack's documentation has it."""
 OVER = frozenset({"stopped_by_user", "message_not_in_streaming_state", "message_not_found"})
 """Refusals by which a stream has ended without our stop."""
 LIMITED = frozenset({"ratelimited", "rate_limited"})
+NO_SESSIONS = frozenset(
+    {
+        "feature_disabled",
+        "feature_not_enabled",
+        "unknown_method",
+        "method_deprecated",
+        "deprecated_endpoint",
+        "missing_scope",
+        "not_allowed_token_type",
+        "not_agent_app",
+        "team_access_not_granted",
+    }
+)
+"""Refusals by which the app has no agent sessions in this workspace
+(https://docs.slack.dev/reference/methods/agents.sessions.setStatus)."""
+NOT_OURS = frozenset({"not_authorized", "no_permission", "access_denied"})
+"""Refusals of a session in one channel."""
 DEAD_TOKEN = frozenset({"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"})
 """Refusals of the token and of nothing else: no call will fare better until an operator has mended it."""
 
@@ -199,6 +217,8 @@ class SlackClient:
         """The SDK's client, for Bolt."""
         self.unsupported = Unsupported(clock)
         """What this workspace refused as unsupported, for a while."""
+        self.sessions = SessionLedger()
+        """What the threads' agent sessions were told last."""
         self._clock = clock
         self._governor = governor
         self._alerts = Alerts(now=clock.monotonic)
@@ -292,6 +312,7 @@ class SlackClient:
             channel=channel,
             ready=ready,
         )
+        self.sessions.clear_line(channel, thread_ts)
         return _text(answer, "ts")
 
     async def update(
@@ -424,23 +445,26 @@ class SlackClient:
         except TooLong as late:
             raise SlackUnanswered("chat.startStream", "ratelimited", sent=False, retry_after=late.seconds) from None
         try:
-            answer = await self._call(
-                "chat.startStream",
-                partial(
-                    self.web.chat_startStream,
-                    channel=channel,
-                    thread_ts=thread_ts,
-                    recipient_user_id=user,
-                    recipient_team_id=team,
-                    chunks=_chunks(chunks),
-                ),
-                patience=START_PATIENCE_SECONDS,
-                ready=ready,
-            )
+            with self.sessions.change(channel, thread_ts, "processing") as change:
+                answer = await self._change_session(
+                    "chat.startStream",
+                    partial(
+                        self.web.chat_startStream,
+                        channel=channel,
+                        thread_ts=thread_ts,
+                        recipient_user_id=user,
+                        recipient_team_id=team,
+                        chunks=_chunks(chunks),
+                    ),
+                    change=change,
+                    patience=START_PATIENCE_SECONDS,
+                    ready=ready,
+                )
         except BaseException:
             await self._governor.close_seat(seat)
             raise
         ts = _text(answer, "ts")
+        self.sessions.begin_stream(channel, ts, thread_ts)
         self._governor.take_seat(seat, (channel, ts))
         return ts
 
@@ -456,8 +480,10 @@ class SlackClient:
                 ready=ready,
             )
         except SlackRefused as refusal:
-            if refusal.error in OVER and (seat := self._governor.pop_seat((channel, ts))) is not None:
-                await self._governor.close_seat(seat)
+            if refusal.error in OVER:
+                self.sessions.end_stream(channel, ts)
+                if (seat := self._governor.pop_seat((channel, ts))) is not None:
+                    await self._governor.close_seat(seat)
             raise
 
     def append_interval(self) -> float:
@@ -472,10 +498,10 @@ class SlackClient:
         chunks: Sequence[Chunk] = (),
         blocks: Sequence[Block] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        session_status: str | None = None,
         ready: Ready | None = None,
     ) -> None:
-        """Finish a streamed message; blocks stand below its text.
+        """Finish a streamed message; blocks stand below its text. The thread's session is `active` then, or stays
+        `suspended` when a person has been called meanwhile.
 
         One that another process began has no seat here. It takes one if there is one, and else needs none: the seat
         that its start took is still kept for it.
@@ -484,26 +510,32 @@ class SlackClient:
         if seat is None:
             with suppress(TooLong):
                 seat = await self._governor.open_seat(self._team, patience=0.0)
+        thread_ts = self.sessions.thread_of(channel, ts) or ""
+        status: SessionStatus = "suspended" if self.sessions.is_shown(channel, thread_ts, "suspended") else "active"
         try:
-            await self._call(
-                "chat.stopStream",
-                partial(
-                    self.web.chat_stopStream,
-                    channel=channel,
-                    ts=ts,
-                    chunks=_chunks(chunks),
-                    blocks=_blocks(blocks),
-                    metadata=None if metadata is None else dict(metadata),
-                    session_status=session_status,
-                ),
-                patience=STOP_PATIENCE_SECONDS,
-                ready=ready,
-            )
+            with self.sessions.change(channel, thread_ts, status) as change:
+                await self._change_session(
+                    "chat.stopStream",
+                    partial(
+                        self.web.chat_stopStream,
+                        channel=channel,
+                        ts=ts,
+                        chunks=_chunks(chunks),
+                        blocks=_blocks(blocks),
+                        metadata=None if metadata is None else dict(metadata),
+                        session_status=None if status == "active" else status,  # Slack's default
+                    ),
+                    change=change,
+                    patience=STOP_PATIENCE_SECONDS,
+                    ready=ready,
+                )
         except SlackUnanswered as failure:
             if seat is not None and not failure.sent:
                 self._governor.take_seat(seat, (channel, ts))  # the stream lives on
                 seat = None
             raise
+        else:
+            self.sessions.end_stream(channel, ts)
         finally:
             if seat is not None:
                 await self._governor.close_seat(seat)
@@ -511,38 +543,128 @@ class SlackClient:
     async def status(self, channel: str, thread_ts: str, text: str) -> None:
         """Show a line like "is looking that up…" in the thread; "" clears it. An extra, so it never raises."""
         try:
-            await self._call(
-                "assistant.threads.setStatus",
-                partial(self.web.assistant_threads_setStatus, channel_id=channel, thread_ts=thread_ts, status=text),
-                patience=0.0,
-            )
+            with self.sessions.change(channel, thread_ts, "line" if text else "active") as change:
+                await self._status(channel, thread_ts, text, change)
         except (SlackRefused, SlackUnanswered) as error:
             logger.debug("no status line", extra={"reason": str(error)})
 
-    async def session(self, channel: str, thread_ts: str, status: Literal["active", "processing"]) -> None:
-        """Say how the agent's session in a thread stands; an extra, so it never raises.
+    async def show_work(self, channel: str, thread_ts: str, *, text: str, title: str, initiator: str) -> None:
+        """Show that the thread is worked on: its session is `processing`, and Slack offers to stop it.
 
-        Where Slack has no sessions, the status line is what shows that the agent is done.
+        Where Slack has no sessions, or takes no call for one now, it is the legacy status line with `text`. `title`
+        counts when the session begins; `initiator` is the customer, whose list of sessions it enters. An extra, so it
+        never raises; what looks busy already is left alone.
         """
-        if _SESSIONS not in self.unsupported:
-            try:
-                await self._call(
-                    "agents.sessions.setStatus",
-                    partial(self.web.agents_sessions_setStatus, channel_id=channel, thread_ts=thread_ts, status=status),
-                    patience=0.0,
-                )
-            except SlackRefused as refusal:
-                if refusal.error not in ("unknown_method", "feature_not_enabled", "missing_scope"):
-                    logger.debug("no session status", extra={"reason": str(refusal)})
-                    return
-                self.unsupported.add(_SESSIONS)
-            except SlackUnanswered as failure:
+        if self.sessions.is_shown(channel, thread_ts, "processing"):
+            return
+        try:
+            if await self._set_session(channel, thread_ts, "processing", title=title, initiator=initiator):
+                return
+        except SlackUnanswered as failure:
+            if failure.sent:
                 logger.debug("no session status", extra={"reason": str(failure)})
                 return
-            else:
+        await self.status(channel, thread_ts, text)
+
+    async def settle_session(
+        self, channel: str, thread_ts: str, status: SessionStatus, *, patience: float = 0.0, clears_line: bool = False
+    ) -> None:
+        """Show that nobody works in the thread any more, and how its session stands.
+
+        Where Slack has no sessions, the status line of this process is cleared, and with `clears_line` that of a dead
+        one. Only SlackUnanswered is raised: what Slack refuses here it will refuse again, and nothing of it is worth
+        telling anybody.
+        """
+        try:
+            if await self._set_session(channel, thread_ts, status, patience=patience):
                 return
-        if status == "active":
-            await self.status(channel, thread_ts, "")
+            if not clears_line and not self.sessions.is_busy(channel, thread_ts):
+                return
+            with self.sessions.change(channel, thread_ts, status) as change:
+                await self._status(channel, thread_ts, "", change)
+        except SlackRefused as refusal:
+            logger.debug("no status line", extra={"reason": str(refusal)})
+
+    async def rename_session(self, channel: str, thread_ts: str, title: str) -> None:
+        """Give a thread's session another title; where there is none, that is no error. Raises SlackUnanswered."""
+        if self._has_no_sessions(channel):
+            return
+        try:
+            await self._call(
+                "agents.sessions.rename",
+                partial(self.web.agents_sessions_rename, channel_id=channel, thread_ts=thread_ts, title=title),
+            )
+        except SlackRefused as refusal:
+            self._note_sessions(channel, refusal)
+
+    async def _status(self, channel: str, thread_ts: str, text: str, change: Change) -> None:
+        request = partial(self.web.assistant_threads_setStatus, channel_id=channel, thread_ts=thread_ts, status=text)
+        await self._change_session("assistant.threads.setStatus", request, change=change, patience=0.0)
+
+    async def _change_session(
+        self,
+        method: str,
+        request: Callable[[], Awaitable[AsyncSlackResponse]],
+        *,
+        change: Change,
+        patience: float,
+        ready: Ready | None = None,
+    ) -> dict[str, Any]:
+        """Make a call that changes a session, and undo the note of it when the call did nothing."""
+        try:
+            return await self._call(method, request, patience=patience, ready=ready)
+        except SlackUnanswered as failure:
+            if not failure.sent:
+                change.undo()
+            raise
+        except FrontdeskError:  # a refusal, or what `ready` raised
+            change.undo()
+            raise
+
+    async def _set_session(
+        self,
+        channel: str,
+        thread_ts: str,
+        status: SessionStatus,
+        *,
+        title: str = "",
+        initiator: str = "",
+        patience: float = 0.0,
+    ) -> bool:
+        """Set a session's status; False when Slack refuses that. Raises SlackUnanswered."""
+        if self._has_no_sessions(channel):
+            return False
+        if status == "processing":
+            await self._enter("agents.sessions.setStatus/processing", "", self._clock.monotonic())
+        request = partial(
+            self.web.agents_sessions_setStatus,
+            channel_id=channel,
+            thread_ts=thread_ts,
+            status=status,
+            title=title or None,
+            # They have to be in the channel, which is certain of a direct message alone.
+            initiator_user_id=initiator if initiator and channel.startswith("D") else None,
+        )
+        try:
+            with self.sessions.change(channel, thread_ts, status) as change:
+                await self._change_session("agents.sessions.setStatus", request, change=change, patience=patience)
+        except SlackRefused as refusal:
+            self._note_sessions(channel, refusal)
+            return False
+        return True
+
+    def _has_no_sessions(self, channel: str) -> bool:
+        return _SESSIONS in self.unsupported or _sessions_in(channel) in self.unsupported
+
+    def _note_sessions(self, channel: str, refusal: SlackRefused) -> None:
+        """Remember for how much a refusal holds, so that the next turn does not ask for nothing."""
+        if refusal.error in NO_SESSIONS or (refusal.error in NOT_OURS and channel.startswith("D")):
+            # The app is in each of its direct messages, so there it says that the app is no agent.
+            self.unsupported.add(_SESSIONS)
+        elif refusal.error in NOT_OURS:
+            self.unsupported.add(_sessions_in(channel))
+        else:
+            logger.info("no session status", extra={"channel": channel, "reason": str(refusal)})
 
     async def user(self, user_id: str, *, seconds: float = USER_SECONDS) -> SlackUser:
         """Who a person is; remembered, and told anew when it is older than so many `seconds`."""
@@ -820,6 +942,10 @@ class SlackClient:
 _SESSIONS = "agent sessions"
 
 
+def _sessions_in(channel: str) -> str:
+    return f"{_SESSIONS} in {channel}"
+
+
 class Unsupported:
     """Names of features that Slack refused; each is believed for ten minutes and then tried again."""
 
@@ -829,8 +955,10 @@ class Unsupported:
 
     def add(self, feature: str) -> None:
         """Remember that Slack does not do this here."""
+        now = self._clock.monotonic()
+        self._until = {name: until for name, until in self._until.items() if until > now}
         logger.info("not supported here", extra={"feature": feature, "seconds": UNSUPPORTED_SECONDS})
-        self._until[feature] = self._clock.monotonic() + UNSUPPORTED_SECONDS
+        self._until[feature] = now + UNSUPPORTED_SECONDS
 
     def __contains__(self, feature: str) -> bool:
         return self._clock.monotonic() < self._until.get(feature, -math.inf)

@@ -97,6 +97,11 @@ PACES = {
     "views.open": _bursting(100),
     "views.publish": _bursting(100),
     "assistant.threads.setSuggestedPrompts": _bursting(100),
+    # Slack does not publish their tier; it is taken for the third. Less than half of it is for beginnings, so that the
+    # end of work is shown without a wait.
+    "agents.sessions.setStatus": _counted(50),
+    "agents.sessions.setStatus/processing": _counted(22),
+    "agents.sessions.rename": _counted(50),
     "usergroups.users.list": _bursting(20),
     "users.info": _bursting(100),
     "conversations.info": _bursting(50),

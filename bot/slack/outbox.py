@@ -85,6 +85,8 @@ LANES = 200
 """Threads that are written to at the same time."""
 SHOWN_SECONDS = (0.0, 0.3, 0.7, 2.0, 4.0, 8.0)
 """Waits before each look for a message with files."""
+SESSION_SECONDS = 60.0
+"""How long the status of a session waits for its pace."""
 QUOTE_LIMIT = 200
 """Characters of a post that staff are shown when it was refused."""
 
@@ -393,9 +395,10 @@ class Outbox:
     def _tries(self, row: OutboxRow, failure: SlackUnanswered) -> float:
         """How often a row is sent that Slack does not take: for ever while Slack is away, since that ends.
 
-        A mark holds nobody up, and an answer like `internal_error` again and again is about the row itself.
+        A mark or a session's status holds nobody up, and an answer like `internal_error` again and again is about the
+        row itself.
         """
-        if row.method in ("react", "unreact"):
+        if row.method in ("react", "unreact") or (row.method == "session" and failure.reason != "ratelimited"):
             return ALERT_AFTER
         return 2 * ALERT_AFTER if failure.reason in TRANSIENT else math.inf
 
@@ -458,7 +461,16 @@ class Outbox:
                 await self._slack.react(row.channel, payload["ts"], payload["name"], ready=ready)
             case "unreact":
                 await self._slack.unreact(row.channel, payload["ts"], payload["name"], ready=ready)
+            case "session":
+                await ready()
+                await self._tell_session(row.channel, row.thread_ts or "", payload)
         return None
+
+    async def _tell_session(self, channel: str, thread_ts: str, payload: Mapping[str, Any]) -> None:
+        if "title" in payload:
+            await self._slack.rename_session(channel, thread_ts, payload["title"])
+        else:
+            await self._slack.settle_session(channel, thread_ts, payload["status"], patience=SESSION_SECONDS)
 
     async def _with_link(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         """The payload with the address of the message that it links to, if it does."""

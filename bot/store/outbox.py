@@ -15,7 +15,7 @@ from bot.store.threads import hands_of
 OPEN = ("pending", "sending")
 """The states of a row that is neither sent nor failed."""
 
-Method = Literal["post", "update", "delete", "react", "unreact", "ephemeral", "unshare"]
+Method = Literal["post", "update", "delete", "react", "unreact", "ephemeral", "unshare", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Outgoing:
     """The call's own arguments: `text`, `blocks`, `username`, `name` …; of an ephemeral the `user` who sees it; `ts` of
     a message that no row posted; `link_to`, the key of the row whose message's address the texts hold. A post may bring
     `files`, each `{"id", "name"}` of what somebody shared, with `if_missing` to be said when one cannot be; an unshare
-    names some of their ids, or means all."""
+    names some of their ids, or means all. A session tells the `status` of the thread's agent session, or its `title`.
+    """
     thread_ts: str | None = None
     parent: str | None = None
     """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an
@@ -290,7 +291,12 @@ async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: f
 
 
 async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:
-    """The row's lane in its channel: its parent's, its thread's, that of the message it is about, or one of its own."""
+    """The row's lane in its channel: its parent's, its thread's, that of the message it is about, or one of its own.
+
+    What is told of a thread's session stands in no queue with what people read.
+    """
+    if outgoing.method == "session":
+        return f"session@{outgoing.thread_ts}"
     if outgoing.parent is not None:
         table = schema.outbox
         lane = (await tx.execute(select(table.c.lane).where(table.c.key == outgoing.parent))).scalar_one_or_none()

@@ -18,7 +18,6 @@ answer        wait for a place, have the agents asked (asking.py), end
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -56,6 +55,7 @@ from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.places import Places
 from bot.turns.question import Question
+from bot.turns.sessions import TurnSessions
 from knowledge.passages import Hit
 
 logger = logging.getLogger(__name__)
@@ -64,8 +64,6 @@ SETTLE_SECONDS = 30.0
 """What an answer may take beyond the agent's own limit: searching, ending the stream, storing."""
 QUEUE_SECONDS = 300.0
 """How long a question may wait for a place; past it the attempt has failed."""
-STATUS_SECONDS = 2.0
-"""How long the status line may take."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
 
@@ -88,6 +86,7 @@ class Answers:
     """Answers at the same time; others wait here, and no customer for long behind another who writes much."""
     metrics: Metrics
     hands: Hands
+    sessions: TurnSessions
     alerts: Alerts = field(default_factory=Alerts)
 
     async def answer(self, question: Question) -> str:
@@ -98,8 +97,11 @@ class Answers:
             Interrupted: the message is another by now, or none, or its answer has not begun and is not wanted.
             Silenced: a person has the thread by now.
         """
+        async with self.sessions.working(question.item, question.language):
+            return await self._answer_in_turn(question)
+
+    async def _answer_in_turn(self, question: Question) -> str:
         item = question.item
-        await self._show_status(question)
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         if item.fence > 1 and journal.has_steps:
             # What a dead process was writing ends now: the turn may wait for long before it takes the words' place.
@@ -120,13 +122,6 @@ class Answers:
             if question.interruption.is_set():
                 raise Interrupted from None
             raise
-
-    async def show_work(self, thread: ThreadRef, language: Language, *, done: bool = False) -> None:
-        """Show in the thread that it is worked on, or nothing any more."""
-        words = "" if done else self.sentences.say(language, "status_looking")
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STATUS_SECONDS):
-                await self.slack.status(thread.channel, thread.ts, words)
 
     async def has_begun(self, item: InboxItem, *, before: float) -> bool:
         """Whether an earlier attempt at this row had begun its answer at that time, and did not end it."""
@@ -238,7 +233,6 @@ class Answers:
 
     async def _answer(self, question: Question, journal: TurnJournal) -> str:
         thread = question.item.thread
-        is_resumed = journal.known("stream") is not None
         async with self._stream(question, thread, journal, "stream") as writer:
             if question.heading:
                 writer.text(f"{question.heading}\n\n")
@@ -253,14 +247,7 @@ class Answers:
                 # Whoever was called is there.
                 ended = await self._keep(asked, "escalated")
         self._tell(asked, ended)
-        if is_resumed:
-            # A new message ends the status line by itself; an adopted one is only updated.
-            await self._show_status(question, done=True)
         return ended
-
-    async def _show_status(self, question: Question, *, done: bool = False) -> None:
-        """The first sign of life, or its end; an extra that must not hold the answer up."""
-        await self.show_work(question.item.thread, question.language, done=done)
 
     async def _conclude(self, asked: Asked) -> str:
         match asked.verdict:
@@ -338,13 +325,6 @@ class Answers:
             post = Outgoing(key, "post", thread.channel, words, thread_ts=thread.ts, hands=of)
             await outbox.add(tx, post, now=self.clock.now())
         self.outbox.wake()
-        await self.settle(thread)
-
-    async def settle(self, thread: ThreadRef) -> None:
-        """Show that nothing is under way in the thread; Slack does not by itself when somebody pressed Stop."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STATUS_SECONDS):
-                await self.slack.session(thread.channel, thread.ts, "active")
 
     async def _deliver(self, asked: Asked) -> str:
         asked.reply.release()

@@ -9,7 +9,7 @@ database meanwhile. A crash at any point leaves the press to be worked on again,
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
 from bot.failpoints import reach
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
-from bot.store import forgetting, inbox, outbox, persons, records, spending, turns, wishes
+from bot.store import forgetting, inbox, outbox, persons, records, spending, threads, turns, wishes
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
 from bot.store.forgetting import Batch, Bounds, Place
@@ -161,6 +161,7 @@ class Erasure:
             for thread in batch.own:
                 await places.clear(thread)
             async with places.steps.transaction() as tx:
+                await self._untitle(tx, batch.own)
                 await self._book(tx, batch)
                 counts = await forgetting.erase_items(tx, item.author, batch, now=self.cases.clock.now())
                 await self._count(tx, item, counts)
@@ -247,6 +248,17 @@ class Erasure:
 
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:
         await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.cases.clock.now())
+
+    async def _untitle(self, tx: Transaction, own: Iterable[ThreadRef]) -> None:
+        """Have the sessions of the person's threads called after nothing that they wrote."""
+        sentences = self.second_thoughts.sentences
+        rows = []
+        for thread in own:
+            state = await threads.find_thread(tx, thread)
+            title = sentences.say(sentences.language_for(state.language if state else ""), "session_untitled")
+            key = f"{KEPT}title/{thread.channel}/{thread.ts}"
+            rows.append(Outgoing(key, "session", thread.channel, {"title": title}, thread_ts=thread.ts))
+        await outbox.add(tx, *rows, now=self.cases.clock.now())
 
     async def _book(self, tx: Transaction, batch: Batch) -> None:
         """Keep what unfinished turns have cost."""

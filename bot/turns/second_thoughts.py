@@ -154,6 +154,10 @@ class SecondThoughts:
             rows += self.relay.deleted_by_staff(row.ts, mirrors, row.thread)
         else:
             rows += self.relay.deleted_by_customer(row.ts, mirrors)
+            title = self.sentences.say(await self._language(tx, row), "session_untitled")
+            # Which message the thread's session is called after nobody knows.
+            key, thread = f"withdrawn/{row.id}/title", row.thread
+            rows.append(Outgoing(key, "session", thread.channel, {"title": title}, thread_ts=thread.ts))
         await outbox.add(tx, *rows, now=self.clock.now())
 
     async def _erase(self, tx: Transaction, row: InboxItem, edits: list[InboxItem]) -> None:

@@ -51,6 +51,7 @@ from bot.turns.interruptions import Interrupted, Interruption, Interruptions
 from bot.turns.presses import BY_STAFF, Presses
 from bot.turns.question import Question
 from bot.turns.second_thoughts import SecondThoughts
+from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
 
 logger = logging.getLogger(__name__)
@@ -106,6 +107,7 @@ class Turns:
     summaries: Summaries
     metrics: Metrics
     second_thoughts: SecondThoughts
+    sessions: TurnSessions
     interruptions: Interruptions = field(default_factory=Interruptions)
     faults: dict[int, str] = field(default_factory=dict)
     """Row -> why its latest try in this process failed; of tries that ended the process nobody knows."""
@@ -148,7 +150,11 @@ class Turns:
             self.faults[item.id] = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
             raise
         state, reason = ending
+        # Before the row is closed, so that a crash leaves no session that looks busy.
+        unsettled = await self.sessions.settle(item)
         async with self.database.transaction() as tx:
+            if unsettled is not None:
+                await outbox.add(tx, unsettled, now=self.clock.now())
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
             # Only an earlier attempt has left anything; past all tries nothing may keep the row from being closed.
             is_left = reason in ("relayed", "called") or (state == "dead" and item.attempts <= 2 * ATTEMPTS)
@@ -159,8 +165,9 @@ class Turns:
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
         reach("row_closed")
         self.faults.pop(item.id, None)
-        if state == "dead":
+        if state == "dead" or unsettled is not None:
             self.outbox.wake()
+        if state == "dead":
             self.metrics.set_aside(item.kind)
         self.metrics.turn_finished(item.kind, reason, self.clock.now() - item.received_at)
         if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
@@ -213,8 +220,8 @@ class Turns:
                 case "staff":
                     return "done", await self.relay.from_staff(item)
                 case "stop":
-                    # What was stopped has said so; when nothing was, at least nothing looks as if it went on.
-                    await self.answers.settle(item.thread)
+                    # What was stopped has said so; when nothing was, at least nothing looks as if it went on: see
+                    # `TurnSessions.settle`.
                     return "done", "noted"
                 case _:
                     return "done", await self.presses.carry_out(item)
@@ -250,7 +257,7 @@ class Turns:
                 async with self.database.transaction() as tx:
                     case = await case_rows.find_open(tx, item.thread)
                 if case is None:
-                    await self.answers.show_work(item.thread, await self._language(item))
+                    await self.sessions.show_work(item, await self._language(item))
             return await asking
         finally:
             asking.cancel()

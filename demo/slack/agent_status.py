@@ -1,25 +1,35 @@
-"""What a thread shows about the agent: the "is working..." line and the session's state."""
+"""What a thread shows about the agent: the "is working..." line and the session's state.
+
+Both share one place, in which the last word counts. A status line of the legacy method makes the session of an agent
+`processing` for as long as it is shown (Slack's compatibility bridge, as far as it is known).
+"""
 
 from demo.slack.workspace import Bot, Json, Workspace
 
 SESSION_STATES = ("active", "processing", "suspended", "closed")
+PRECEDENCE = ("suspended", "processing", "active", "closed")
+"""Of several agents' statuses the first of these is the session's."""
 
 
 def set_status(workspace: Workspace, channel: str, thread_ts: str, status: str, loading: list[str]) -> None:
     """Show a status line; an empty one clears it. Slack clears it by itself after two minutes."""
     key = (channel, thread_ts)
-    if status:
-        workspace.statuses[key] = {"status": status, "loading_messages": loading}
-        workspace.background.set_timer(
-            ("status", *key),
-            workspace.clock,
-            workspace.rules.status_seconds,
-            lambda: set_status(workspace, channel, thread_ts, "", []),
-        )
-    elif workspace.statuses.pop(key, None) is None:
+    if not status:
+        was_bridged = key in workspace.bridged
+        _take_line_away(workspace, channel, thread_ts)
+        if was_bridged:
+            set_session(workspace, channel, thread_ts, status="active")
         return
-    else:
-        workspace.background.cancel_timer(("status", *key))
+    if workspace.kind == "agent" and thread_ts:
+        set_session(workspace, channel, thread_ts, status="processing")
+        workspace.bridged.add(key)
+    workspace.statuses[key] = {"status": status, "loading_messages": loading}
+    workspace.background.set_timer(
+        ("status", *key),
+        workspace.clock,
+        workspace.rules.status_seconds,
+        lambda: set_status(workspace, channel, thread_ts, "", []),
+    )
     workspace.changed("status", channel=channel, ts=thread_ts)
 
 
@@ -31,9 +41,12 @@ def set_session(
     fresh: Json = {"status": "active", "title": "", "agent_statuses": []}
     session = fresh | workspace.sessions.get(key, {})
     if status:
-        session["status"] = status
         known = session["agent_statuses"][0]["bot_id"] if session["agent_statuses"] else workspace.app.bot_id
-        session["agent_statuses"] = [{"bot_id": bot.bot_id if bot else known, "status": status}]
+        bot_id = bot.bot_id if bot else known
+        others = [each for each in session["agent_statuses"] if each["bot_id"] != bot_id]
+        session["agent_statuses"] = [*others, {"bot_id": bot_id, "status": status}]
+        session["status"] = min((each["status"] for each in session["agent_statuses"]), key=PRECEDENCE.index)
+        _take_line_away(workspace, channel, thread_ts)
     session["title"] = title or session["title"]
     workspace.sessions[key] = session
     root = workspace.messages.get(channel, {}).get(thread_ts)
@@ -49,3 +62,11 @@ def set_session(
         )
     else:
         workspace.background.cancel_timer(("session", *key))
+
+
+def _take_line_away(workspace: Workspace, channel: str, thread_ts: str) -> None:
+    key = (channel, thread_ts)
+    workspace.bridged.discard(key)
+    if workspace.statuses.pop(key, None) is not None:
+        workspace.background.cancel_timer(("status", *key))
+        workspace.changed("status", channel=channel, ts=thread_ts)

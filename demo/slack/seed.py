@@ -1,9 +1,9 @@
 """The people, channels and subscriptions that a workspace starts with, and how a YAML file changes them."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
-from demo.slack.workspace import Bot, Channel, Grant, Rules, Team, User, Usergroup, Workspace
+from demo.slack.workspace import AppKind, Bot, Channel, Grant, Rules, Team, User, Usergroup, Workspace
 
 EVENTS = frozenset(
     {
@@ -147,7 +147,7 @@ def seed(workspace: Workspace) -> None:
 SETTINGS = frozenset(
     {
         *("team", "teams", "app", "installations", "users", "channels", "usergroups", "user_tokens"),
-        *("unfurl_domains", "urls", "rules", "commands", "shortcuts", "emoji", "events", "scopes"),
+        *("kind", "unfurl_domains", "urls", "rules", "commands", "shortcuts", "emoji", "events", "scopes"),
     }
 )
 """What a configuration may hold."""
@@ -156,16 +156,20 @@ SETTINGS = frozenset(
 def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
-    `team` and `app` replace fields; `teams` (other workspaces), `users`, `channels` and `usergroups` are lists of
-    fields, added or changed by id; `commands`, `shortcuts`, `emoji` (addresses by name), `unfurl_domains`, `events` and
-    `scopes` replace what is there. `members: all` puts everybody into a channel. A new user gets a direct message with
-    the app as soon as one is needed. `user_tokens` is a list of `token`, `user` and, unless it may do everything,
-    `scopes`. `installations` is a list of `team`, `bot_token`, `user_id` and `bot_id`, of connected workspaces. `urls`
-    holds request addresses of HTTP beside that of the events, `interactivity` and `options`. What `rules` hold is for
-    `configured_rules`.
+    `kind` is one of AppKind; `team` and `app` replace fields; `teams` (other workspaces), `users`, `channels` and
+    `usergroups` are lists of fields, added or changed by id; `commands`, `shortcuts`, `emoji` (addresses by name),
+    `unfurl_domains`, `events` and `scopes` replace what is there. `members: all` puts everybody into a channel. A new
+    user gets a direct message with the app as soon as one is needed. `user_tokens` is a list of `token`, `user` and,
+    unless it may do everything, `scopes`. `installations` is a list of `team`, `bot_token`, `user_id` and `bot_id`, of
+    connected workspaces. `urls` holds request addresses of HTTP beside that of the events, `interactivity` and
+    `options`. What `rules` hold is for `configured_rules`.
     """
     if unknown := config.keys() - SETTINGS:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(SETTINGS))}")
+    kind = config.get("kind", workspace.kind)
+    if kind not in get_args(AppKind):
+        raise ValueError(f"unknown kind {kind!r}; known are {', '.join(get_args(AppKind))}")
+    workspace.kind = kind
     workspace.team = _copy(Team, workspace.team, config.get("team"))
     workspace.app = _copy(Bot, workspace.app, config.get("app"))
     for given in config.get("teams", ()):

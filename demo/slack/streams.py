@@ -24,7 +24,8 @@ def start(workspace: Workspace, channel: Channel, author: Json, *, thread_ts: st
     stream = Stream(channel.id, message["ts"], thread_ts, workspace.clock.time(), display=display)
     workspace.streams[channel.id, stream.ts] = stream
     set_status(workspace, channel.id, thread_ts, "", [])
-    set_session(workspace, channel.id, thread_ts, status="processing")
+    if workspace.kind == "agent":
+        set_session(workspace, channel.id, thread_ts, status="processing")
     workspace.background.set_timer(
         ("stream", channel.id, stream.ts),
         workspace.clock,
@@ -90,7 +91,7 @@ def finish(
     }
     changes |= {"metadata": metadata} if metadata else {}
     message = timeline.change(workspace, workspace.channel(stream.channel), stream.ts, changes)
-    if state != "stopped":
+    if state != "stopped" and workspace.kind == "agent":
         set_session(workspace, stream.channel, stream.thread_ts, status=session_status or "active")
     return message
 

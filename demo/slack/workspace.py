@@ -139,6 +139,9 @@ class Grant:
     scopes: frozenset[str]
 
 
+AppKind = Literal["agent", "assistant", "plain"]
+"""What the app's manifest makes of it: with `agent_view` an agent, which alone has sessions and keeps guests out; with
+the legacy `assistant_view` an assistant; without either an app like any other."""
 StreamState = Literal["in_progress", "completed", "stopped", "expired"]
 
 
@@ -368,10 +371,13 @@ class Workspace:
         self.streams: dict[tuple[str, str], Stream] = {}
         self.ephemerals: list[Json] = []
         """Messages with "user", "channel", "ts", "text", "blocks" and perhaps "thread_ts"."""
+        self.kind: AppKind = "agent"
         self.statuses: dict[tuple[str, str], Json] = {}
         """By channel and thread_ts: `{"status", "loading_messages"}`."""
         self.sessions: dict[tuple[str, str], Json] = {}
-        """By channel and thread_ts: `{"status", "title"}`."""
+        """By channel and thread_ts: `{"status", "title", "agent_statuses"}`."""
+        self.bridged: set[tuple[str, str]] = set()
+        """The sessions that are `processing` because of a status line, and no longer than it is shown."""
         self.last_read: dict[tuple[str, str], str] = {}
         """By channel and user: the ts up to which they have read, as far as it was marked."""
         self.prompts: dict[tuple[str, str], Json] = {}
@@ -566,6 +572,7 @@ class Workspace:
         self.background.cancel_timer(("stream", *key))
         for held in (self.streams, self.sessions, self.statuses, self.prompts):
             held.pop(key, None)
+        self.bridged.discard(key)
 
     def keep_ephemeral(self, message: Json) -> None:
         """Show a message to one person; the same ts again replaces it."""

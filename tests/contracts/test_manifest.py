@@ -30,6 +30,7 @@ CHANNEL_READ = frozenset({"channels:read", "groups:read"})
 HISTORY = frozenset({"channels:history", "groups:history", "im:history"})
 
 SCOPES: dict[str, frozenset[str]] = {
+    "agents.sessions.rename": frozenset({"chat:write"}),
     "agents.sessions.setStatus": frozenset({"chat:write"}),
     "apps.connections.open": frozenset(),  # connections:write, which belongs to the app-level token
     "assistant.threads.setStatus": frozenset({"chat:write"}),
@@ -115,7 +116,7 @@ def called_methods() -> set[str]:
     return {
         node.args[0].value
         for node, name in calls(client())
-        if name in ("_call", "_pages")
+        if name in ("_call", "_pages", "_change_session")
         and isinstance(node.args[0], ast.Constant)
         and isinstance(node.args[0].value, str)
     }

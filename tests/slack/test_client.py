@@ -70,11 +70,12 @@ async def test_a_stream_names_its_reader_and_their_workspace(api: Api, slack: Sl
     chunk = {"type": "markdown_text", "text": "Hi"}
     assert await slack.start_stream("C1", "1.1", user="U1", team="T2", chunks=[chunk]) == "1.2"
     await slack.append_stream("C1", "1.2", [chunk])
-    await slack.stop_stream("C1", "1.2", blocks=[{"type": "divider"}], session_status="active")
+    await slack.stop_stream("C1", "1.2", blocks=[{"type": "divider"}])
     start, append, stop = (arguments for _, arguments in api.asked)
     assert (start["recipient_user_id"], start["recipient_team_id"], start["chunks"]) == ("U1", "T2", [chunk])
     assert append == {"channel": "C1", "ts": "1.2", "chunks": [chunk]}
-    assert (stop["blocks"], stop["session_status"]) == ([{"type": "divider"}], "active")
+    assert stop["blocks"] == [{"type": "divider"}]
+    assert "session_status" not in stop, "active is Slack's default"
     assert "chunks" not in stop
 
 

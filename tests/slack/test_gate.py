@@ -19,6 +19,7 @@ MUST_ARRIVE = {
     "start_stream",
     "append_stream",
     "stop_stream",
+    "rename_session",
 }
 """The client's methods for what people must find in their threads."""
 THROUGH = {"bot/slack/outbox.py", "bot/slack/files.py", "bot/slack/place.py"}
@@ -27,7 +28,8 @@ MAY_BE_LOST = {
     "whisper": "a note to one person, which Slack itself drops when they are away",
     "respond": "an answer at the address of a press or a command, to whoever pressed",
     "status": "a line that a new message ends anyway",
-    "session": "the same, where Slack has sessions",
+    "show_work": "the same, where Slack has sessions",
+    "settle_session": "how a session stands; a turn that could not tell leaves it to a row of the outbox",
     "suggest_prompts": "an offer; it is made again when the tab is opened again",
     "open_view": "a dialog for whoever pressed, within three seconds",
     "publish_home": "a page that is made anew when it is opened",

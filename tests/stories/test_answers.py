@@ -26,7 +26,7 @@ async def test_an_answer_is_streamed_and_not_only_posted(world: World) -> None:
     calls = [entry["name"] for entry in await world.log("call")]
     assert answer.raw["stream"]["state"] == "completed"
     assert "chat.startStream" in calls
-    assert "assistant.threads.setStatus" in calls
+    assert "agents.sessions.setStatus" in calls
 
 
 async def test_an_order_is_looked_up_and_then_its_parcel_in_the_customers_language(world: World) -> None:

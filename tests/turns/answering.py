@@ -18,6 +18,7 @@ from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
 from bot.turns.hands import Hands
+from bot.turns.sessions import TurnSessions
 from tests.turns.arrivals import ME, TEAM
 
 CUSTOMER = Customer(TEAM, "U0CUSTOMERA", "Customer A", "en-US", "member")
@@ -56,6 +57,7 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         places=nothing,
         metrics=metrics,
         hands=Hands(database),
+        sessions=TurnSessions(database, slack, sentences),
     )
 
 

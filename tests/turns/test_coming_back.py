@@ -65,6 +65,7 @@ class Desk:
             summaries=summaries,
             metrics=metrics,
             second_thoughts=nothing,
+            sessions=answers.sessions,
         )
         self.thread = ThreadRef(TEAM, DM, "")
 

@@ -422,7 +422,7 @@ async def test_where_others_have_gone_on_below_it_an_answer_gives_way_to_a_sente
     await desk.receives(arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB"))
     (gone,) = await desk.receives(deletion("1.1", "5.0", channel="C0SUPPORT"))
     await desk.thoughts.deleted(gone)
-    assert await desk.queued() == [("update", "withdrawn/C0SUPPORT/1.15")]
+    assert await desk.queued() == [("update", "withdrawn/C0SUPPORT/1.15"), ("session", "withdrawn/1/title")]
 
 
 async def test_a_half_written_answer_that_nobody_noted_is_taken_down(desk: Desk) -> None:
@@ -432,7 +432,7 @@ async def test_a_half_written_answer_that_nobody_noted_is_taken_down(desk: Desk)
     ts = await desk.slack.client.start_stream("C0SUPPORT", asked, user=item.author, team=TEAM)
     (gone,) = await desk.receives(deletion(asked, "1900000000.000100", channel="C0SUPPORT"))
     await desk.thoughts.deleted(gone)
-    assert await desk.queued() == [("delete", f"withdrawn/C0SUPPORT/{ts}")]
+    assert await desk.queued() == [("delete", f"withdrawn/C0SUPPORT/{ts}"), ("session", "withdrawn/1/title")]
     assert desk.slack.workspace.messages["C0SUPPORT"][ts]["streaming_state"] == "completed"
 
 

@@ -125,6 +125,7 @@ class Desk:
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
             metrics=metrics,
             second_thoughts=SecondThoughts(database, outbox, clock, sentences, answers, relay),
+            sessions=answers.sessions,
             interruptions=self.interruptions,
         )
 

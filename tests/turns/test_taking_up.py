@@ -64,6 +64,7 @@ class Desk:
             summaries=summaries,
             metrics=metrics,
             second_thoughts=nothing,
+            sessions=self.answers.sessions,
         )
 
     async def receives(self, ts: str = "1.1", channel: str = "D0CUSTOMERA") -> InboxItem:

@@ -31,6 +31,13 @@ class Owed:
         self.rows.append(item.id)
 
 
+class Settled:
+    """Has nothing to say of a session."""
+
+    async def settle(self, item: InboxItem) -> None:
+        return None
+
+
 def untouched_turns(database: Database, summaries: Owed | None = None) -> Turns:
     nothing = cast(Any, Untouched())
     return Turns(
@@ -47,6 +54,7 @@ def untouched_turns(database: Database, summaries: Owed | None = None) -> Turns:
         summaries=cast(Any, summaries or nothing),
         metrics=Metrics(),
         second_thoughts=nothing,
+        sessions=cast(Any, Settled()),
     )
 
 

@@ -35,6 +35,8 @@ def set_title(call: Call) -> Json:
 
 def set_suggested_prompts(call: Call) -> Json:
     channel = call.writable("channel_id")
+    if call.workspace.kind == "plain":
+        raise SlackError("not_agent_app")
     thread_ts = _thread(call, channel)
     prompts = call.json("prompts")
     if not isinstance(prompts, list) or not 1 <= len(prompts) <= PROMPTS:
@@ -47,28 +49,34 @@ def set_suggested_prompts(call: Call) -> Json:
 
 
 def set_session_status(call: Call) -> Json:
-    channel = _channel(call)
+    channel = _channel(call, outside="not_authorized")
     status = call.required("status")
     if status not in SESSION_STATES:
-        raise SlackError("invalid_status")
+        raise invalid_arguments("must be a valid enum value [json-pointer:/status]")
     if (initiator := call.text("initiator_user_id")) and initiator not in channel.members:
         raise SlackError("user_not_found")
+    if any(call.text(name) for name in ("icon_emoji", "icon_url", "username")):
+        call.need("chat:write.customize")
     title, thread_ts = _title(call), call.thread(channel)
     is_new = (channel.id, thread_ts) not in call.workspace.sessions
     set_session(call.workspace, channel.id, thread_ts, bot=call.bot, status=status, title=title if is_new else "")
+    session = call.workspace.sessions[channel.id, thread_ts]
+    answer = {"status": session["status"], "agent_status": status} | _named(session)
     if "agent_session_stopped" in call.workspace.subscriptions:
-        return {}
-    return {"warning": UNHEARD_STOP, "response_metadata": {"warnings": [UNHEARD_STOP]}}
+        return answer
+    return answer | {"warning": UNHEARD_STOP, "response_metadata": {"warnings": [UNHEARD_STOP]}}
 
 
 def rename(call: Call) -> Json:
-    channel = _channel(call)
+    channel = _channel(call, outside="no_permission")
     call.required("title")
-    thread_ts = call.text("thread_ts")
-    if (channel.id, thread_ts) not in call.workspace.sessions:
+    session = call.workspace.sessions.get((channel.id, call.text("thread_ts")))
+    if session is None:
         raise SlackError("session_not_found")
-    set_session(call.workspace, channel.id, thread_ts, bot=call.bot, title=_title(call))
-    return {}
+    if call.bot.bot_id not in [each["bot_id"] for each in session["agent_statuses"]]:
+        raise SlackError("not_authorized")
+    set_session(call.workspace, channel.id, call.text("thread_ts"), bot=call.bot, title=_title(call))
+    return _named(call.workspace.sessions[channel.id, call.text("thread_ts")])
 
 
 METHODS = {
@@ -90,11 +98,18 @@ def _thread(call: Call, channel: Channel) -> str:
         raise SlackError("invalid_thread_ts", **refusal.extra) from None
 
 
-def _channel(call: Call) -> Channel:
-    """Where a session is, which is a thread; session channels are none here."""
+def _named(session: Json) -> Json:
+    return {"title": session["title"]} if session["title"] else {}
+
+
+def _channel(call: Call, *, outside: str) -> Channel:
+    """Where a session is, which is a thread; session channels are none here. `outside` is the refusal of an app that
+    is no member. Apps that are no agents have no sessions at all."""
+    if call.workspace.kind != "agent":
+        raise SlackError("not_authorized")
     channel = call.conversation("channel_id")
     if call.me not in channel.members:
-        raise SlackError("not_authorized")
+        raise SlackError(outside)
     if channel.is_archived:
         raise SlackError("is_archived")
     if not call.text("thread_ts"):

@@ -150,10 +150,14 @@ async def test_lists_refuse_types_cursors_and_limits_that_are_none(client: Async
     for cursor in ("dGVhbQ==", "next:2", "ünfug", "bmV4dDotMQ=="):
         assert await error_of(client.conversations_list(cursor=cursor)) == "invalid_cursor"
     for limit in (0, -1, 1_000, "many"):
-        assert await error_of(client.conversations_list(limit=limit)) == "invalid_limit"
-        assert await error_of(client.conversations_members(channel="C0SUPPORT", limit=limit)) == "invalid_limit"
-        assert await error_of(client.users_conversations(limit=limit)) == "invalid_limit"
-        assert await error_of(client.conversations_history(channel="C0SUPPORT", limit=limit)) == "invalid_arguments"
+        for method, error in (
+            ("conversations.list", "invalid_limit"),
+            ("conversations.members", "invalid_limit"),
+            ("users.conversations", "invalid_limit"),
+            ("conversations.history", "invalid_arguments"),
+        ):
+            asked = client.api_call(method, params={"channel": "C0SUPPORT", "limit": limit})
+            assert await error_of(asked) == error
     assert (await client.conversations_members(channel="C0SUPPORT", limit=999))["members"]
 
 

@@ -174,7 +174,7 @@ async def test_a_session_that_keeps_processing_calms_down_after_an_hour(
 @pytest.mark.parametrize(
     ("given", "error"),
     [
-        ({"status": "asleep"}, "invalid_status"),
+        ({"status": "is thinking..."}, "invalid_arguments"),
         ({"thread_ts": ""}, "thread_ts_required"),
         ({"initiator_user_id": "U0NONE"}, "user_not_found"),
         ({"channel_id": "C0NONE"}, "channel_not_found"),

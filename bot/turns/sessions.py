@@ -1,0 +1,104 @@
+"""What Slack shows of a turn on its thread: that it is worked on, and afterwards how the conversation stands.
+
+show_work  the thread's agent session is `processing`, or a status line says that something is looked up
+settle     nothing is under way any more: the session is `suspended` while people have the conversation, else `active`
+
+A stream begins and ends the session's `processing` by itself, so most answers cost one call here. What a dead process
+left is set right when its turn is taken up and ends, whatever it ends with.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.conversation import ThreadRef
+from bot.sentences import Language, Sentences
+from bot.slack.client import SlackClient, SlackUnanswered
+from bot.slack.sessions import SessionStatus
+from bot.store import cases
+from bot.store.database import Database
+from bot.store.inbox import InboxItem
+from bot.store.outbox import Outgoing
+
+logger = logging.getLogger(__name__)
+
+STATUS_SECONDS = 2.0
+"""How long a call for the session may take."""
+TITLE_LIMIT = 80
+"""Characters of a session's title; Slack takes 200."""
+KINDS = ("message", "edit", "stop")
+"""The inbox's kinds whose turns are shown in the customer's thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSessions:
+    """Tells Slack; the parts are put together in `bot.app`."""
+
+    database: Database
+    slack: SlackClient
+    sentences: Sentences
+
+    async def show_work(self, item: InboxItem, language: Language) -> None:
+        """Show in the thread that it is worked on; an extra that never raises and takes two seconds at most."""
+        thread = item.thread
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STATUS_SECONDS):
+                await self.slack.show_work(
+                    thread.channel,
+                    thread.ts,
+                    text=self.sentences.say(language, "status_looking"),
+                    title=title_of(item.words),
+                    initiator=item.author,
+                )
+
+    @asynccontextmanager
+    async def working(self, item: InboxItem, language: Language) -> AsyncIterator[None]:
+        """While this lasts the thread shows that it is worked on; nothing waits for Slack to say so."""
+        showing = asyncio.create_task(self.show_work(item, language))
+        try:
+            yield
+        finally:
+            # A call that is broken off leaves the session unsure, and so it is settled in any case.
+            showing.cancel()
+            await asyncio.wait({showing})
+            if not showing.cancelled() and (fault := showing.exception()) is not None:
+                logger.error("a session was not shown", exc_info=fault, extra={"turn": item.id})
+
+    async def settle(self, item: InboxItem) -> Outgoing | None:
+        """Show that the turn has ended; the row by which the outbox is to say so when Slack does not answer now."""
+        if item.kind not in KINDS:
+            return None
+        thread = item.thread
+        # Pressing Stop changes nothing of the session by itself, and of a dead process nobody knows what it showed.
+        is_unknown = item.fence > 1 or item.kind == "stop"
+        ledger = self.slack.sessions
+        is_busy = ledger.is_busy(thread.channel, thread.ts)
+        if not is_unknown and not is_busy and not ledger.is_shown(thread.channel, thread.ts, "active"):
+            return None
+        status = await self._status(thread)
+        if not is_unknown and not is_busy and status == "active":
+            return None
+        try:
+            async with asyncio.timeout(STATUS_SECONDS):
+                await self.slack.settle_session(thread.channel, thread.ts, status, clears_line=is_unknown)
+        except (SlackUnanswered, TimeoutError):
+            logger.info("a session is settled later", extra={"turn": item.id})
+            key = f"turn/{item.id}/session/{item.fence}"
+            return Outgoing(key, "session", thread.channel, {"status": status}, thread_ts=thread.ts)
+        return None
+
+    async def _status(self, thread: ThreadRef) -> SessionStatus:
+        async with self.database.transaction() as tx:
+            return "active" if await cases.find_open(tx, thread) is None else "suspended"
+
+
+def title_of(words: str) -> str:
+    """A question as the title of its session: one line, cut between words."""
+    line = " ".join(words.split())
+    if len(line) <= TITLE_LIMIT:
+        return line
+    head, _, _ = line[: TITLE_LIMIT - 1].rpartition(" ")
+    return f"{head or line[: TITLE_LIMIT - 2]} …"
