@@ -15,7 +15,7 @@ from pathlib import Path
 
 from demo.model.server import Pace
 from demo.program import NotReady
-from demo.world import COMMAND, PAGES, PortTaken, World, open_world
+from demo.world import COMMAND, MANIFEST, PAGES, PortTaken, World, open_world
 
 DEFAULT_PORT = 8765
 
@@ -44,6 +44,7 @@ async def _run(options: argparse.Namespace, data: Path) -> int:
         pace=Pace(first=0.35 * options.pace, chunk=0.022 * options.pace),
         tour_pace=options.pace,
         rate_limits=not options.no_rate_limits,
+        manifest=options.manifest,
     ) as world:
         if not await _became_ready(world, stopped):
             return 0
@@ -129,6 +130,9 @@ def _parser() -> argparse.ArgumentParser:
         "--ingress-only", action="store_true", help="start the front of a fleet; its workers are started elsewhere"
     )
     parser.add_argument("--no-rate-limits", action="store_true", help="a Slack that never says 429")
+    parser.add_argument(
+        "--manifest", type=Path, default=MANIFEST, help="what the app is installed with (default: %(default)s)"
+    )
     return parser
 
 

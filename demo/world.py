@@ -12,18 +12,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from aiohttp import web
 
 from demo.model.server import MODEL, Pace, StandIn, open_stand_in
 from demo.ports import free_port
 from demo.program import Program
 from demo.shop.server import Shop, open_shop
+from demo.slack.manifest import read_manifest
 from demo.slack.server import addresses, open_workspace
 from demo.slack.workspace import Workspace
 from demo.tour import build_tour
 
 ROOT = Path(__file__).resolve().parent.parent
+MANIFEST = ROOT / "manifest.yml"
 PAGES = ROOT / "demo" / "kb.yml"
 """The invented shop's help pages, and a few notes that only its staff may see."""
 SHOP_NAME = "Fernwick"
@@ -103,8 +104,10 @@ async def open_world(
     pace: Pace | None = None,
     tour_pace: float = 1.0,
     rate_limits: bool = True,
+    manifest: Path = MANIFEST,
 ) -> AsyncIterator[World]:
-    """Start everything; the program is started, not yet ready. Leaving the block ends it all.
+    """Start everything; the program is started, not yet ready. Leaving the block ends it all. The app is installed
+    with what `manifest` asks for, and nothing more.
 
     `data` is the program's DATA_DIR and holds its log. `port` is the page's, 0 takes a free one. Of `environ` the
     program gets what every program needs, and the model's settings if OPENAI_API_KEY is among them; `extra` is
@@ -127,7 +130,7 @@ async def open_world(
                     rate_limits=rate_limits,
                     notice=notice,
                     tour=build_tour(program, pace=tour_pace),
-                    config=_as_installed(),
+                    config=read_manifest(manifest),
                 )
             )
         except OSError as error:
@@ -150,17 +153,6 @@ async def open_world(
         stack.push_async_callback(program.stop)
         await program.start()
         yield World(workspace, stand_in, shop, program, notice)
-
-
-def _as_installed() -> dict[str, Any]:
-    """The events, commands and scopes that the app's manifest asks for, and nothing more."""
-    manifest = yaml.safe_load((ROOT / "manifest.yml").read_text("utf-8"))
-    return {
-        "events": manifest["settings"]["event_subscriptions"]["bot_events"],
-        "commands": manifest["features"]["slash_commands"],
-        "shortcuts": manifest["features"]["shortcuts"],
-        "scopes": manifest["oauth_config"]["scopes"]["bot"],
-    }
 
 
 def _notice(environ: Mapping[str, str]) -> str:

@@ -1,7 +1,7 @@
 """`python -m tools.guest_manifest`: write manifest.guests.yml, which is manifest.yml for workspaces with guests.
 
 Slack keeps guests out of apps that have an `agent_view`. The variant leaves it out, and with it what only the
-agent view's suggested prompts need. Everything else works the same in both.
+agent view needs: its suggested prompts and its sessions. Everything else works the same in both.
 """
 
 import copy
@@ -16,8 +16,8 @@ TARGET = ROOT / "manifest.guests.yml"
 
 AGENT_SCOPES = frozenset({"assistant:write"})
 """For assistant.threads.setSuggestedPrompts, which apps without an agent view cannot use."""
-AGENT_EVENTS = frozenset({"app_home_opened"})
-"""Tells when the suggested prompts are due."""
+AGENT_EVENTS = frozenset({"agent_session_stopped"})
+"""Sessions, and with them Slack's Stop button, are of apps with an agent view alone."""
 
 HEADER = """\
 # Generated from manifest.yml by `make manifest`; change that file instead.

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from demo.slack.manifest import read_manifest
 from demo.slack.server import addresses, open_workspace
 
 DEFAULT_PORT = 4000
@@ -24,6 +25,11 @@ def main() -> int:
         "--config",
         type=Path,
         help="YAML file with the settings of docs/local-slack.md",
+    )
+    parser.add_argument(
+        "--manifest",
+        type=Path,
+        help="an app's manifest: what it is, hears, offers and may do; --config changes what it says",
     )
     parser.add_argument("--events-url", help="deliver signed HTTP events there instead of by Socket Mode")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="SQLite file that keeps the workspace over a restart")
@@ -53,7 +59,7 @@ async def serve(options: argparse.Namespace) -> None:
         signing_secret=options.signing_secret,
         events_url=options.events_url,
         rate_limits=not options.no_rate_limits,
-        config=read_config(options.config),
+        config=(read_manifest(options.manifest) if options.manifest else {}) | read_config(options.config),
         keep=options.keep,
     ) as workspace:
         print(json.dumps(addresses(workspace)), flush=True)

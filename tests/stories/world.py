@@ -403,11 +403,13 @@ async def open_world(
     env: dict[str, str] | None = None,
     pace: float = 1.0,
     ingress_only: bool = False,
+    manifest: Path | None = None,
 ) -> AsyncIterator[World]:
     """Start the world as a user would, and leave no process behind. `pace` is the model's, 0 for no pauses."""
     arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
     arguments += ["--kb", str(kb)] if kb else []
     arguments += ["--ingress-only"] if ingress_only else []
+    arguments += ["--manifest", str(manifest)] if manifest else []
     settings = QUICKLY | (env or {})
     arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
