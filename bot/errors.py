@@ -7,6 +7,7 @@ FrontdeskError
 ├── StoppedEarly         the process was asked to end before it was ready
 ├── Superseded           somebody else works on the row by now: this attempt ends, and nobody is told
 ├── Silenced             a person has the thread by now: what the assistant was about to say is not said
+├── Unreachable          Slack takes nothing for this conversation any more: nobody can be answered there
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
@@ -41,6 +42,14 @@ class Superseded(FrontdeskError):
 
 class Silenced(FrontdeskError):
     """The thread has changed hands since the assistant decided to speak in it."""
+
+
+class Unreachable(FrontdeskError):
+    """The conversation is gone, as an archived channel is; `error` is Slack's word."""
+
+    def __init__(self, error: str) -> None:
+        self.error = error
+        super().__init__(error)
 
 
 class Unstorable(FrontdeskError):

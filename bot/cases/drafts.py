@@ -14,7 +14,7 @@ from typing import Any
 from bot.cases.case import owned
 from bot.cases.cases import UnknownCase, the_case
 from bot.cases.messages import payload
-from bot.cases.relay import Relay
+from bot.cases.relay import Relay, gone
 from bot.clock import Clock
 from bot.slack import staff_cards
 from bot.slack.blocks import Card
@@ -71,6 +71,9 @@ class CaseDrafts:
             UnknownCase: there is no such case, or no such draft.
         """
         async with self.database.transaction() as tx:
+            known = await the_case(tx, ref)
+        is_unread = await self.relay.is_gone(known)
+        async with self.database.transaction() as tx:
             await lock(tx, drafts_key(asked))
             case = await the_case(tx, ref)
             texts = await drafts.find(tx, case.id, asked)
@@ -88,6 +91,11 @@ class CaseDrafts:
             if before is not None:
                 return before.payload == row.payload
             owned(case, user)
+            if is_unread:
+                told = self.relay.not_delivered(case, key, ts, gone(case))
+                await outbox.add(tx, *told, refused, now=self.clock.now())
+                self.outbox.wake()
+                return True
             sent = self._chosen(case, asked, texts, choice, pages=pages)
             await outbox.add(tx, row, sent, now=self.clock.now())
             await self.relay.note_reply(tx, case)

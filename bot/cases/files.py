@@ -1,6 +1,7 @@
 """The files of a message, beside its words: with which copies they go, and what is said when they do not.
 
 carrying      a copy that brings the message's files
+file_names    what its files are called
 words_beside  the words of a message, without the names of files that come with it
 left_out      what of a copy's files an edit has taken out of the message
 withdrawn     the rows by which copies of files are taken back
@@ -52,6 +53,12 @@ def carrying(row: Outgoing, body: Mapping[str, Any], *, if_missing: str = "") ->
 def words_beside(body: Mapping[str, Any]) -> str:
     """What a copy of the message says."""
     return str(body["text"]) if _carried(body) else words_of(body)
+
+
+def file_names(body: Mapping[str, Any]) -> str:
+    """The names of the message's files in mrkdwn, with commas; empty when it brings none."""
+    names = (file if isinstance(file, str) else file["name"] for file in body.get("files", ()))
+    return ", ".join(f"*{escape(str(name))}*" for name in names)
 
 
 def left_out(mirror: OutboxRow, body: Mapping[str, Any]) -> list[str]:

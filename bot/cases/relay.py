@@ -21,7 +21,7 @@ from typing import Any
 
 from bot.cases.case import speaking
 from bot.cases.cases import lock_of, the_case
-from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, withdrawn, words_beside
+from bot.cases.files import NOT_DELIVERED, carrying, earlier_key, file_names, withdrawn, words_beside
 from bot.cases.messages import CaseMessages, copy_for_staff, language, payload, quoted
 from bot.cases.staff import Staff
 from bot.clock import Clock
@@ -41,6 +41,8 @@ from bot.store.wishes import is_erased
 
 logger = logging.getLogger(__name__)
 
+PERSON_SECONDS = 60.0
+"""For how long a customer is believed to be there after Slack has said so."""
 NOTE = "//"
 """What a note for the team begins with."""
 DELIVERED = "outbox_tray"
@@ -123,7 +125,7 @@ class Relay:
         if not await self.staff.surely_includes(item.author, channel=item.thread.channel):
             return "not_staff"
         if now := await self._elsewhere(card, case):
-            await self._queue(self._moved(card, now, item.author))
+            await self._queue(self._moved(card, now, item))
             return "note"
         if case.waits:
             await self._ask(case, item)
@@ -135,9 +137,9 @@ class Relay:
             await self._queue(self._offer(case, item))
             return "held"
         if case.state == "human":
-            await self._queue(self._unread(case, item.author))
+            await self._queue(self._unread(case, item))
         elif not case.is_open and case.outcome != ERASED:
-            await self._queue(self._over(case, item.author))
+            await self._queue(self._over(case, item))
         return "note"
 
     def edited_by_customer(
@@ -213,6 +215,47 @@ class Relay:
         mark, channel = {"ts": item.ts, "name": NOT_DELIVERED}, item.thread.channel
         await self._queue(Outgoing(f"relay/{channel}/{item.ts}/failed", "react", channel, mark))
 
+    async def tell_unreachable(self, item: InboxItem, error: str) -> None:
+        """Tell staff that a customer's message got no answer, since Slack takes nothing for its thread any more.
+
+        It is said in the thread of the case's card if there is one, else in the agent channel.
+        """
+        async with self.database.transaction() as tx:
+            case = await cases.find_open(tx, item.thread)
+            card = None if case is None else await outbox.by_key(tx, card_key(case))
+        where = "their direct messages" if item.thread.is_direct else f"<#{item.thread.channel}>"
+        about = f"Case {case.ref}" if case else f"<@{item.author}>"
+        text = f"{about}: a message in {where} got no answer, Slack refuses the conversation ({error})."
+        has_card = case is not None and card is not None and card.channel == self.messages.desk(case)
+        told = Outgoing(
+            f"turn/{item.id}/unreachable",
+            "post",
+            self.messages.desk(case) if case else self.agent_channel,
+            {"text": text},
+            parent=card_key(case) if case and has_card else None,
+            case_id=case.id if case else None,
+        )
+        await self._queue(told)
+
+    async def is_gone(self, case: Case) -> bool:
+        """Whether the case's customer was deactivated: Slack takes what is posted for them, and nobody reads it.
+
+        While Slack does not say, they are believed to be there.
+        """
+        try:
+            return (await self.slack.user(case.customer, seconds=PERSON_SECONDS)).deleted
+        except (SlackRefused, SlackUnanswered) as error:
+            logger.info("Slack does not say whether a customer is still there", extra={"reason": str(error)})
+            return False
+
+    def not_delivered(self, case: Case, key: str, ts: str, words: str) -> tuple[Outgoing, ...]:
+        """What tells staff that their message `ts` did not reach the customer, in `words`; `key` is the copy's."""
+        desk = self.messages.desk(case)
+        return (
+            Outgoing(f"{key}/failed", "react", desk, {"ts": ts, "name": NOT_DELIVERED}),
+            Outgoing(f"{key}/sorry", "post", desk, {"text": words}, parent=card_key(case)),
+        )
+
     async def send(self, ref: str, user: str, ts: str) -> bool:
         """Send the held message at `ts`; False when it is not there, or was deleted or made a note since.
 
@@ -243,11 +286,7 @@ class Relay:
             case_id=case.id,
             source=(desk, ts),
             when_sent=(Outgoing(f"{key}/sent", "react", desk, {"ts": ts, "name": DELIVERED}),),
-            when_failed=(
-                Outgoing(f"{key}/failed", "react", desk, {"ts": ts, "name": NOT_DELIVERED}),
-                Outgoing(f"{key}/sorry", "post", desk, {"text": sorry}, parent=card_key(case)),
-                *when_failed,
-            ),
+            when_failed=(*self.not_delivered(case, key, ts, sorry), *when_failed),
         )
 
     async def _answer(self, case: Case, user: str, ts: str, body: Mapping[str, Any]) -> None:
@@ -255,6 +294,9 @@ class Relay:
         key, words = f"relay/{self.messages.desk(case)}/{ts}", escape(words_beside(body))
         copy = self.to_customer(case, words, by=speaking(case, user), key=key, ts=ts)
         row = carrying(copy, body, if_missing=f"_{self.messages.sentences.say(language(case), 'file_missing')}_")
+        if await self.is_gone(case):
+            await self._queue(*self.not_delivered(case, key, ts, gone(case)))
+            return
         async with self.database.transaction() as tx:
             await outbox.add(tx, row, now=self.clock.now())
             await self.note_reply(tx, case)
@@ -268,17 +310,21 @@ class Relay:
         if await cases.note_reply(tx, case, now=self.clock.now()):
             await outbox.add(tx, *self.messages.replied(await the_case(tx, case.ref)), now=self.clock.now())
 
-    def _unread(self, case: Case, author: str) -> Outgoing:
-        """Somebody else is on the case: tell the author, unseen by others and once, that the customer reads nothing."""
-        owner = case.owner or ""
-        card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "")
-        return self._whisper(case, f"unread/{owner}/{author}", author, payload(card))
+    def _unread(self, case: Case, item: InboxItem) -> Outgoing:
+        """Somebody else is on the case: tell the author, unseen by others, that the customer reads nothing; once, and
+        of each message that brings files."""
+        owner, files = case.owner or "", file_names(item.body)
+        card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "", files=files)
+        name = f"unread/{owner}/{item.author}{f'/{item.ts}' if files else ''}"
+        return self._whisper(case, name, item.author, payload(card))
 
-    def _over(self, case: Case, author: str) -> Outgoing:
-        """Nobody has the case any more: tell the author, unseen by others and once an end, that the customer reads
-        nothing."""
-        card = staff_cards.over(case=case.ref, with_assistant=case.state == "bot")
-        return self._whisper(case, f"over/{case.version}/{author}", author, payload(card))
+    def _over(self, case: Case, item: InboxItem) -> Outgoing:
+        """Nobody has the case any more: tell the author, unseen by others, that the customer reads nothing; once an
+        end, and of each message that brings files."""
+        files = file_names(item.body)
+        card = staff_cards.over(case=case.ref, with_assistant=case.state == "bot", files=files)
+        name = f"over/{case.version}/{item.author}{f'/{item.ts}' if files else ''}"
+        return self._whisper(case, name, item.author, payload(card))
 
     def _offer(self, case: Case, item: InboxItem) -> Outgoing:
         """Ask who helps, unseen by others and once a message, whether the customer shall read it."""
@@ -303,14 +349,16 @@ class Relay:
                 return await cases.find_open(tx, case.thread)
         return case if case.is_open and card.key != card_key(case) else None
 
-    def _moved(self, card: OutboxRow, now: Case, author: str) -> Outgoing:
-        """Tell who writes under a card that is past, unseen by others and once a place, where the case is now."""
-        told = staff_cards.elsewhere(case=now.ref, channel=self.messages.desk(now), link=LINK)
+    def _moved(self, card: OutboxRow, now: Case, item: InboxItem) -> Outgoing:
+        """Tell who writes under a card that is past, unseen by others, where the case is now; once a place, and of each
+        message that brings files."""
+        files = file_names(item.body)
+        told = staff_cards.elsewhere(case=now.ref, channel=self.messages.desk(now), link=LINK, files=files)
         return Outgoing(
-            f"{card.key}/moved/{now.id}/{now.desk}/{author}",
+            f"{card.key}/moved/{now.id}/{now.desk}/{item.author}{f'/{item.ts}' if files else ''}",
             "ephemeral",
             card.channel,
-            {**payload(told), "user": author, "link_to": card_key(now)},
+            {**payload(told), "user": item.author, "link_to": card_key(now)},
             parent=card.key,
             case_id=card.case_id,
         )
@@ -357,6 +405,14 @@ class Relay:
         async with self.database.transaction() as tx:
             await outbox.add(tx, *rows, now=self.clock.now())
         self.outbox.wake()
+
+
+def gone(case: Case) -> str:
+    """Says that nobody reads what is written to the customer any more."""
+    return (
+        f"Not delivered to {escape(case.customer_name)}: their Slack account was deactivated. "
+        "Nobody reads what is sent to them; resolve the case, or reach them another way."
+    )
 
 
 def _still_read(mirror: OutboxRow, deed: str, thread: ThreadRef) -> Outgoing:

@@ -27,7 +27,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.alerts import Alerts
 from bot.clock import Clock, SystemClock
-from bot.errors import FrontdeskError
+from bot.errors import FrontdeskError, Unreachable
 from bot.slack.governor import Governor, MemoryBudget, TooLong
 from bot.slack.sessions import Change, SessionLedger, SessionStatus
 
@@ -88,10 +88,25 @@ NO_SESSIONS = frozenset(
         "team_access_not_granted",
     }
 )
-"""Refusals by which the app has no agent sessions in this workspace
+"""Refusals by which the app is no agent, or agents are no feature of this workspace
 (https://docs.slack.dev/reference/methods/agents.sessions.setStatus)."""
 NOT_OURS = frozenset({"not_authorized", "no_permission", "access_denied"})
 """Refusals of a session in one channel."""
+CHANNEL_FAULTS = (
+    "not_in_channel",
+    "channel_not_found",
+    "is_archived",
+    "restricted_action",
+    "access_denied",
+    "org_login_required",
+)
+"""How refusals begin that say something of the channel and nothing of the post."""
+GONE = frozenset({"is_archived"})
+"""Refusals by any method after which no other call for the channel fares better,"""
+GONE_FOR_POSTS = GONE | {"channel_not_found", "not_in_channel"}
+"""and those by the method that posts: another method may refuse so what it does not do in this kind of channel."""
+PERSON_GONE = frozenset({"user_disabled", "user_not_found", "user_not_visible", "cannot_dm_bot"})
+"""Refusals of a direct message by which there is nobody to open it with."""
 DEAD_TOKEN = frozenset({"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"})
 """Refusals of the token and of nothing else: no call will fare better until an operator has mended it."""
 
@@ -540,20 +555,12 @@ class SlackClient:
             if seat is not None:
                 await self._governor.close_seat(seat)
 
-    async def status(self, channel: str, thread_ts: str, text: str) -> None:
-        """Show a line like "is looking that up…" in the thread; "" clears it. An extra, so it never raises."""
-        try:
-            with self.sessions.change(channel, thread_ts, "line" if text else "active") as change:
-                await self._status(channel, thread_ts, text, change)
-        except (SlackRefused, SlackUnanswered) as error:
-            logger.debug("no status line", extra={"reason": str(error)})
-
     async def show_work(self, channel: str, thread_ts: str, *, text: str, title: str, initiator: str) -> None:
         """Show that the thread is worked on: its session is `processing`, and Slack offers to stop it.
 
         Where Slack has no sessions, or takes no call for one now, it is the legacy status line with `text`. `title`
-        counts when the session begins; `initiator` is the customer, whose list of sessions it enters. An extra, so it
-        never raises; what looks busy already is left alone.
+        counts when the session begins; `initiator` is the customer, whose list of sessions it enters. An extra, so all
+        that it raises is Unreachable, when the conversation is gone; what looks busy already is left alone.
         """
         if self.sessions.is_shown(channel, thread_ts, "processing"):
             return
@@ -564,7 +571,13 @@ class SlackClient:
             if failure.sent:
                 logger.debug("no session status", extra={"reason": str(failure)})
                 return
-        await self.status(channel, thread_ts, text)
+        try:
+            with self.sessions.change(channel, thread_ts, "line") as change:
+                await self._status(channel, thread_ts, text, change)
+        except (SlackRefused, SlackUnanswered) as error:
+            if isinstance(error, SlackRefused) and error.error in GONE:
+                raise Unreachable(error.error) from None
+            logger.debug("no status line", extra={"reason": str(error)})
 
     async def settle_session(
         self, channel: str, thread_ts: str, status: SessionStatus, *, patience: float = 0.0, clears_line: bool = False
@@ -582,8 +595,8 @@ class SlackClient:
                 return
             with self.sessions.change(channel, thread_ts, status) as change:
                 await self._status(channel, thread_ts, "", change)
-        except SlackRefused as refusal:
-            logger.debug("no status line", extra={"reason": str(refusal)})
+        except (SlackRefused, Unreachable) as refusal:
+            logger.debug("no session to settle", extra={"reason": str(refusal)})
 
     async def rename_session(self, channel: str, thread_ts: str, title: str) -> None:
         """Give a thread's session another title; where there is none, that is no error. Raises SlackUnanswered."""
@@ -631,7 +644,7 @@ class SlackClient:
         initiator: str = "",
         patience: float = 0.0,
     ) -> bool:
-        """Set a session's status; False when Slack refuses that. Raises SlackUnanswered."""
+        """Set a session's status; False when Slack refuses that. Raises SlackUnanswered and Unreachable."""
         if self._has_no_sessions(channel):
             return False
         if status == "processing":
@@ -649,6 +662,8 @@ class SlackClient:
             with self.sessions.change(channel, thread_ts, status) as change:
                 await self._change_session("agents.sessions.setStatus", request, change=change, patience=patience)
         except SlackRefused as refusal:
+            if refusal.error in GONE:
+                raise Unreachable(refusal.error) from None
             self._note_sessions(channel, refusal)
             return False
         return True
@@ -841,17 +856,24 @@ class SlackClient:
         *,
         title: str | None = None,
     ) -> None:
-        """Offer up to four things to ask, each `{"title", "message"}`."""
-        await self._call(
-            "assistant.threads.setSuggestedPrompts",
-            partial(
-                self.web.assistant_threads_setSuggestedPrompts,
-                channel_id=channel,
-                thread_ts=thread_ts,
-                title=title,
-                prompts=[dict(prompt) for prompt in prompts[:4]],
-            ),
-        )
+        """Offer up to four things to ask, each `{"title", "message"}`; nothing where the app is no agent."""
+        if _PROMPTS in self.unsupported:
+            return
+        try:
+            await self._call(
+                "assistant.threads.setSuggestedPrompts",
+                partial(
+                    self.web.assistant_threads_setSuggestedPrompts,
+                    channel_id=channel,
+                    thread_ts=thread_ts,
+                    title=title,
+                    prompts=[dict(prompt) for prompt in prompts[:4]],
+                ),
+            )
+        except SlackRefused as refusal:
+            if refusal.error not in NO_SESSIONS:
+                raise
+            self.unsupported.add(_PROMPTS)
 
     async def _pages(
         self, method: str, request: Callable[..., Awaitable[AsyncSlackResponse]]
@@ -886,6 +908,9 @@ class SlackClient:
             except SlackRefused as refusal:
                 if refusal.error in done:
                     return {}
+                if refusal.error == "account_inactive" and await self._token_works(method):
+                    # The word is the same for a person who was deactivated.
+                    raise SlackRefused(method, "user_disabled", refusal.details) from None
                 self._note_token(refusal)
                 raise
             except SlackUnanswered as failure:
@@ -897,6 +922,16 @@ class SlackClient:
                 if method != "apps.connections.open":  # which has a token of its own
                     self._token_fault = None
                 return answer
+
+    async def _token_works(self, method: str) -> bool:
+        """Whether Slack takes the app's token, and so refused `method` for another reason."""
+        if method in ("auth.test", "apps.connections.open") or self._identity is None:
+            return False
+        try:
+            await self._exchange("auth.test", self.web.auth_test)
+        except (SlackRefused, SlackUnanswered):
+            return False
+        return True
 
     def _note_token(self, refusal: SlackRefused) -> None:
         has_worked = self._identity is not None  # else it is told at the start
@@ -940,6 +975,7 @@ class SlackClient:
 
 
 _SESSIONS = "agent sessions"
+_PROMPTS = "suggested prompts"
 
 
 def _sessions_in(channel: str) -> str:

@@ -47,11 +47,21 @@ from bot.conversation import ThreadRef
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable
 from bot.failpoints import reach
 from bot.slack.blocks import LINK, plainer
-from bot.slack.client import DEAD_TOKEN, EVENT_TYPE, TRANSIENT, Ready, SlackClient, SlackRefused, SlackUnanswered
+from bot.slack.client import (
+    CHANNEL_FAULTS,
+    DEAD_TOKEN,
+    EVENT_TYPE,
+    PERSON_GONE,
+    TRANSIENT,
+    Ready,
+    SlackClient,
+    SlackRefused,
+    SlackUnanswered,
+)
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
 from bot.store import cases, inbox, outbox, records
-from bot.store.cases import ref_of
+from bot.store.cases import card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing
 
@@ -64,15 +74,6 @@ ALERT_AFTER = 5
 REPAIR_SECONDS = (3.0, 10.0, 30.0, 60.0)
 """Between two tries of a post that waits for somebody to repair something; the last repeats."""
 TOKEN_FAULTS = DEAD_TOKEN | {"missing_scope"}
-CHANNEL_FAULTS = (
-    "not_in_channel",
-    "channel_not_found",
-    "is_archived",
-    "restricted_action",
-    "access_denied",
-    "org_login_required",
-)
-"""How refusals begin that say something of the channel and nothing of the post."""
 DELIVER_POLL_SECONDS = 0.1
 """How often `deliver` looks whether its post has left."""
 CLAIM = "outbox/"
@@ -414,21 +415,34 @@ class Outbox:
             return await outbox.head(tx, row.channel, row.lane)
 
     async def _told(self, tx: Transaction, row: OutboxRow, error: str) -> list[Outgoing]:
-        """The line that tells staff what a customer did not get.
+        """The line that tells staff what a customer did not get, in the thread of the case's card if there is one.
 
-        Nothing of what was for staff themselves, of marks and changes, or where the row has a line of its own.
+        Nothing of what was for staff themselves, of marks and changes, or where the row has a line of its own. That a
+        conversation is gone is said once a case, at the first refusal.
         """
         follows = any(one.method == "post" and one.channel in self._essential for one in row.when_failed)
-        if row.method != "post" or row.channel in self._essential or follows:
+        if row.method != "post" or not self._essential or row.channel in self._essential or follows:
             return []
+        case = None if row.case_id is None else await cases.find(tx, row.case_id)
+        card = None if case is None else await outbox.by_key(tx, card_key(case))
         what = f"Case {ref_of(row.case_id)}" if row.case_id is not None else "A customer's thread"
         where = "their direct messages" if row.channel.startswith("D") else f"<#{row.channel}>"
         thread = f" (thread {row.thread_ts})" if row.thread_ts else ""
         words = f"{what}: not delivered in {where}{thread}, Slack refused it ({error}). The customer did not get:"
         text = f"{words}\n>{_quoted(str(row.payload.get('text', '')))}"
-        case = None if row.case_id is None else await cases.find(tx, row.case_id)
-        desks = [case.stands_in(self._essential[0]) if case else self._essential[0]] if self._essential else []
-        return [Outgoing(f"{row.key[:140]}/undelivered", "post", channel, {"text": text}) for channel in desks]
+        is_gone = error.startswith(CHANNEL_FAULTS) or error in PERSON_GONE
+        key = f"case/{case.id}/unreachable/{row.channel}/{error[:40]}" if case and is_gone else None
+        channel = case.stands_in(self._essential[0]) if case else self._essential[0]
+        return [
+            Outgoing(
+                key or f"{row.key[:140]}/undelivered",
+                "post",
+                channel,
+                {"text": text},
+                parent=card.key if card and card.ts and card.channel == channel else None,
+                case_id=row.case_id,
+            )
+        ]
 
     async def _call(self, row: OutboxRow, payload: Mapping[str, Any], ready: Ready) -> str | None:
         """Make the row's call; the ts of a post, None for the rest."""
@@ -469,7 +483,7 @@ class Outbox:
     async def _tell_session(self, channel: str, thread_ts: str, payload: Mapping[str, Any]) -> None:
         if "title" in payload:
             await self._slack.rename_session(channel, thread_ts, payload["title"])
-        else:
+        elif "status" in payload:  # which an erased row does not say any more
             await self._slack.settle_session(channel, thread_ts, payload["status"], patience=SESSION_SECONDS)
 
     async def _with_link(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,11 +7,23 @@ raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bot.errors import Unreachable
 from bot.slack.blocks import plainer
-from bot.slack.client import EVENT_TYPE, Block, Chunk, Identity, Ready, SlackRefused, SlackUnanswered
+from bot.slack.client import (
+    EVENT_TYPE,
+    GONE,
+    GONE_FOR_POSTS,
+    Block,
+    Chunk,
+    Identity,
+    Ready,
+    SlackRefused,
+    SlackUnanswered,
+)
 from bot.slack.mrkdwn import best_cut, escape, to_mrkdwn
 
 logger = logging.getLogger(__name__)
@@ -122,21 +134,24 @@ class Place:
 
     async def start(self, chunks: Sequence[Chunk]) -> str:
         await self._check()
-        return await self.client.start_stream(
-            self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks, ready=self.may_speak
-        )
+        with _reaching(GONE):
+            return await self.client.start_stream(
+                self.channel, self.thread_ts, user=self.user, team=self.team, chunks=chunks, ready=self.may_speak
+            )
 
     async def append(self, ts: str, chunks: Sequence[Chunk]) -> None:
-        await self.client.append_stream(self.channel, ts, chunks, ready=self.may_speak)
+        with _reaching(GONE):
+            await self.client.append_stream(self.channel, ts, chunks, ready=self.may_speak)
 
     async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> None:
         metadata = self._mark("stream")
         ready = self.may_speak if chunks or blocks else None
         for form in _footers(blocks):
             try:
-                await self.client.stop_stream(
-                    self.channel, ts, chunks=chunks, blocks=form, metadata=metadata, ready=ready
-                )
+                with _reaching(GONE):
+                    await self.client.stop_stream(
+                        self.channel, ts, chunks=chunks, blocks=form, metadata=metadata, ready=ready
+                    )
             except SlackRefused as refusal:
                 if form is None or refusal.error not in BAD_BLOCKS:
                     raise
@@ -147,7 +162,7 @@ class Place:
         """Stop a stream, whatever state it is in."""
         try:
             await self.stop(ts, (), None)
-        except SlackRefused as refusal:
+        except (SlackRefused, Unreachable) as refusal:
             logger.debug("nothing to stop", extra={"ts": ts, "slack": refusal.error})
 
     async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> str:
@@ -155,14 +170,15 @@ class Place:
         await self._check()
         for beside, form in _forms(text, blocks):
             try:
-                return await self.client.post(
-                    self.channel,
-                    text=beside,
-                    blocks=form,
-                    thread_ts=self.thread_ts,
-                    metadata=metadata,
-                    ready=self.may_speak,
-                )
+                with _reaching(GONE_FOR_POSTS):
+                    return await self.client.post(
+                        self.channel,
+                        text=beside,
+                        blocks=form,
+                        thread_ts=self.thread_ts,
+                        metadata=metadata,
+                        ready=self.may_speak,
+                    )
             except SlackRefused as refusal:
                 if form is None or refusal.error not in BAD_BLOCKS:
                     raise
@@ -172,9 +188,10 @@ class Place:
         await self._check()
         for beside, form in _forms(text, blocks):
             try:
-                await self.client.update(
-                    self.channel, ts, text=beside, blocks=form, at_once=at_once, ready=self.may_speak
-                )
+                with _reaching(GONE):
+                    await self.client.update(
+                        self.channel, ts, text=beside, blocks=form, at_once=at_once, ready=self.may_speak
+                    )
             except SlackRefused as refusal:
                 if refusal.error == "streaming_state_conflict":
                     await self.end(ts)
@@ -281,3 +298,18 @@ def _footers(blocks: Sequence[Block] | None) -> Iterator[Sequence[Block] | None]
         if simple != list(blocks):
             yield simple
     yield None
+
+
+@contextmanager
+def _reaching(gone: Collection[str]) -> Iterator[None]:
+    """Within this, a refusal by which the conversation is `gone` is Unreachable, which ends the answer.
+
+    Raises:
+        Unreachable: no other call for it will fare better.
+    """
+    try:
+        yield
+    except SlackRefused as refusal:
+        if refusal.error in gone:
+            raise Unreachable(refusal.error) from None
+        raise

@@ -279,9 +279,10 @@ def took_in(*, case: str, staff: str) -> str:
     )
 
 
-def elsewhere(*, case: str, channel: str, link: str) -> Card:
-    """For somebody who writes or presses something where the case was before."""
+def elsewhere(*, case: str, channel: str, link: str, files: str = "") -> Card:
+    """For somebody who writes or presses something where the case was before; `files` names what they shared."""
     words = f"{escape(case)} is in <#{channel}> now: <{link}|its card>. What is written here stays inside."
+    words += _kept_inside(files)
     return Card(words, (section(words),))
 
 
@@ -321,19 +322,23 @@ def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
     return _with_take_over(words, case, staff_name)
 
 
-def unread(*, case: str, staff: str, staff_name: str) -> Card:
-    """For somebody who writes under a case that another person is on."""
+def unread(*, case: str, staff: str, staff_name: str, files: str = "") -> Card:
+    """For somebody who writes under a case that another person is on; `files` names what they shared."""
     words = (
         f"The customer does not read what you write here: <@{staff}> is on {escape(case)}. "
         "To answer the customer yourself, help as second person or take it over, and write it again."
     )
-    return _with_take_over(words, case, staff_name)
+    return _with_take_over(f"{words}{_kept_inside(files)}", case, staff_name)
 
 
-def over(*, case: str, with_assistant: bool) -> Card:
-    """For somebody who writes under a case that has ended."""
+def over(*, case: str, with_assistant: bool, files: str = "") -> Card:
+    """For somebody who writes under a case that has ended; `files` names what they shared."""
     how = "is back with the assistant" if with_assistant else "is over"
-    return Card(f"The customer does not read what you write here: {escape(case)} {how}.", ())
+    return Card(f"The customer does not read what you write here: {escape(case)} {how}.{_kept_inside(files)}", ())
+
+
+def _kept_inside(files: str) -> str:
+    return f" Not sent to the customer: {files}." if files else ""
 
 
 def unclaimed(*, case: str, words: str, mention: str, snooze: str = "") -> Card:

@@ -27,7 +27,7 @@ from typing import Literal
 
 from bot.agent.guardrails import OutputGate
 from bot.clock import Clock, SystemClock
-from bot.errors import FrontdeskError, Superseded
+from bot.errors import FrontdeskError, Superseded, Unreachable
 from bot.failpoints import reach
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size, to_mrkdwn
@@ -373,7 +373,7 @@ class _Talk:
                     for ts, is_left_open in await self._unknown_streams():
                         if is_left_open:
                             await self._place.end(ts)
-        except (SlackUnanswered, TimeoutError):
+        except (SlackUnanswered, Unreachable, TimeoutError):
             logger.warning(
                 "a stream may be open", extra={"channel": self._place.channel, "thread_ts": self._place.thread_ts}
             )

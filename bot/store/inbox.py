@@ -1,5 +1,6 @@
 """The inbox's rows: stored before Slack hears "ok", finished when they are answered or dropped with a reason."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -88,9 +89,26 @@ class InboxItem:
 
 
 def words_of(body: Mapping[str, Any]) -> str:
-    """What a stored body says to a reader. Earlier releases kept files' names alone."""
-    files = ", ".join(file if isinstance(file, str) else file["name"] for file in body.get("files", ()))
-    return f"{body['text']}\n[attached: {files}]".strip() if files else str(body["text"])
+    """What a stored body says to a reader."""
+    return naming_files(str(body["text"]), file_names(body))
+
+
+def file_names(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the files of a stored body are called. Earlier releases kept their names alone."""
+    return tuple(file if isinstance(file, str) else str(file["name"]) for file in body.get("files", ()))
+
+
+def naming_files(text: str, names: Sequence[str]) -> str:
+    """A message with the names of the files that it brought."""
+    return f"{text}\n[attached: {', '.join(names)}]".strip() if names else text
+
+
+def without_files(words: str) -> str:
+    """What was written beside the files, of words by `naming_files`."""
+    return _ATTACHED.sub("", words)
+
+
+_ATTACHED = re.compile(r"\n?\[attached: [^\n]*\]\Z")
 
 
 async def add(tx: AsyncConnection, arrival: Arrival, *, now: float) -> int | None:

@@ -33,6 +33,7 @@ from bot.desk.team import IN_DOUBT
 from bot.desk.values import Value
 from bot.sentences import Sentences
 from bot.slack.stream import StreamWriter
+from bot.store.inbox import without_files
 from bot.turns.column import Column, Section
 from bot.turns.journal import TurnJournal
 from bot.turns.question import Question
@@ -237,7 +238,8 @@ class Agents:
     async def _search(self, question: Question) -> Findings:
         """What the pages say to the message; when nothing, to it and the one before, as "And how long?" needs."""
         findings = await self.knowledge.search(question.text)
-        before = [message.text for message in question.history if isinstance(message, CustomerMessage)]
+        written = [message.text for message in question.history if isinstance(message, CustomerMessage)]
+        before = [text for text in map(without_files, written) if text]
         if findings.answerable or not before or policy.is_small_talk(question.text):
             return findings
         return await self.knowledge.search(f"{before[-1]}\n{question.text}")

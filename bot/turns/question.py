@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult
 from bot.conversation import Customer
 from bot.sentences import Language
-from bot.store.inbox import InboxItem
+from bot.store.inbox import InboxItem, naming_files
 from bot.turns.interruptions import Interruption
 
 
@@ -18,6 +18,7 @@ class Question:
     customer: Customer
     language: Language
     text: str
+    """What the customer wrote, without the names of files."""
     agent: str
     """Who answered last; empty for nobody."""
     episode: int
@@ -27,6 +28,8 @@ class Question:
     """What was said and found in those turns of the episode that the history only sums up."""
     heading: str = ""
     """What is said before the answer."""
+    files: Sequence[str] = ()
+    """What the files beside it are called, which nobody has read."""
     in_vain_before: bool = False
     """Whether nothing was found for the message before this one either."""
     hands: int = 0
@@ -49,7 +52,7 @@ class Question:
     @property
     def message(self) -> CustomerMessage:
         """The message as the agent reads it."""
-        return CustomerMessage(self.text, speaker=self.customer.user, ts=self.item.ts)
+        return CustomerMessage(naming_files(self.text, self.files), speaker=self.customer.user, ts=self.item.ts)
 
     def after(self, deeds: Sequence[ToolResult]) -> "Question":
         """The question, with what was done for it before the customer edited it."""

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.conversation import ThreadRef
+from bot.errors import Unreachable
 from bot.sentences import Language, Sentences
 from bot.slack.client import SlackClient, SlackUnanswered
 from bot.slack.sessions import SessionStatus
@@ -42,7 +43,8 @@ class TurnSessions:
     sentences: Sentences
 
     async def show_work(self, item: InboxItem, language: Language) -> None:
-        """Show in the thread that it is worked on; an extra that never raises and takes two seconds at most."""
+        """Show in the thread that it is worked on; an extra that takes two seconds at most. All that it raises is
+        Unreachable, when the conversation is gone."""
         thread = item.thread
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STATUS_SECONDS):
@@ -56,16 +58,35 @@ class TurnSessions:
 
     @asynccontextmanager
     async def working(self, item: InboxItem, language: Language) -> AsyncIterator[None]:
-        """While this lasts the thread shows that it is worked on; nothing waits for Slack to say so."""
-        showing = asyncio.create_task(self.show_work(item, language))
+        """While this lasts the thread shows that it is worked on; nothing waits for Slack to say so.
+
+        Raises:
+            Unreachable: the conversation is gone; whatever was under way in it has been broken off.
+        """
+        gone: list[Unreachable] = []
+
+        async def show() -> None:
+            try:
+                await self.show_work(item, language)
+            except Unreachable as error:
+                gone.append(error)
+                scope.reschedule(asyncio.get_running_loop().time())
+
         try:
-            yield
-        finally:
-            # A call that is broken off leaves the session unsure, and so it is settled in any case.
-            showing.cancel()
-            await asyncio.wait({showing})
-            if not showing.cancelled() and (fault := showing.exception()) is not None:
-                logger.error("a session was not shown", exc_info=fault, extra={"turn": item.id})
+            async with asyncio.timeout(None) as scope:
+                showing = asyncio.create_task(show())
+                try:
+                    yield
+                finally:
+                    # A call that is broken off leaves the session unsure, and so it is settled in any case.
+                    showing.cancel()
+                    await asyncio.wait({showing})
+                    if not showing.cancelled() and (fault := showing.exception()) is not None:
+                        logger.error("a session was not shown", exc_info=fault, extra={"turn": item.id})
+        except TimeoutError:
+            if not (gone and scope.expired()):
+                raise
+            raise gone[0] from None
 
     async def settle(self, item: InboxItem) -> Outgoing | None:
         """Show that the turn has ended; the row by which the outbox is to say so when Slack does not answer now."""

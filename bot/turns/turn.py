@@ -7,6 +7,7 @@ take               count the attempt, do the work, close the row; then sum up wh
   _to_people       an answer is begun, and nobody is there: go on · else relay, and answer as well when the customer
                    wishes that while nobody is there
   _begin_anew      the conversation is long: say so, and go on with a summary
+  _unreachable     the conversation is gone: staff are told, and that is the end
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
                    answer that never comes, and a dead letter
@@ -30,16 +31,16 @@ from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Budgets
 from bot.desk.identity import Identities
 from bot.desk.second_thoughts import says_settled, says_stop
-from bot.errors import FrontdeskError, Silenced, StoreUnavailable
+from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
-from bot.slack.client import DEAD_TOKEN, SlackRefused, SlackUnanswered
+from bot.slack.client import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import attempts, inbox, outbox, pauses, threads, turns
 from bot.store import cases as case_rows
 from bot.store.cases import Case
 from bot.store.database import Database
-from bot.store.inbox import FinishedState, InboxItem
+from bot.store.inbox import FinishedState, InboxItem, file_names
 from bot.store.outbox import Outgoing
 from bot.store.persons import REQUEST
 from bot.store.threads import ThreadState
@@ -66,6 +67,10 @@ SETTLE_SECONDS = 60.0
 """What a turn may take beside the answer itself."""
 SIGN_SECONDS = 1.0
 """How long a customer sees nothing, while it is found out who they are."""
+FILES_NAMED = 4
+"""Files of a message that an answer names as not read;"""
+FILE_NAME_LIMIT = 80
+"""characters of each name."""
 SAY_SECONDS = 10.0
 """How long an answer waits for a sentence that shall stand before it."""
 
@@ -157,8 +162,10 @@ class Turns:
                 await outbox.add(tx, unsettled, now=self.clock.now())
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
             # Only an earlier attempt has left anything; past all tries nothing may keep the row from being closed.
-            is_left = reason in ("relayed", "called") or (state == "dead" and item.attempts <= 2 * ATTEMPTS)
-            if item.fence > 1 and is_left:
+            is_left = reason in ("relayed", "called", "unreachable") or (
+                state == "dead" and item.attempts <= 2 * ATTEMPTS
+            )
+            if is_left and (item.fence > 1 or reason == "unreachable"):
                 why = "dead_letter" if state == "dead" else reason
                 await self.answers.keep_leftover(tx, item, reason=why, may_return=state == "dead")
             if state == "dead":
@@ -193,12 +200,22 @@ class Turns:
                 async with asyncio.timeout(UNCOUNT_SECONDS):
                     await self._uncount(item)
             raise
+        except Unreachable as gone:
+            return await self._unreachable(item, gone.error)
         except SlackRefused as refusal:
+            if refusal.method == "conversations.open" and refusal.error in PERSON_GONE:
+                return await self._unreachable(item, refusal.error)
             if refusal.error not in DEAD_TOKEN:
                 raise
             # Nothing can be said to anybody until the token is mended, and then an answer is better than a case.
             await self._uncount(item)
             raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
+
+    async def _unreachable(self, item: InboxItem, error: str) -> Ending:
+        """Nobody can be answered there, however often it is tried: staff are told once, and the row is closed."""
+        logger.warning("a conversation is gone", extra={"turn": item.id, "slack": error})
+        await self.relay.tell_unreachable(item, error)
+        return "dropped", "unreachable"
 
     async def _uncount(self, item: InboxItem) -> None:
         """Take the attempt back, as long as that may go on."""
@@ -383,18 +400,28 @@ class Turns:
             item,
             heard.customer,
             heard.language,
-            item.words,
+            str(item.body["text"]),
             heard.agent,
             episode.number,
             episode.history,
             episode.covered,
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
-            heading=self.sentences.say(heard.language, "saw_edit") if item.kind == "edit" else "",
+            heading=self._heading(heard),
+            files=file_names(item.body),
             hands=heard.hands,
             changes=heard.changes,
             interruption=heard.interruption,
         )
         return await self.answers.answer(question)
+
+    def _heading(self, heard: Heard) -> str:
+        """What is said before the answer: that it is of an edit, and which files nobody has read."""
+        lines = [self.sentences.say(heard.language, "saw_edit")] if heard.item.kind == "edit" else []
+        if names := file_names(heard.item.body):
+            shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
+            files = f"{shown} …" if len(names) > FILES_NAMED else shown
+            lines.append(self.sentences.say(heard.language, "file_beside", files=files))
+        return "\n".join(lines)
 
     async def _begin_anew(self, heard: Heard) -> Heard:
         """Tell the customer, and begin an episode that knows the summary of the one before, with nobody's turn."""

@@ -27,6 +27,7 @@ from tests.turns.test_second_thoughts import Desk
 
 AGENTS, DIRECT = "C0AGENTS", "D0CUSTOMERA"
 STAFF, WHO = "U0AGENTA", "U0CUSTOMERA"
+COLLEAGUE = "U0AGENTB"
 PLACES = ("files_sent", "files_noted", "post_marked", "files_shared", "post_sent", "post_kept")
 
 
@@ -54,7 +55,7 @@ class FilesDesk(Desk):
 
     async def shares(self, user: str, text: str, **contents: bytes) -> str:
         """Somebody shares files, which are read as they come from Slack and relayed; the message's ts."""
-        channel, root = (AGENTS, self.card) if user == STAFF else (DIRECT, self.thread.ts)
+        channel, root = (DIRECT, self.thread.ts) if user == WHO else (AGENTS, self.card)
         files = [keep(self.slack.workspace, name, content, user=user) for name, content in contents.items()]
         said = {"type": "message", "subtype": "file_share", "user": user, "text": text, "files": files}
         message = timeline.post(self.slack.workspace, self.slack.workspace.channel(channel), said | {"thread_ts": root})
@@ -148,6 +149,36 @@ async def test_a_file_of_another_organisation_whose_event_names_nothing_but_its_
     await desk.sends()
     (copy,) = desk.copies(AGENTS)
     assert desk.contents(copy) == {"lamp.png": b"\x89PNG"}
+
+
+async def test_a_file_of_a_second_colleague_is_said_not_to_be_sent_each_time(desk: FilesDesk) -> None:
+    for name in ("first.pdf", "second.pdf"):
+        await desk.shares(COLLEAGUE, "Look at this", **{name: b"pages"})
+    await desk.sends()
+    assert desk.copies(DIRECT) == []
+    told = [each["text"] for each in desk.slack.workspace.ephemerals if each["user"] == COLLEAGUE]
+    assert ["first.pdf" in text for text in told] == [True, False]
+    assert ["second.pdf" in text for text in told] == [False, True]
+
+
+async def test_a_file_of_a_helper_is_offered_and_goes_out_with_the_words(desk: FilesDesk) -> None:
+    await desk.cases.join(desk.case.ref, COLLEAGUE)
+    ts = await desk.shares(COLLEAGUE, "Here is the label", **{"label.pdf": b"pages"})
+    await desk.sends()
+    assert desk.copies(DIRECT) == []
+    assert any("Shall the customer read" in each["text"] for each in desk.slack.workspace.ephemerals)
+    assert await desk.relay.send(desk.case.ref, COLLEAGUE, ts)
+    await desk.sends()
+    (sent,) = desk.copies(DIRECT)
+    assert desk.contents(sent) == {"label.pdf": b"pages"}
+
+
+async def test_a_file_under_a_case_that_is_over_is_said_not_to_be_sent(desk: FilesDesk) -> None:
+    await desk.cases.resolve(desk.case.ref, STAFF)
+    await desk.shares(STAFF, "One more thing", **{"late.pdf": b"pages"})
+    await desk.sends()
+    assert desk.copies(DIRECT) == []
+    assert any("late.pdf" in each["text"] for each in desk.slack.workspace.ephemerals if each["user"] == STAFF)
 
 
 async def test_a_note_with_a_file_stays_inside(desk: FilesDesk) -> None:

@@ -299,15 +299,6 @@ async def test_wishes_that_are_fulfilled_already_are_no_errors(api: Api, slack: 
     await slack.delete("C1", "1.2")
 
 
-@pytest.mark.parametrize("answer", [no("missing_scope"), Answer(drops=True), limited("5"), ok()])
-async def test_a_status_line_never_raises(api: Api, slack: SlackClient, answer: Answer) -> None:
-    api.will("assistant.threads.setStatus", answer)
-    await slack.status("C1", "1.1", "is looking that up…")
-    assert api.asked_for("assistant.threads.setStatus") == [
-        {"channel_id": "C1", "thread_ts": "1.1", "status": "is looking that up…"}
-    ]
-
-
 def person(**fields: object) -> Answer:
     profile = {"real_name": "Customer A", "display_name": "cust", "email": "customer.a@example.com"}
     return ok(user={"id": "U1", "team_id": "T1", "locale": "id-ID", "tz": "Asia/Jakarta", "profile": profile, **fields})

@@ -27,8 +27,7 @@ THROUGH = {"bot/slack/outbox.py", "bot/slack/files.py", "bot/slack/place.py"}
 MAY_BE_LOST = {
     "whisper": "a note to one person, which Slack itself drops when they are away",
     "respond": "an answer at the address of a press or a command, to whoever pressed",
-    "status": "a line that a new message ends anyway",
-    "show_work": "the same, where Slack has sessions",
+    "show_work": "a session's status or a line, which a new message ends anyway",
     "settle_session": "how a session stands; a turn that could not tell leaves it to a row of the outbox",
     "suggest_prompts": "an offer; it is made again when the tab is opened again",
     "open_view": "a dialog for whoever pressed, within three seconds",

@@ -4,7 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.slack.client import NO_SESSIONS, UNSUPPORTED_SECONDS, SlackClient, SlackUnanswered, open_slack_client
+from bot.errors import Unreachable
+from bot.slack.client import (
+    NO_SESSIONS,
+    UNSUPPORTED_SECONDS,
+    SlackClient,
+    SlackRefused,
+    SlackUnanswered,
+    open_slack_client,
+)
 from bot.slack.governor import PACES
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, no, ok, open_api
@@ -142,6 +150,29 @@ async def test_a_stream_that_the_customer_stopped_leaves_the_thread_busy(api: Ap
     with pytest.raises(Exception, match="stopped_by_user"):
         await slack.append_stream("C1", "1.2", [{"type": "markdown_text", "text": "more"}])
     assert slack.sessions.is_busy("C1", "1.1"), "Slack changes nothing of the session by itself"
+
+
+@pytest.mark.parametrize("has_sessions", [True, False])
+async def test_an_archived_channel_is_told_at_the_first_call(has_sessions: bool, api: Api, slack: SlackClient) -> None:
+    api.will(SET_STATUS, no("is_archived") if has_sessions else no("feature_disabled"))
+    api.will(SET_LINE, no("is_archived"))
+    with pytest.raises(Unreachable):
+        await show(slack)
+    assert asked(api)[-1] == (SET_STATUS if has_sessions else SET_LINE)
+    await slack.settle_session("C1", "1.1", "active")
+
+
+async def test_a_deactivated_person_is_no_dead_token(api: Api, slack: SlackClient) -> None:
+    await slack.auth()
+    api.will("chat.postMessage", no("account_inactive"))
+    with pytest.raises(SlackRefused) as refused:
+        await slack.post("D1", text="Hi")
+    assert refused.value.error == "user_disabled"
+    assert await slack.find_token_fault() is None
+    api.will("auth.test", no("account_inactive"))
+    with pytest.raises(SlackRefused) as refused:
+        await slack.post("D1", text="Hi")
+    assert refused.value.error == "account_inactive"
 
 
 async def test_a_thread_without_a_session_needs_no_title(api: Api, slack: SlackClient) -> None:

@@ -79,6 +79,14 @@ async def test_a_picture_for_the_assistant_is_there_when_a_person_is_called(worl
     await world.staff.reads(in_thread_of(card), having=lambda seen: files_of(seen) == ["lamp.png"])
 
 
+async def test_words_beside_a_file_are_answered_as_without_it_and_the_file_is_named(world: World) -> None:
+    words = "How many days do I have to return an item?"
+    asked = await world.customer.shares("bill of_may.pdf", "pages", text=words)
+    answer = await world.customer.reads(asked, having=lambda seen: "https://help.example.com/" in seen.text)
+    assert "30 days" in answer.text
+    assert "bill of_may.pdf" in answer.text
+
+
 async def test_a_file_that_may_not_be_read_is_told_to_both_sides_and_the_words_go(world: World) -> None:
     asked, card, _ = await open_case(world, world.customer)
     await world.breaks(method="files.info", do="missing_scope", count=1)
