@@ -58,6 +58,11 @@ class CallFragments:
         ]
 
     @property
+    def any(self) -> bool:
+        """Whether a call was begun, were it only by a placeholder."""
+        return bool(self._all)
+
+    @property
     def lost(self) -> bool:
         """Whether there are arguments that nobody can tell the tool of."""
         return any(call.arguments and not call.name for call in self._all)

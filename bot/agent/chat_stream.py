@@ -3,13 +3,15 @@
 `ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text as a
 list of parts; a character cut in two; reasoning and tool calls left in the text (markup.py) or spread over fragments
 (call_fragments.py); fields that must come back (reply_fields.py); usage at any place, or null after it was there; a
-finish in words of their own, or with every chunk; several choices; comments as data; errors in many shapes; one JSON
-object, a list, or lines of them instead of a stream.
+finish in words of their own, or with every chunk; several choices; comments and pings as data; the whole message once
+more at the end; anything at all behind the end; errors in many shapes; one JSON object, a list, or lines of them
+instead of a stream.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -22,6 +24,7 @@ from bot.agent.markup import Markup
 from bot.agent.messages import ToolCall
 from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, ReplyExtra, Thinking, Usage
 from bot.agent.reply_fields import ReplyFields
+from bot.agent.sse import is_ping
 from bot.agent.surrogates import Joiner
 from bot.agent.tools import Tool
 
@@ -57,6 +60,8 @@ _REASONING = ("reasoning_content", "reasoning", "thinking")
 """Where servers put what the model thinks before it speaks; never shown."""
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
 """What the input that came from a cache is called."""
+_CALLS = ("tool_calls", "function_call")
+_JSON_BEGINS = (b"{", b"[", b'"')
 _TEXTS = ("text", "output_text", "text_delta")
 """The types of content parts that are to be shown."""
 
@@ -70,6 +75,10 @@ class ReplyReader:
         self._frames = Frames()
         self._room = characters
         self._text: list[str] = []
+        self._spoke = False
+        """True: there was text, whether it may be shown or not."""
+        self._in_messages = False
+        """True: the reply comes in messages in place of deltas."""
         self._joiner = Joiner()
         self._loose = False
         """True: there was JSON that only the lenient reader takes, as with halves of characters."""
@@ -96,7 +105,8 @@ class ReplyReader:
             for payload in self._frames.feed(block):
                 self._read(payload)
         except ModelFailure as failure:
-            self._fail(failure)
+            if not self.finished:
+                self._fail(failure)
         return self._news()
 
     def feed_whole(self, body: bytes) -> list[ModelEvent]:
@@ -141,6 +151,9 @@ class ReplyReader:
         return self._markup.feed(self._joiner.feed(text) if self._loose else text)
 
     def _read(self, payload: bytes) -> None:
+        if self.finished:
+            self._read_behind(payload)
+            return
         if payload == b"[DONE]":
             self.done = self.finished = True
             self._finish = self._finish or (None if self._odd else "stop")
@@ -152,14 +165,29 @@ class ReplyReader:
         else:
             self._read_chunk(chunk)
 
+    def _read_behind(self, payload: bytes) -> None:
+        """What comes after the finish: its usage counts, nothing else can change a reply that is whole."""
+        if payload == b"[DONE]":
+            self.done = True
+        if self.done:
+            return
+        with suppress(orjson.JSONDecodeError):
+            chunk = orjson.loads(payload)
+            choices = chunk.get("choices") if isinstance(chunk, dict) else None
+            for part in (chunk, *(choices if isinstance(choices, list) else ())):
+                if isinstance(part, dict):
+                    self._count(part.get("usage") or part.get("x_groq"))
+
     def _read_unusual(self, payload: bytes) -> None:
         """Data that is no proper JSON: half a character, a comment, chunks without the blank line between them."""
         try:
             chunk = json.loads(payload.decode(errors="replace"), strict=False)
         except (ValueError, RecursionError):
             lines = [line.strip().removeprefix(b"data:").strip() for line in payload.split(b"\n")]
-            lines = [line for line in lines if line and not line.startswith(b":")]
+            lines = [line for line in lines if line and not line.startswith(b":") and not is_ping(line)]
             if lines == [payload]:
+                if not self._begun and payload[:1] not in _JSON_BEGINS:
+                    return  # the words of some proxy; without a reply behind them there is no finish either
                 raise ModelFailure("malformed", "a chunk is not JSON", retryable=True) from None
             for line in lines:
                 self._read(line)
@@ -200,9 +228,10 @@ class ReplyReader:
             if self._choice is not None:
                 return
             self._choice = index
-        delta = choice.get("delta") or choice.get("message") or {}
+        delta = choice.get("delta") or self._whole_message(choice) or {}
         if content := delta.get("content"):
             text = content if isinstance(content, str) else self._text_of(content)
+            self._spoke = True
             self._text.append(text[: self._room])
             self._spend(len(text))
         if len(delta) > 1 or not content:
@@ -210,6 +239,16 @@ class ReplyReader:
         if reason := choice.get("finish_reason"):
             self._end(str(reason))
             self._count(choice.get("usage"))
+
+    def _whole_message(self, choice: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The message that a choice has in place of a delta. Behind deltas it is the whole reply once more, of which
+        only what none of them brought is new; without any, servers are known to send a reply in such pieces."""
+        message: Mapping[str, Any] | None = choice.get("message")
+        known = {*(("content",) if self._spoke else ()), *(_CALLS if self._calls.any else ()), *self._fields.names}
+        if not message or self._in_messages or not known:
+            self._in_messages = self._in_messages or bool(message)
+            return message
+        return {name: value for name, value in message.items() if name not in known}
 
     def _read_more(self, delta: Mapping[str, Any]) -> None:
         """What a delta has besides text."""
@@ -253,7 +292,10 @@ class ReplyReader:
 
     def _count(self, usage: Any) -> None:
         """Take the tokens that were counted, if any were."""
-        usage = usage.get("usage") or usage if isinstance(usage, dict) else {}
+        if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
+            usage = usage["usage"]
+        if not isinstance(usage, dict):
+            return
         read, written = (
             _number(usage, "prompt_tokens", "input_tokens"),
             _number(usage, "completion_tokens", "output_tokens"),
@@ -278,7 +320,7 @@ class ReplyReader:
             return "refused"
         if self._markup.lost:
             raise ModelFailure("malformed", "markup in the text that cannot be read", retryable=True)
-        if finish == "calls" or self._calls.lost:
+        if self._calls.lost or (finish == "calls" and self._calls.any):
             raise ModelFailure("malformed", "calls were announced and none can be told", retryable=True)
         return "stop"
 

@@ -122,6 +122,8 @@ async def read_reply(
         raise provider_failure(_error_of(error), status=error.status_code, wait=wait) from None
     except openai.APIConnectionError as error:
         raise ModelFailure("model_unreachable", lost_connection(error), retryable=True) from None
+    except UnicodeEncodeError:  # by what checks texts as they come in, this cannot be; another try would not help
+        raise ModelFailure("refused_request", "half a character in the request") from None
     except Exception as error:  # whatever a connection can raise while it is read
         logger.debug("a stream broke off", exc_info=error)
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None

@@ -22,7 +22,7 @@ from typing import Literal
 
 import orjson
 
-from bot.agent.markup_calls import calls_in, is_whole_json
+from bot.agent.markup_calls import calls_in, commands_in, is_whole_json
 from bot.agent.messages import ToolCall
 from bot.agent.tools import Tool
 
@@ -57,6 +57,8 @@ _ANALYSIS = _Span(
 _COMMAND = _Span("calls", _closed_by("<|call|>", "<|end|>", "<|return|>", "<|start|>"), reopens=True)
 _BARE_ANALYSIS = _Span("reasoning", _closed_by("assistantfinal"))
 """What becomes of that format when the server has dropped its tokens."""
+_BARE_COMMAND = _Span("calls", doubtful=True)
+"""The same for its calls."""
 _BARE_CALL = _Span("calls")
 _CALL_IN_PROSE = _Span("calls", doubtful=True)
 
@@ -119,6 +121,11 @@ _OBJECT_SO_FAR = re.compile(r"\[?\s{0,8}(?:\{\s{0,8}(?:\"(?:\w{0,14}(?:\"\s{0,8}
 _PYTHON = re.compile(r"\[\s{0,8}(?P<name>[A-Za-z_]\w{0,63})(?P<whole>\()?")
 _NAME_TAG = re.compile(r"<name>\s{0,8}(?P<name>[\w.-]{1,64})\s{0,8}</name>")
 _NAME_TAG_SO_FAR = re.compile(r"<(?:n|na|nam|name|name>[\s\w.-]{0,80}(?:<[/name]{0,5})?)?")
+_COMMANDS = tuple(
+    f"{role}{channel}to=functions." for role in ("", "assistant") for channel in ("", "analysis", "commentary")
+)
+"""How calls of gpt-oss begin once their tokens and their white space are gone."""
+_COMMAND_INSIDE = re.compile(r"(?:assistant|commentary)\s{0,8}to=functions\.")
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([\w.-]+)")
 
 
@@ -178,6 +185,8 @@ class Markup:
         """Whether what a reply ends in, and nothing closed, was no markup."""
         if not span.doubtful:
             return False
+        if span is _BARE_COMMAND:
+            return "{" not in body
         if span.holds == "calls":
             return is_whole_json(body) and not calls_in(body, self._tools)
         return not body.strip() or (self._late and not self._calls_inside(body))
@@ -234,6 +243,12 @@ class Markup:
             self._open(_BARE_ANALYSIS, "")
             return start + 8
         undecided = "analysis".startswith(begin)
+        if self._tools and begin[:1] in "act":
+            is_command = self._is_command("".join(begin.split()))
+            if is_command:
+                self._open(_BARE_COMMAND, "")
+                return start
+            undecided = undecided or is_command is None
         if self._tools and _BARE_CALL_BEGINS.match(begin):
             named = _BARE_CALL_NAME.search(begin)
             if named and named[1] in self._tools:
@@ -241,6 +256,16 @@ class Markup:
                 return start
             undecided = undecided or len(begin) < CALL_CHARACTERS
         return None if undecided and not last else place
+
+    def _is_command(self, begin: str) -> bool | None:
+        """Whether a reply that begins so, without its white space, calls a tool on offer; None if it may come to it."""
+        head = next((head for head in _COMMANDS if begin.startswith(head)), None)
+        if head is None:
+            return None if any(known.startswith(begin) for known in _COMMANDS) else False
+        name = begin[len(head) :]
+        if any(name.startswith(known) for known in self._tools):
+            return True
+        return None if any(known.startswith(name) for known in self._tools) else False
 
     def _is_call(self, begin: str) -> bool | None:
         """Whether this is the beginning of a call of a tool on offer, without marks or in such as anybody may use.
@@ -341,7 +366,8 @@ class Markup:
         """A span is over; `closed` is the mark that ended it, if any did."""
         match span.holds:
             case "calls":
-                found = calls_in(self._opened + body + closed, self._tools)
+                markup = self._opened + body + closed
+                found = commands_in(markup, self._tools) if span is _BARE_COMMAND else calls_in(markup, self._tools)
                 self.calls += found
                 self._spoke = False
                 self.lost = self.lost or (not found and bool(body.strip() or not closed))
@@ -364,7 +390,11 @@ class Markup:
         self.lost = self.lost or not self.calls
 
     def _calls_inside(self, body: str) -> list[ToolCall]:
-        mark = None if self._inside_reasoning else _CALL_MARK.search(body)
+        if self._inside_reasoning:
+            return []
+        if command := _COMMAND_INSIDE.search(body):
+            return commands_in(body[command.start() :], self._tools)
+        mark = _CALL_MARK.search(body)
         if not mark:
             return []
         inner = Markup([*self._tools.values()], inside_reasoning=True)

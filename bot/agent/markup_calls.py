@@ -10,6 +10,7 @@ The dialects, each seen with several families of models:
     look_up<arg_key>id</arg_key><arg_value>7</arg_value>                       GLM
     <name>look_up</name><arguments>{…}</arguments>       prompts that describe their own protocol
     [look_up(id="7")]                                    Llama, where all the names are on offer
+    commentary to=functions.look_up json{…}              gpt-oss, its tokens dropped by the server (commands_in)
 
 Nothing is mended or guessed: a call counts when it is there from its first character to its last.
 """
@@ -22,6 +23,7 @@ from typing import Any
 
 from bot.agent.call_fragments import repaired_name
 from bot.agent.messages import ToolCall
+from bot.agent.surrogates import sound
 from bot.agent.tools import Tool
 
 _JSON = json.JSONDecoder(strict=False)
@@ -44,6 +46,11 @@ _CLOSED = re.compile(r"\s*</")
 _NAMED_TAG = re.compile(r"<name>\s*(?P<name>[\w.-]{1,100})\s*</name>\s*<(?:arguments|parameters|input)>\s*")
 _NAMED_TAG_END = re.compile(r"\s*</(?:arguments|parameters|input)>")
 _BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|(?P<open>[\[({])|(?P<close>[\])}])", re.DOTALL)
+_COMMAND = re.compile(
+    r"\s{0,8}(?:assistant)?\s{0,8}(?:analysis|commentary)?\s{0,8}to=functions\.(?P<name>[\w.-]{1,100}?)\s{0,8}"
+    r"(?:analysis|commentary)?\s{0,8}(?:<\|constrain\|>)?\s{0,8}(?:json|code)?\s{0,8}(?:<\|message\|>)?\s{0,8}(?={)"
+)
+_COMMAND_END = re.compile(r"(?:\s|<\|[^<>\s]{1,40}\|>)*")
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _ARGUMENTS = ("arguments", "parameters", "args", "input")
 
@@ -58,8 +65,21 @@ def calls_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
     place = _after(_BETWEEN, markup, 0)
     while found := _found(markup, place, tools):
         for name, arguments in found[0]:
-            calls.append(ToolCall("", repaired_name(name, tools), arguments))
+            calls.append(ToolCall("", repaired_name(name, tools), sound(arguments)))
         place = _after(_BETWEEN, markup, found[1])
+    return calls
+
+
+def commands_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
+    """The whole calls that the markup begins with in the format of gpt-oss without its tokens, of tools on offer."""
+    calls: list[ToolCall] = []
+    place = 0
+    while (header := _COMMAND.match(markup, place)) and header["name"] in tools:
+        value = _value(markup, header.end())
+        if value is None or not isinstance(value[0], dict):
+            break
+        calls.append(ToolCall("", header["name"], _text(value[0])))
+        place = _after(_COMMAND_END, markup, value[1])
     return calls
 
 
@@ -227,4 +247,4 @@ def _typed(value: str, tool: Tool | None, name: str) -> Any:
 
 
 def _text(arguments: Any) -> str:
-    return json.dumps(arguments, ensure_ascii=False)
+    return sound(json.dumps(arguments, ensure_ascii=False))

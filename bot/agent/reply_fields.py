@@ -13,7 +13,7 @@ messages with fields they do not know:
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from bot.agent.messages import JsonObject
@@ -40,6 +40,11 @@ class ReplyFields:
     def __init__(self) -> None:
         self._fields: JsonObject = {}
         self._size = 0
+
+    @property
+    def names(self) -> Collection[str]:
+        """The fields of which something came."""
+        return self._fields.keys()
 
     def add(self, delta: Mapping[str, Any]) -> bool:
         """Take what one delta has; says whether that was anything."""

@@ -24,7 +24,7 @@ from bot.agent.failures import provider_failure
 from bot.agent.markup import Markup
 from bot.agent.messages import JsonObject, ToolCall
 from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, ReplyExtra, Thinking, Usage
-from bot.agent.sse import SseReader
+from bot.agent.sse import SseReader, is_ping
 from bot.agent.surrogates import Joiner, sound, sound_value
 from bot.agent.tools import Tool
 from bot.agent.wording import RESPONSES_ITEMS
@@ -122,7 +122,7 @@ class ResponseReader:
             yield self._told[-1]
 
     def _read(self, payload: bytes) -> None:
-        if self.done or payload[:1] in (b"", b":"):
+        if self.done or payload[:1] in (b"", b":") or is_ping(payload):
             return
         if payload == b"[DONE]":
             self.done = True

@@ -5,8 +5,21 @@ anywhere and that fields other than `data` are skipped. Works on bytes, so that 
 between two reads never matters.
 """
 
+import re
+
 EVENT_LIMIT = 1 << 20
 """Bytes of one event; a stream that sends more is not what it claims to be."""
+
+
+_PING_BYTES = 32
+_PING = re.compile(
+    rb"\"?(?:ping|pong|(?:keep|stay)[-_ ]?alive|heart[-_ ]?beat|processing|waiting|null)\"?", re.IGNORECASE
+)
+
+
+def is_ping(payload: bytes) -> bool:
+    """Whether a payload is one of the words by which servers, in place of a comment, say that they are at work."""
+    return len(payload) <= _PING_BYTES and _PING.fullmatch(payload.strip()) is not None
 
 
 class SseReader:

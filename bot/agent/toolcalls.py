@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from bot.agent.events import Emit, ToolFinished, ToolStarted
 from bot.agent.journal import WRITE, Journal
 from bot.agent.messages import JsonObject, ToolCall, ToolResult, from_json, to_json
+from bot.agent.surrogates import sound
 from bot.agent.tools import Context, InvalidArguments, Tool, ToolOutput, ToolProblem
 
 logger = logging.getLogger(__name__)
@@ -262,7 +263,7 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
         private = tool.private if output.private is None else output.private
         return _Answer(_result(call, output, private=private), settled=True, write=write)
     except ToolProblem as problem:
-        told = ToolOutput({"error": problem.code, "message": str(problem)}, ok=False)
+        told = ToolOutput({"error": problem.code, "message": sound(str(problem))}, ok=False)
         return _Answer(_result(call, told), settled=True, broke=True, code=problem.code)
     except TimeoutError:
         logger.warning("tool %s gave no answer within %s s", tool.name, tool.timeout, extra=_ids(call, context))

@@ -71,8 +71,13 @@ class ToolOutput:
     """None: as the tool was declared."""
 
     def text(self) -> str:
-        """What the model reads, at most RESULT_LIMIT characters."""
+        """What the model reads, at most RESULT_LIMIT characters.
+
+        Raises:
+            ValueError, TypeError: it holds half a character, which could be neither stored nor sent.
+        """
         text = self.content if isinstance(self.content, str) else _json(self.content)
+        text.encode()
         return text if len(text) <= RESULT_LIMIT else text[: RESULT_LIMIT - len(_CUT)] + _CUT
 
 

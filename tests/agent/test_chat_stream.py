@@ -187,7 +187,7 @@ def test_a_reply_is_finished_before_it_is_done() -> None:
         ([chunk({}, "OTHER") + DONE], "cut", True),
         ([chunk({}, "null")], "cut", True),
         ([chunk({}, "MALFORMED_FUNCTION_CALL")], "malformed", True),
-        ([chunk({"content": "I look."}, "tool_calls")], "malformed", True),
+        ([chunk({"content": "I look.", "tool_calls": [{"index": 0, "id": "c1"}]}, "tool_calls")], "malformed", True),
         ([b'{"choices": [{"message": {"content": "Hi"}'], "malformed", True),
         ([b'[{"choices": 7}]'], "malformed", True),
         ([b"  \n"], "malformed", True),

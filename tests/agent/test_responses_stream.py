@@ -59,6 +59,23 @@ def left(reply: Reply) -> list[dict[str, Any]]:
     return []
 
 
+@pytest.mark.parametrize("noise", [b"ping", b'"keep-alive"', b"null", b": x", b'{"type": "ping"}'])
+def test_a_sign_of_life_in_place_of_an_event_is_none_of_the_reply(noise: bytes) -> None:
+    reply = Response().says("Hel", "lo.").ends()
+    blocks = [each for block in reply.blocks for each in (b"data: " + noise + b"\n\n", block)]
+    assert gist(Reply(tuple(blocks))) == [TextDelta("Hello."), USAGE, Finished("stop")]
+
+
+@pytest.mark.parametrize(
+    "behind", [b"{oops", b'{"type": "error", "error": {"message": "overloaded"}}', b"[DONE]", b"7"]
+)
+def test_what_comes_behind_the_end_of_a_response_does_not_undo_it(behind: bytes) -> None:
+    reply = Response().says("Hello.").ends()
+    more = Response().says(" EXTRA").ends()
+    blocks = (*reply.blocks, b"data: " + behind + b"\n\n", *more.blocks)
+    assert gist(Reply(blocks)) == gist(Reply((b"".join(blocks),))) == [TextDelta("Hello."), USAGE, Finished("stop")]
+
+
 def two_calls() -> Response:
     return (
         Response()
