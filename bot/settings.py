@@ -69,7 +69,7 @@ def _desks(value: object) -> object:
 
 def _temperature(value: object) -> object:
     if isinstance(value, str) and value.strip().lower() == "none":
-        return "none"
+        return None
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -116,7 +116,7 @@ def _token(prefix: str, where: str) -> AfterValidator:
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 _PRIORITIES = ("high", "medium", "low")
 _LONGEST_MINUTES = 10_080
-Temperature = Annotated[float | Literal["none"], BeforeValidator(_temperature)]
+Temperature = Annotated[float | None, BeforeValidator(_temperature)]
 Address = Annotated[str, AfterValidator(_http_address)]
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -152,8 +152,8 @@ class Settings(BaseModel):
     """How models are spoken to: `chat` (Chat Completions), `responses`, or `auto`, which looks at server and model."""
     openai_reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """How long models that reason think before they write. Unset: as their provider sets it."""
-    openai_temperature: Temperature | None = None
-    """Freedom in the choice of words, 0 to 2, or `none` to leave it to the provider. Unset: as each agent needs it."""
+    openai_temperature: Temperature = None
+    """Freedom in the choice of words, 0 to 2. Unset or `none`: none is sent, since many models refuse one."""
     azure_api_version: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d(-preview)?$")] | None = None
     """For Azure's classic addresses, as `2025-04-01-preview`. Unset: `OPENAI_BASE_URL` is of another form."""
     fallback_model: str | None = None

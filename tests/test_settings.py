@@ -190,8 +190,8 @@ def test_settings_of_models_that_do_not_fit_are_told(given: dict[str, str], told
     assert told in faults({**SERVING, **given})
 
 
-@pytest.mark.parametrize(("value", "read"), [("", None), ("0", 0.0), ("1.5", 1.5), ("none", "none"), ("None", "none")])
-def test_a_temperature_is_a_number_or_none_or_the_agents_own(value: str, read: object) -> None:
+@pytest.mark.parametrize(("value", "read"), [("", None), ("0", 0.0), ("1.5", 1.5), ("none", None), ("None", None)])
+def test_a_temperature_is_a_number_or_none(value: str, read: object) -> None:
     assert load_settings({"OPENAI_TEMPERATURE": value}).openai_temperature == read
 
 

@@ -37,8 +37,6 @@ class Agent:
     """Names of the colleagues it may pass the conversation to."""
     tier: Tier = "strong"
     """Which of the turn's models it speaks with."""
-    temperature: float | None = 0.3
-    """None: left to the provider. Adapters leave it out for models that refuse it."""
     rounds: int | None = None
     """Replies it may give in one turn; the last one is made without tools. None: the turn's own limit."""
     sees_passages: bool = True

@@ -49,10 +49,10 @@ class ChatCompletions:
             "stream_options": {"include_usage": True},
             self._output_limit: self._manner.output_tokens_for(request),
         }
-        if (temperature := self._manner.temperature_for(request)) is not None:
+        if (temperature := self._manner.temperature_sent) is not None:
             body["temperature"] = temperature
-        if self._manner.effort is not None:
-            body["reasoning_effort"] = self._manner.effort
+        if (effort := self._manner.effort_for(request)) is not None:
+            body["reasoning_effort"] = effort
         if request.tools:
             body["tools"] = [_function(tool) for tool in request.tools]
             if not request.may_call:

@@ -113,6 +113,9 @@ async def run(
         if halt.is_set():
             logger.info("turn halted", extra=context.logged)
             return turn.failed("halted")
+        if shortened := turn.speech.shortened():
+            turn.keep(shortened)
+            return turn.outcome("answered", text=shortened.text, reason="shortened")
         logger.warning("turn failed: not done in %s s", limits.turn_seconds, extra=context.logged)
         return turn.failed("deadline")
 
@@ -246,7 +249,6 @@ class _Turn:
             messages=(*messages, _ANSWER_NOW) if forced else messages,
             tools=tuple(self.offered().values()),
             may_call=not forced,
-            temperature=self.agent.temperature,
             output_tokens=self.limits.output_tokens,
             output_characters=self.limits.output_characters,
         )

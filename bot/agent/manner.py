@@ -8,6 +8,7 @@ from bot.agent.model import ModelRequest
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 """How long a model thinks before it writes; which words a model knows, its provider says."""
 
+_LOW: frozenset[Effort] = frozenset({"none", "minimal", "low"})
 THINKING_TOKENS = 20_000
 """What a reply may take on top of its own tokens for thinking: providers count both against one limit."""
 
@@ -17,18 +18,27 @@ class Manner:
     """What is known of a model when it is opened. The default leaves everything to the request."""
 
     reasons: bool = False
-    """True: it thinks before it writes. Such models refuse a temperature."""
+    """True: it thinks before it writes."""
     effort: Effort | None = None
     """None: the provider's default."""
-    temperature: float | Literal["none"] | None = None
-    """In place of the one that an agent asks for; "none": never sent. None: as the agent asks."""
+    least_effort: Effort = "low"
+    """The lowest that the model is known to take."""
+    temperature: float | None = None
+    """As the operator set it; not sent to models that think, which refuse it. None: none is sent, to no model."""
 
     def output_tokens_for(self, request: ModelRequest) -> int:
         """The limit to send for a reply's tokens."""
         return request.output_tokens + (THINKING_TOKENS if self.reasons else 0)
 
-    def temperature_for(self, request: ModelRequest) -> float | None:
+    def effort_for(self, request: ModelRequest) -> Effort | None:
+        """The effort to send; None for none. A model that shall think less gets "low", or its least after that."""
+        if not request.thinks_less or not self.reasons:
+            return self.effort
+        if self.effort in _LOW:
+            return self.least_effort if self.effort == "low" else self.effort
+        return "low"
+
+    @property
+    def temperature_sent(self) -> float | None:
         """The temperature to send; None for none."""
-        if self.reasons or self.temperature == "none":
-            return None
-        return request.temperature if self.temperature is None else self.temperature
+        return None if self.reasons else self.temperature

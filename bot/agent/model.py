@@ -67,10 +67,11 @@ class ModelRequest:
     tools: tuple[Tool, ...] = ()
     may_call: bool = True
     """False: the tools stay listed, since the conversation refers to them, but the model must answer in words."""
-    temperature: float | None = None
     output_tokens: int = 4_000
     output_characters: int = 24_000
     """Where the adapter stops reading and finishes the reply with "length"."""
+    thinks_less: bool = False
+    """True: the model used up a reply by thinking and shall do with less effort, where it knows a lower one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ _OPENAI_HOST = ".api.openai.com"
 _AZURE_HOSTS = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com", ".openai.azure.us")
 _O_SERIES = re.compile(r"o[1-9](?:-|$)")
 _GPT = re.compile(r"gpt-(\d+)")
+_GPT_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?:-(?:mini|nano|luna|\d{4}-\d\d-\d\d))*$")
+"""Versions whose models are known by name; of others, such as those for code, it is not known what they take."""
 _FIRST_GPT_THAT_REASONS = 5
 _TALKERS = ("gpt-5-chat", "gpt-35")
 """Those with such a number that do not reason; the second is how Azure writes 3.5."""
@@ -53,14 +55,16 @@ class Server:
 
 @asynccontextmanager
 async def open_model(
-    name: str, server: Server, *, effort: Effort | None = None, temperature: float | Literal["none"] | None = None
+    name: str, server: Server, *, effort: Effort | None = None, temperature: float | None = None
 ) -> AsyncIterator[Model]:
     """The model of this name at this server, with connections of its own.
 
     `effort` goes to models that reason, `temperature` to those that do not; see Manner for its values.
     """
     thinks = reasons(name, effort=effort)
-    manner = Manner(reasons=thinks, effort=effort if thinks else None, temperature=temperature)
+    manner = Manner(
+        reasons=thinks, effort=effort if thinks else None, least_effort=least_effort(name), temperature=temperature
+    )
     async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
         if chosen_api(server, reasons=thinks) == "responses":
             yield Responses(client, manner=manner)
@@ -88,6 +92,14 @@ def reasons(name: str, *, effort: Effort | None = None) -> bool:
     if version := _GPT.match(bare):
         return int(version[1]) >= _FIRST_GPT_THAT_REASONS
     return effort is not None
+
+
+def least_effort(name: str) -> Effort:
+    """The lowest effort that a model is known to take: "minimal" came with GPT-5, "none" took its place in 5.1."""
+    version = _GPT_VERSION.match(name.lower().removeprefix("ft:").rpartition("/")[2])
+    if version is None or int(version[1]) < _FIRST_GPT_THAT_REASONS:
+        return "low"
+    return "minimal" if int(version[1]) == _FIRST_GPT_THAT_REASONS and version[2] is None else "none"
 
 
 def chosen_api(server: Server, *, reasons: bool) -> Literal["chat", "responses"]:

@@ -1,7 +1,7 @@
 """One round's reply, whatever it takes: attempts, endpoints, deadlines, and the rest of an answer that broke off.
 
-In reading order: `get_reply` (until there is one), `_listen` (one stream under its deadlines), `_hear` (what the
-stream brings), and `_recover` (what to do about a failure, which is the whole policy of retries).
+In reading order: `get_reply` and `_get_whole` (until there is one), `_listen` (one stream under its deadlines), `_hear`
+(what the stream brings), and `_recover` (what to do about a failure, which is the whole policy of retries).
 
 What the customer has read cannot be taken back. While nothing was shown, a failed request is made again, here or at
 the next endpoint. Once something was shown, the model is asked to go on where it stopped.
@@ -85,6 +85,12 @@ class Speech:
     """Text of the current round."""
     spoke: bool = False
     """True: an earlier round showed text."""
+    standing: Reply | None = None
+    """The reply of the current round that reached its length limit and is being continued. None: no such thing."""
+
+    def shortened(self) -> Reply | None:
+        """That reply with what its continuation has added so far; it stands when there will be no more."""
+        return self.standing and replace(self.standing, text=self.shown)
 
     def show(self, text: str) -> None:
         """Emit text, set apart from that of an earlier round; white space at a round's start is none."""
@@ -100,6 +106,7 @@ class Speech:
         """What comes next is another message."""
         self.spoke = self.spoke or bool(self.shown)
         self.shown = ""
+        self.standing = None
 
 
 @dataclass(slots=True)
@@ -136,6 +143,8 @@ class Asking:
     """How often nothing came for too long."""
     trimmed: bool = False
     """True: it was too long once and has been cut down."""
+    thought_out: int = 0
+    """How often a model used up a reply's tokens by thinking."""
     partial: str = ""
     """What was shown when the reply broke off; it is now being continued."""
 
@@ -157,14 +166,26 @@ class Asking:
 
     def request(self, endpoint: Endpoint) -> ModelRequest:
         """The round for this endpoint, with what was shown of it already."""
-        request = self.build(endpoint.name, self.window)
+        request = replace(self.build(endpoint.name, self.window), thinks_less=self.thought_out > 0)
         if not self.partial:
             return request
         return replace(request, messages=(*request.messages, AgentMessage(self.partial), _GO_ON))
 
 
 async def get_reply(asking: Asking) -> Reply:
-    """The round's reply, its text shown. Raises ModelFailure when nothing more can be done for it."""
+    """The round's reply, its text shown. Raises ModelFailure when nothing more can be done for it.
+
+    A reply that reached its length limit and whose continuation fails stands as it is.
+    """
+    try:
+        return await _get_whole(asking)
+    except ModelFailure:
+        if shortened := asking.speech.shortened():
+            return shortened
+        raise
+
+
+async def _get_whole(asking: Asking) -> Reply:
     while True:
         endpoint, begun = await _pick(asking)
         request = asking.request(endpoint)
@@ -206,7 +227,10 @@ def _may_go_on(asking: Asking, reply: Reply) -> bool:
     """Whether a reply that reached its length limit is continued. What is left of the turn's output is its bound."""
     if reply.finish != "length" or reply.calls or len(reply.text) >= asking.limits.output_characters // 2:
         return False
-    return asking.continue_from_here()
+    if not asking.continue_from_here():
+        return False
+    asking.speech.standing = reply
+    return True
 
 
 async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> Reply:
@@ -233,7 +257,9 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
     heard.close(asking)
     calls = tuple(heard.calls) if request.may_call else ()
     if not calls and asking.speech.shown == asking.partial:
-        raise ModelFailure("blank", retryable=True)
+        # Asked once more, to think less: the same again would come to the same.
+        asking.thought_out += finish == "length"
+        raise ModelFailure("blank", f"finish {finish}", retryable=asking.thought_out < 2)
     return Reply(asking.speech.shown, calls, finish, usage, endpoint.name, heard.extra)
 
 
@@ -345,7 +371,8 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
     if failure.kind == "context_length" and not asking.trimmed:
         asking.trimmed = True
         asking.window = min(asking.window, size_of(request.messages)) // 2
-        return
+        if asking.request(endpoint).messages != request.messages:
+            return
     others = [other for other in asking.endpoints if other is not endpoint and not other.breaker.is_open]
     better_elsewhere = failure.kind in _ELSEWHERE or (failure.retry_after or 0.0) > _LONG_WAIT
     pause = None if others and better_elsewhere else _pause(asking, failure, endpoint)

@@ -80,9 +80,9 @@ class Responses:
             body["instructions"] = request.system[0]
         if self._manner.reasons:
             body["include"] = ["reasoning.encrypted_content"]
-        if self._manner.effort is not None:
-            body["reasoning"] = {"effort": self._manner.effort}
-        if (temperature := self._manner.temperature_for(request)) is not None:
+        if (effort := self._manner.effort_for(request)) is not None:
+            body["reasoning"] = {"effort": effort}
+        if (temperature := self._manner.temperature_sent) is not None:
             body["temperature"] = temperature
         if request.tools:
             body["tools"] = [_function(tool) for tool in request.tools]

@@ -88,7 +88,7 @@ nothing · a message was deleted meanwhile."""
 def build_writer(shop_name: str) -> Team:
     """The agent that writes drafts, alone and without tools."""
     instructions = read_instructions("draft").replace("{shop}", shop_name)
-    return Team((Agent("draft", instructions, temperature=0.5),), entry="draft")
+    return Team((Agent("draft", instructions),), entry="draft")
 
 
 def load_voices() -> tuple[str, ...]:

@@ -77,10 +77,7 @@ _MARK = re.compile(r"<\s*(/?)\s*(conversation|article|page)\b", re.IGNORECASE)
 
 def build_learners(shop_name: str) -> Team:
     """The agents that write and compare, neither with tools."""
-    agents = [
-        Agent(name, read_instructions(name).replace("{shop}", shop_name), temperature=temperature)
-        for name, temperature in zip(PARTS, (0.2, 0.0), strict=True)
-    ]
+    agents = [Agent(name, read_instructions(name).replace("{shop}", shop_name)) for name in PARTS]
     return Team(tuple(agents), entry=PARTS[0])
 
 

@@ -28,7 +28,7 @@ _FRAME = (
 def build_summarizer(*, shop_name: str) -> Team:
     """The agent that sums up, alone in its team."""
     instructions = read_instructions("summary").replace("{shop}", shop_name)
-    return Team((Agent("summary", instructions, tier="cheap", temperature=0.0),), entry="summary")
+    return Team((Agent("summary", instructions, tier="cheap"),), entry="summary")
 
 
 def transcript(messages: Iterable[Message]) -> str:

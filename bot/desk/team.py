@@ -84,7 +84,6 @@ def _triage(shop_name: str, cases: Cases) -> Agent:
         escalate_tools(cases),
         hands_over_to=("orders", "shipping", "answers"),
         tier="cheap",
-        temperature=0.0,
         sees_passages=False,
     )
 
@@ -98,7 +97,7 @@ def build_lead(*, shop_name: str, cases: Cases) -> Agent:
 def build_checker(*, shop_name: str) -> Agent:
     """The agent that reads drafts; it has no tools."""
     instructions = read_instructions("check").replace("{shop}", shop_name)
-    return Agent("check", instructions, tier="cheap", temperature=0.0)
+    return Agent("check", instructions, tier="cheap")
 
 
 def read_prompt(name: str, shop_name: str) -> str:

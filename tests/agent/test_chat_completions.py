@@ -33,11 +33,11 @@ async def failure(model: Model, request: ModelRequest = REQUEST) -> ModelFailure
 async def test_a_request_says_what_the_protocol_wants_and_the_reply_streams(server: ChatServer, model: Model) -> None:
     server.will(text("Hel", "lo"))
     tools = desk_tools(Counter())
-    events = await read(model, replace(REQUEST, tools=tools, temperature=0.3, output_tokens=500))
+    events = await read(model, replace(REQUEST, tools=tools, output_tokens=500))
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hello"
     assert events[-1] == Finished("stop")
     body = server.requests[0]
-    assert (body["model"], body["stream"], body["temperature"], body["max_tokens"]) == ("model-1", True, 0.3, 500)
+    assert (body["model"], body["stream"], body["max_tokens"]) == ("model-1", True, 500)
     assert body["stream_options"] == {"include_usage": True}
     assert body["messages"] == [
         {"role": "system", "content": "You are the desk."},
@@ -54,7 +54,6 @@ async def test_a_request_that_may_not_call_keeps_its_tools_and_forbids_them(serv
     await read(model, replace(REQUEST, tools=desk_tools(Counter()), may_call=False))
     assert server.requests[0]["tool_choice"] == "none"
     assert len(server.requests[0]["tools"]) == 3
-    assert "temperature" not in server.requests[0]
 
 
 async def test_a_connection_is_used_again(server: ChatServer, model: Model) -> None:

@@ -16,7 +16,7 @@ def team(counter: Counter) -> Team:
     lookup, shipping, _ = desk_tools(counter)
     triage = Agent("triage", "You sort.", (shipping,), hands_over_to=("orders", "returns"), tier="cheap")
     orders = Agent("orders", "You know orders.", (lookup,), hands_over_to=("triage",), purpose="Orders and parcels.")
-    returns = Agent("returns", "You know returns.", temperature=None)
+    returns = Agent("returns", "You know returns.")
     return Team((triage, orders, returns), entry="triage")
 
 
@@ -73,6 +73,16 @@ async def test_handing_back_and_forth_ends() -> None:
     assert (outcome.ended, outcome.agent, outcome.text) == ("answered", "triage", "Triage answers.")
     assert len(desk.happened(HandedOver)) == 4
     assert [result.ok for result in results(outcome)] == [True, True, True, True, False]
+
+
+async def test_the_rounds_of_a_turn_are_counted_over_all_agents() -> None:
+    desk = Desk()
+    there = calls(call("check_shipping", {"tracking_number": "1Z9"}, id="c0"), call("hand_over_to_orders", id="c1"))
+    look = calls(call("lookup_order", {"order_id": "ORD-1"}, id="c2"))
+    model = ScriptedModel(there, look, says("This is what I know."))
+    outcome = await desk.run(model, team=team(desk.counter), limits=replace(QUICK, rounds=3))
+    assert (outcome.text, outcome.reason, outcome.agent) == ("This is what I know.", "rounds", "orders")
+    assert [request.may_call for request in model.requests] == [True, True, False], "two rounds each would be four"
 
 
 async def test_the_conversation_goes_on_with_the_agent_that_had_it_last() -> None:

@@ -23,7 +23,7 @@ CLASSIC = Server("key-1", "https://shop.openai.azure.com", azure_version="2025-0
 GATEWAY = Server("key-1", "https://shop.azure-api.net", azure_version="2025-04-01-preview")
 OTHER = Server("key-1", "http://127.0.0.1:11434/v1")
 ALIKE = Server("key-1", "https://api.openai.com.example.org/v1")
-REQUEST = ModelRequest("", ("You are the desk.",), (CustomerMessage("Hi"),), temperature=0.3)
+REQUEST = ModelRequest("", ("You are the desk.",), (CustomerMessage("Hi"),))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ async def test_each_api_is_asked_at_its_own_address() -> None:
     async with open_chat_server() as other:
         adapter, body, path, key = await sent("llama3.2", Server("key-1", other.url), other)
         assert (adapter, path, key) == (ChatCompletions, "/v1/chat/completions", "Bearer")
-        assert (body["temperature"], "reasoning_effort" in body, body["max_tokens"]) == (0.3, False, 4_000)
+        assert ("temperature" in body, "reasoning_effort" in body, body["max_tokens"]) == (False, False, 4_000)
         adapter, body, path, _ = await sent("gpt-5", Server("key-1", other.url, api="responses"), other)
         assert (adapter, path) == (Responses, "/v1/responses")
         assert (body["include"], "temperature" in body) == (["reasoning.encrypted_content"], False)
@@ -150,23 +150,63 @@ async def test_azures_classic_form_has_the_deployment_in_the_path_and_the_key_in
 @pytest.mark.parametrize(
     ("name", "effort", "temperature", "told"),
     [
-        ("llama3.2", None, None, {"temperature": 0.3}),
+        ("llama3.2", None, None, {}),
         ("llama3.2", None, 1.0, {"temperature": 1.0}),
-        ("llama3.2", None, "none", {}),
         ("llama3.2", "low", 1.0, {"reasoning_effort": "low"}),
-        ("gpt-4.1", "low", None, {"temperature": 0.3}),
+        ("gpt-4.1", "low", None, {}),
         ("gpt-5", None, 1.0, {}),
         ("gpt-5", "none", None, {"reasoning_effort": "none"}),
     ],
 )
 async def test_effort_goes_to_models_that_reason_and_temperature_to_the_others(
-    name: str, effort: Effort | None, temperature: float | Literal["none"] | None, told: dict[str, Any]
+    name: str, effort: Effort | None, temperature: float | None, told: dict[str, Any]
 ) -> None:
     async with open_chat_server() as other:
         server = Server("key-1", other.url)
         _, body, _, _ = await sent(name, server, other, effort=effort, temperature=temperature)
     assert {key: body[key] for key in ("temperature", "reasoning_effort") if key in body} == told
     assert body["max_tokens"] == (24_000 if reasons(name, effort=effort) else 4_000), "thinking has tokens of its own"
+
+
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "frequency_penalty", "presence_penalty", "seed", "logit_bias")
+
+
+@pytest.mark.parametrize("name", ["gpt-4.1-mini", "gpt-5", "claude-opus-4-8", "llama3.2"])
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_nothing_is_said_of_sampling_unless_the_operator_does(
+    name: str, api: Literal["chat", "responses"]
+) -> None:
+    async with open_chat_server() as other:
+        _, body, _, _ = await sent(name, Server("key-1", other.url, api=api), other)
+        assert not {*SAMPLING} & {*body}
+        _, body, _, _ = await sent(name, Server("key-1", other.url, api=api), other, temperature=0.7)
+        assert body.get("temperature") == (None if name == "gpt-5" else 0.7)
+
+
+@pytest.mark.parametrize(
+    ("name", "effort", "less"),
+    [
+        ("gpt-5", None, "low"),
+        ("gpt-5", "high", "low"),
+        ("gpt-5-mini-2025-08-07", "low", "minimal"),
+        ("openai/gpt-5.1", "low", "none"),
+        ("gpt-6-luna", "low", "none"),
+        ("gpt-5.1-codex", "low", "low"),
+        ("o4-mini", "low", "low"),
+        ("o4-mini", "medium", "low"),
+        ("qwen3", "low", "low"),
+        ("gpt-6-luna", "none", "none"),
+        ("llama3.2", None, None),
+    ],
+)
+async def test_a_model_that_shall_think_less_gets_a_lower_effort_that_it_knows(
+    name: str, effort: Effort | None, less: str | None
+) -> None:
+    async with open_chat_server() as other, open_model(name, Server("key-1", other.url), effort=effort) as model:
+        other.will(text("Hi"))
+        async with aclosing(model.stream(replace(REQUEST, model=name, thinks_less=True))) as events:
+            assert [event async for event in events][-1] == Finished("stop")
+    assert other.requests[-1].get("reasoning_effort") == less
 
 
 async def test_no_other_variable_of_the_environment_decides(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -65,7 +65,7 @@ async def test_a_request_says_what_the_protocol_wants_and_the_reply_streams(
 ) -> None:
     server.will(HELLO)
     tools = desk_tools(Counter())
-    events = await read(model, replace(REQUEST, tools=tools, temperature=0.3, output_tokens=500))
+    events = await read(model, replace(REQUEST, tools=tools, output_tokens=500))
     assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Hello"
     assert events[-2:] == [Usage(70, 9, 20), Finished("stop")]
     body = server.requests[0]
@@ -94,22 +94,29 @@ async def test_a_request_that_may_not_call_keeps_its_tools_and_forbids_them(
 
 
 @pytest.mark.parametrize(
-    ("manner", "sent"),
+    ("manner", "thinks_less", "sent"),
     [
-        (Manner(), {"temperature": 0.3}),
-        (Manner(temperature=1.0), {"temperature": 1.0}),
-        (Manner(temperature="none"), {}),
-        (Manner(reasons=True, temperature=1.0), {"include": ["reasoning.encrypted_content"]}),
+        (Manner(), False, {}),
+        (Manner(temperature=1.0), False, {"temperature": 1.0}),
+        (Manner(reasons=True, temperature=1.0), False, {"include": ["reasoning.encrypted_content"]}),
         (
             Manner(reasons=True, effort="low"),
+            False,
+            {"include": ["reasoning.encrypted_content"], "reasoning": {"effort": "low"}},
+        ),
+        (
+            Manner(reasons=True, effort="high"),
+            True,
             {"include": ["reasoning.encrypted_content"], "reasoning": {"effort": "low"}},
         ),
     ],
 )
-async def test_a_model_is_asked_in_its_manner(server: ChatServer, manner: Manner, sent: dict[str, Any]) -> None:
+async def test_a_model_is_asked_in_its_manner(
+    server: ChatServer, manner: Manner, thinks_less: bool, sent: dict[str, Any]
+) -> None:
     server.will(HELLO)
     async with open_client(api_key="key-1", base_url=server.url) as client:
-        await read(Responses(client, manner=manner), replace(REQUEST, temperature=0.3))
+        await read(Responses(client, manner=manner), replace(REQUEST, thinks_less=thinks_less))
     told = {
         name: server.requests[0][name] for name in ("temperature", "include", "reasoning") if name in server.requests[0]
     }

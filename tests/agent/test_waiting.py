@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from bot.agent.endpoints import Endpoint, Models
 from bot.agent.events import Emit, Event, ModelRetried, TextDelta
 from bot.agent.limits import Limits
-from bot.agent.messages import AgentMessage, SystemNote
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, SystemNote
 from bot.agent.model import Finished, ModelEvent, ModelFailure, ModelRequest, Thinking
-from tests.agent.desk import QUICK, Desk, results
+from tests.agent.desk import QUESTION, QUICK, Desk, results
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 
 BUSY = ModelFailure("model_unreachable", "503", retryable=True)
@@ -231,3 +232,73 @@ async def test_an_abandoned_stream_is_closed() -> None:
     with pytest.raises(OSError, match="more"):
         await BrokenDesk().run(model)
     assert model.closed
+
+
+LONG: list[Step] = [TextDelta("1. Open the page. 2. Print the la"), Finished("length")]
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        [[ModelFailure("refused_request")]],
+        [[BUSY]],
+        [[ModelFailure("filtered")]],
+        [[TextDelta("bel. 3. Go"), CUT]],
+        [says("")],
+        [[Silence()]],
+    ],
+)
+async def test_an_answer_that_was_cut_at_its_length_stands_when_its_continuation_fails(rest: list[list[Step]]) -> None:
+    desk = Desk()
+    limits = replace(QUICK, first_token_seconds=0.05)
+    outcome = await desk.run(ScriptedModel(LONG, *rest), limits=limits)
+    assert (outcome.ended, outcome.reason) == ("answered", "shortened")
+    assert outcome.text == desk.shown
+    assert outcome.text.startswith("1. Open the page. 2. Print the la")
+    assert outcome.messages == (AgentMessage(outcome.text, agent="desk", model="model-1"),)
+
+
+async def test_an_answer_that_was_cut_at_its_length_stands_when_the_turn_ends_meanwhile() -> None:
+    outcome = await Desk().run(ScriptedModel(LONG, [Silence()]), limits=replace(QUICK, turn_seconds=0.1))
+    assert (outcome.ended, outcome.reason, outcome.text) == (
+        "answered",
+        "shortened",
+        "1. Open the page. 2. Print the la",
+    )
+
+
+async def test_an_answer_that_was_cut_on_its_way_does_not_stand_for_one_that_reached_its_length() -> None:
+    cut_again = ScriptedModel([TextDelta("Your order "), CUT], [ModelFailure("refused_request")])
+    assert (await Desk().run(cut_again)).ended == "failed"
+    look = calls(call("lookup_order", {"order_id": "ORD-1"}))
+    model = ScriptedModel([TextDelta("I look"), Finished("length")], look, [ModelFailure("refused_request")])
+    outcome = await Desk().run(model)
+    assert (outcome.ended, outcome.reason) == ("failed", "refused_request"), "what was cut was another round's"
+
+
+async def test_a_model_that_thinks_to_its_limit_is_asked_once_more_to_think_less() -> None:
+    model = ScriptedModel([Thinking(), Finished("length")], says("42"))
+    assert (await Desk().run(model)).text == "42"
+    assert [request.thinks_less for request in model.requests] == [False, True]
+    hopeless = ScriptedModel([Thinking(), Finished("length")])
+    outcome = await Desk().run(hopeless)
+    assert (outcome.ended, outcome.reason, len(hopeless.requests)) == ("failed", "blank", 2)
+
+
+TOO_LONG = ModelFailure("context_length", "400")
+
+
+async def test_a_conversation_that_is_too_long_is_cut_down_and_sent_once_more() -> None:
+    old: list[Message] = [CustomerMessage("word " * 500), AgentMessage("word " * 500)] * 3
+    model = ScriptedModel([TOO_LONG], says("Hello."))
+    outcome = await Desk().run(model, history=[*old, QUESTION])
+    assert (outcome.text, len(model.requests)) == ("Hello.", 2)
+    assert len(model.requests[1].messages) < len(model.requests[0].messages)
+
+
+async def test_a_conversation_in_which_nothing_can_be_cut_is_not_sent_again_unchanged() -> None:
+    model, other = ScriptedModel([TOO_LONG]), ScriptedModel(says("Hello."))
+    outcome = await Desk().run(model)
+    assert (outcome.ended, outcome.reason, len(model.requests)) == ("failed", "context_length", 1)
+    roomy = Models((Endpoint("model-1", model), Endpoint("roomy", other)))
+    assert (await Desk().run(models=roomy)).text == "Hello.", "another model may have more room"
