@@ -170,8 +170,8 @@ async def test_a_text_without_an_end_is_cut_off_and_says_so(world: World) -> Non
 async def test_a_conversation_that_is_too_long_is_shortened_once(world: World) -> None:
     before = await talk(world, world.customer, "tarpaulin")
     await world.model_says_too({"when": "hammock", **TOO_LONG})
-    asked = await world.customer.says(question("hammock"), in_thread=before.asked)
-    assert PERIOD in (await world.customer.reads(asked)).text
+    asked = await world.customer.says(question("hammock"), to=before.asked)
+    assert PERIOD in (await world.customer.reads(asked, having=lambda seen: bool(seen.text.strip()))).text
 
 
 async def test_a_conversation_that_stays_too_long_ends_with_a_person(world: World) -> None:
