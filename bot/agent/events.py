@@ -58,5 +58,14 @@ class ModelRetried:
     """Seconds until then."""
 
 
-Event = TextDelta | ToolStarted | ToolFinished | HandedOver | ModelRetried
+@dataclass(frozen=True, slots=True)
+class RequestFailed:
+    """A request to a model gave no complete reply, whatever becomes of the turn."""
+
+    model: str
+    words: str
+    """The failure's kind, and what the provider said of it, masked; for people, never for customers."""
+
+
+Event = TextDelta | ToolStarted | ToolFinished | HandedOver | ModelRetried | RequestFailed
 Emit = Callable[[Event], None]

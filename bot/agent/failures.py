@@ -1,7 +1,7 @@
 """What a provider's error means for a turn: one of our own kinds, whether to try again, and when.
 
-Providers agree on HTTP status codes more than on the words in the body; both are read. Their messages are
-matched and then dropped, since some repeat parts of a key or of the conversation.
+Providers agree on HTTP status codes more than on the words in the body; both are read. Of their messages the beginning
+is kept for people, masked, since some repeat parts of a key or of the conversation.
 """
 
 import re
@@ -11,6 +11,7 @@ from email.utils import parsedate_to_datetime
 from math import isfinite
 from typing import Any
 
+from bot.agent.guardrails import clean, mask
 from bot.agent.model import ModelFailure
 
 _TOO_LONG = re.compile(
@@ -29,6 +30,21 @@ _ASKED_WAIT = re.compile(r"(?:try again in |retryDelay\W{1,5})(\d{1,6}(?:\.\d{1,
 _PRIVATE = re.compile(r"(?<=//)\S*@|\?\S*")
 """Of an address: who asks, and the query."""
 _WORDS_LIMIT = 200
+_WORDS_READ = 2_000
+"""Characters of a message that are looked at, so that nothing is cut before it is masked."""
+_PARAM_LIMIT = 80
+_PERSONAL = (
+    # Of what was sent a provider may quote a piece: the names of fields are shorter.
+    (re.compile(r"\"[^\"]{41,}\"|'[^']{41,}'|`[^`]{41,}`|“[^”]{41,}”"), "[quotation]"),
+    (re.compile(r"\b(?i:sk|pk|rk|key|tok)-[\w*-]{1,200}"), "[secret]"),
+    (re.compile(r"[\w.-]{0,40}\*{3,}[\w.-]{0,40}"), "[secret]"),
+    (re.compile(r"\b(?=[A-Za-z]{0,40}\d)(?=\d{0,40}[A-Za-z])[A-Za-z0-9]{20,}\b"), "[secret]"),
+    (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}"), "[e-mail address]"),
+    (re.compile(r"<?@?\b[UW](?=[A-Z0-9]*\d)[A-Z0-9]{7,20}\b>?"), "[person]"),
+    (re.compile(r"(?<![\w-])\+?\d[\d ()/.-]{6,30}\d(?!\w)"), "[number]"),
+    (re.compile(r"\b[A-Z]{2,8}-\d{3,}\b|\b\d{8,}\b"), "[number]"),
+)
+"""What is masked beside what `mask` knows."""
 _TRANSIENT = frozenset({408, 409, 425})
 
 
@@ -44,7 +60,7 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     if status is None:
         status = int(code) if code.isdecimal() else 400 if "invalid_request" in kind else None
     words = f"{code} {kind} {name}"
-    detail = " ".join(re.findall(r"[\w.-]{1,40}", f"{status or ''} {words}")[:3])
+    detail = _detail(f"{status or ''} {words}", fields.get("param"), message)
     if wait is None:
         wait = _asked_wait(f"{message} {fields.get('details') or ''}")
     if status == 402 or _NO_MONEY.search(words) or (_NO_MONEY.search(message) and status in (400, 403, 429)):
@@ -66,13 +82,32 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
     return ModelFailure("refused_request", detail)
 
 
+def _detail(codes: str, param: object, message: str) -> str:
+    """What the log and staff read: status, code and type, the field that is at fault, the message's beginning."""
+    parts = [" ".join(re.findall(r"[\w.-]{1,40}", codes)[:3])]
+    if isinstance(param, str) and param.strip():
+        parts.append(f"param {_in_one_line(param)[:_PARAM_LIMIT]}")
+    if said := _in_one_line(message)[:_WORDS_LIMIT]:
+        parts.append(f"“{said}”")
+    return ", ".join(filter(None, parts))
+
+
+def _in_one_line(words: str) -> str:
+    """A provider's words without control characters, secrets, what is somebody's own, and long quotations."""
+    text = " ".join(clean(words[:_WORDS_READ], limit=_WORDS_READ).split())
+    text = mask(text)
+    for pattern, instead in _PERSONAL:
+        text = pattern.sub(instead, text)
+    return text
+
+
 def lost_connection(error: BaseException) -> str:
     """Why there was no connection, in the words of what the client wrapped: it calls a refusal a timeout.
 
     Of an address in them neither the password nor the query stays.
     """
     words = " ".join(str(error.__cause__ or "").split())
-    words = _PRIVATE.sub("", words)[:_WORDS_LIMIT]
+    words = mask(_PRIVATE.sub("", words))[:_WORDS_LIMIT]
     return words or type(error.__cause__ or error).__name__
 
 

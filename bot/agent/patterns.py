@@ -185,7 +185,7 @@ async def _check(
     before = [message for message in history[:asked] if isinstance(message, CustomerMessage | StaffMessage)]
     sheet = CustomerMessage(_sheet(history, draft, limits.window_characters // 2))
     return await single(
-        _alone(checker), checker.name, [*before, sheet], terms=replace(terms, limits=limits, emit=_nowhere)
+        _alone(checker), checker.name, [*before, sheet], terms=replace(terms, limits=limits).without_text()
     )
 
 
@@ -552,7 +552,3 @@ def _without_asking(emit: Emit) -> Emit:
             emit(event)
 
     return tell
-
-
-def _nowhere(event: Event) -> None:
-    del event

@@ -17,7 +17,7 @@ from math import inf
 from typing import Any
 
 from bot.agent.endpoints import PROBE_SECONDS, Breaker, Endpoint
-from bot.agent.events import Emit, ModelRetried, TextDelta
+from bot.agent.events import Emit, ModelRetried, RequestFailed, TextDelta
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, JsonObject, SystemNote, ToolCall
@@ -194,6 +194,7 @@ async def _get_whole(asking: Asking) -> Reply:
         except ModelFailure as failure:
             endpoint.breaker.failed(failure, begun=begun)
             logger.warning("a request failed: %s", failure, extra={"model": endpoint.name})
+            asking.speech.emit(RequestFailed(endpoint.name, str(failure)))
             await _recover(asking, failure, endpoint, request)
         else:
             if not _may_go_on(asking, reply):

@@ -122,6 +122,8 @@ def _heading(turn: StoredTurn, spent: Sequence[Spending]) -> Iterator[str]:
         yield f"source    {source['title']} {source['url']}".rstrip()
     yield f"search    {turn.confidence:.2f}"
     yield f"cost      {dollars(usage.cost)}{', partly estimated' if usage.estimated else ''}"
+    for failure in turn.failures:
+        yield f"request   failed: {failure}"
     for use in spent:
         tokens = use.usage
         yield (

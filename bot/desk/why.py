@@ -29,6 +29,10 @@ CALLS = 8
 """Calls of each."""
 QUERY_LIMIT = 200
 HITS = 3
+FAILURES = 3
+"""Failed requests of each; the rest say the same as a rule."""
+FAILURE_LIMIT = 320
+"""Characters of one: the provider's words are 200 at most."""
 
 _TITLE = re.compile(r'<passage number="\d+" title="([^"]*)"')
 
@@ -70,6 +74,8 @@ def _lines(turn: StoredTurn, asked: str, messages: Sequence[Message], found: Fin
         yield f"• Named under the answer: {shown}"
     reason = f" ({escape(turn.reason)})" if turn.reason else ""
     yield f"• Ended: {ENDINGS.get(turn.ended, turn.ended.replace('_', ' '))}{reason}"
+    for failure in turn.failures[:FAILURES]:
+        yield f"• A request to the model failed: {_words(failure, FAILURE_LIMIT)}"
     if turn.trace is not None:
         yield "• The checks did not let its words stand as they were: the customer read something else"
 
@@ -92,6 +98,6 @@ def _query(arguments: str) -> str:
     return str(read.get("query", arguments)) if isinstance(read, dict) else arguments
 
 
-def _words(text: str) -> str:
+def _words(text: str, limit: int = QUERY_LIMIT) -> str:
     """Somebody's words, or a model's, in one line that holds no secret and no markup."""
-    return one_line(mask(text).replace("`", "'"), QUERY_LIMIT)
+    return one_line(mask(text).replace("`", "'"), limit)

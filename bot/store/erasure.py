@@ -124,7 +124,7 @@ async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]
 async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
     """Drop what was said in the turns, and the steps of those that are not over."""
     table = schema.turn
-    values: dict[str, Any] = {"messages": [], "trace": None, "sources": [], "posts": []}
+    values: dict[str, Any] = {"messages": [], "trace": None, "failures": None, "sources": [], "posts": []}
     await tx.execute(update(table).where(table.c.id.in_(turns)).values(**values))
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn.in_(turns)))
 
@@ -136,8 +136,10 @@ async def clean_threads(tx: AsyncConnection, threads: Collection[str], *, since:
     """
     turn, thread, summary = schema.turn, schema.thread, schema.summary
     for row in (await tx.execute(select(turn).where(turn.c.thread.in_(threads)))).all():
+        failures = row.failures and [clean({"text": failure})["text"] for failure in row.failures]
         cleaned = {"messages": _clean_said(row.messages, clean), "trace": _clean_said(row.trace, clean)}
-        if cleaned != {"messages": row.messages, "trace": row.trace}:
+        cleaned["failures"] = failures
+        if cleaned != {name: getattr(row, name) for name in cleaned}:
             await tx.execute(update(turn).where(turn.c.id == row.id, turn.c.thread == row.thread).values(**cleaned))
     journal, inbox = schema.journal, schema.inbox
     dead = select(inbox.c.id).where(inbox.c.thread.in_(threads), inbox.c.state == "dead")

@@ -158,6 +158,8 @@ turn = Table(
     # What the agents said and did, where `messages` holds something else in its place; for people only.
     Column("trace", JSON(none_as_null=True)),
     Column("sources", JSON, nullable=False),
+    # What requests to models failed for, a line each; NULL where none did.
+    Column("failures", JSON(none_as_null=True)),
     # The timestamps of the messages that show the answer; NULL where they are not known.
     Column("posts", JSON(none_as_null=True)),
     Column("confidence", Float, nullable=False, server_default="0"),

@@ -31,6 +31,8 @@ class StoredTurn:
     attempts: int
     received_at: float
     finished_at: float
+    failures: Sequence[str] = ()
+    """What requests to models failed for, a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,4 +126,5 @@ def _turn(row: Row[Any]) -> StoredTurn:
         attempts=row.attempts - (row.state == "dead"),
         received_at=row.received_at,
         finished_at=row.finished_at,
+        failures=row.failures or (),
     )

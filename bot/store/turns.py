@@ -43,6 +43,8 @@ class TurnRecord:
     output_tokens: int
     trace: Sequence[Mapping[str, Any]] | None = None
     """What really followed, where `messages` holds something else in its place; nobody but people reads it."""
+    failures: Sequence[str] = ()
+    """What requests to models failed for, a line each, in the provider's masked words."""
     posts: Sequence[str] = ()
     """The timestamps of the messages that show the answer, in the thread's channel."""
 
@@ -65,6 +67,7 @@ async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: b
             "messages": list(record.messages),
             "trace": None if record.trace is None else list(record.trace),
             "sources": list(record.sources),
+            "failures": list(record.failures) or None,
             "posts": list(record.posts),
             "confidence": record.confidence,
             "input_tokens": min(record.input_tokens, schema.INTEGER_LIMIT),

@@ -469,6 +469,7 @@ class Answers:
             input_tokens=outcome.usage.input_tokens,
             output_tokens=outcome.usage.output_tokens,
             trace=[to_json(message) for message in (question.message, *did)] if is_replaced else None,
+            failures=asked.reply.failures,
             posts=asked.writer.posts if posts is None else posts,
         )
         async with self.database.transaction() as tx:

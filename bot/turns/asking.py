@@ -37,7 +37,7 @@ from bot.store.inbox import without_files
 from bot.turns.column import Column, Section
 from bot.turns.journal import TurnJournal
 from bot.turns.question import Question
-from bot.turns.reply import Reply
+from bot.turns.reply import FAILURES_KEPT, Reply
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
@@ -168,6 +168,7 @@ class Agents:
         reply.claim = next((part.reply.claim for part in parts if part.verdict == "claimed"), None)
         for part in parts:
             reply.retries.update(part.reply.retries)
+            reply.failures.extend(part.reply.failures[: FAILURES_KEPT - len(reply.failures)])
         sources = {hit.url or hit.title: hit for part in parts for hit in part.sources}
         return Asked(
             inquiry.question,

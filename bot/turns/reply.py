@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from bot.agent.agent import HANDOVER
-from bot.agent.events import Event, HandedOver, ModelRetried, TextDelta, ToolFinished, ToolStarted
+from bot.agent.events import Event, HandedOver, ModelRetried, RequestFailed, TextDelta, ToolFinished, ToolStarted
 from bot.desk.answers import SEARCH, Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.claims import Claim, ClaimGate
@@ -21,6 +21,9 @@ from bot.desk.escalate import ESCALATE
 from bot.desk.values import Value
 from bot.slack.stream import TaskStatus
 from bot.turns.interruptions import Interruption
+
+FAILURES_KEPT = 8
+"""Failed requests to models that are kept of one turn."""
 
 
 class Page(Protocol):
@@ -66,6 +69,8 @@ class Reply:
     before."""
     retries: Counter[str] = field(default_factory=Counter)
     """Requests to a model that were made again, by the reason."""
+    failures: list[str] = field(default_factory=list)
+    """Requests to a model that failed, at most FAILURES_KEPT: the model, and what its provider said of it."""
     interruption: Interruption = field(default_factory=Interruption)
     """Told when the page turns out to be stopped, so that nobody writes on for it."""
     _held: list[str] = field(default_factory=list)
@@ -89,6 +94,9 @@ class Reply:
                 self._show(call_id, name, title, status="error" if event.broke else "complete")
             case ModelRetried(reason):
                 self.retries[reason] += 1
+            case RequestFailed(model, words):
+                if len(self.failures) < FAILURES_KEPT:
+                    self.failures.append(f"{model}: {words}")
             case HandedOver():
                 self._say(self.gate.settle())
 

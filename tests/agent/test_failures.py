@@ -91,7 +91,7 @@ def test_a_wait_may_stand_in_the_error_itself(error: dict[str, Any], seconds: fl
     assert provider_failure(error, status=429, wait=2.0).retry_after == 2.0
 
 
-def test_a_providers_message_is_not_repeated() -> None:
+def test_a_key_in_a_providers_message_is_not_repeated() -> None:
     assert "sk-secret" not in str(provider_failure({"message": "Incorrect key sk-secret", "code": "x"}, status=401))
 
 
@@ -107,3 +107,47 @@ def test_of_an_address_neither_the_password_nor_the_query_is_told(cause: str, to
     error = RuntimeError("Request timed out.")
     error.__cause__ = OSError(cause)
     assert lost_connection(error) == told
+
+
+BAD_FIELD = {
+    "message": "Unsupported value: 'temperature' does not support 0.3 with this model.",
+    "type": "invalid_request_error",
+    "param": "temperature",
+    "code": "unsupported_value",
+}
+
+
+def test_a_failure_says_what_the_provider_said_of_it() -> None:
+    failure = provider_failure({"error": BAD_FIELD}, status=400)
+    assert failure.kind == "refused_request"
+    assert str(failure) == (
+        "refused_request: 400 unsupported_value invalid_request_error, param temperature, "
+        "“Unsupported value: 'temperature' does not support 0.3 with this model.”"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("Incorrect API key provided: sk-proj-a1b2****c3d4. See the page.", "Incorrect API key provided: [secret]"),
+        ("Incorrect API key provided: deadbeef0123456789abcdef.", "Incorrect API key provided: [secret]."),
+        ("bad content from anna.b@example.com, +49 170 1234567", "bad content from [e-mail address], [number]"),
+        ("flagged: 'my card is 4111 1111 1111 1111'", "flagged: 'my card is [card number]'"),
+        ("invalid user <@U0CUSTOMER1> of ORD-10482", "invalid user [person] of [number]"),
+        (f'Invalid content: "{"I live at Elm Street. " * 4}"', "Invalid content: [quotation]"),
+        ("two\nlines\x00 \u202eand tags", "two lines and tags"),
+        ("Unknown model 'gpt-5-mini-2025-08-07' (max 128000)", "Unknown model 'gpt-5-mini-2025-08-07' (max 128000)"),
+    ],
+)
+def test_what_a_provider_says_is_masked(message: str, told: str) -> None:
+    assert told in str(provider_failure({"message": message}, status=400))
+    for kept_back in ("sk-proj", "deadbeef", "anna", "1234567", "4111", "U0CUSTOMER1", "10482", "Elm"):
+        assert kept_back not in str(provider_failure({"message": message, "param": message}, status=400))
+
+
+def test_no_more_than_the_beginning_of_what_a_provider_says_is_kept() -> None:
+    said = provider_failure({"message": "word " * 100_000, "param": "x" * 1_000}, status=400).args[0]
+    assert said.count("word ") == 40
+    assert len(said) < 400
+    hidden = provider_failure({"message": "x " * 97 + "anna.b@example.com and more"}, status=400).args[0]
+    assert "anna" not in hidden, "what is cut is masked before"

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from bot.agent.events import ModelRetried, ToolFinished, ToolStarted
+from bot.agent.events import ModelRetried, RequestFailed, ToolFinished, ToolStarted
 from bot.agent.messages import AgentMessage
 from bot.agent.model import Model
 from tests.agent.desk import QUICK, Desk, results
@@ -175,6 +175,20 @@ async def test_a_request_that_is_refused_is_not_made_again(server: ChatServer, m
     server.will(refuses(status, {"message": "no"}))
     outcome = await Desk().run(model)
     assert (outcome.ended, len(server.requests)) == ("failed", 1)
+
+
+async def test_what_the_provider_said_of_a_refusal_is_for_the_log_and_for_staff(
+    server: ChatServer, model: Model, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = {"message": "Unsupported value for anna@example.com", "param": "temperature", "code": "unsupported_value"}
+    server.will(refuses(400, said))
+    desk = Desk()
+    outcome = await desk.run(model)
+    (failed,) = desk.happened(RequestFailed)
+    words = "refused_request: 400 unsupported_value, param temperature, “Unsupported value for [e-mail address]”"
+    assert (failed.model, failed.words, outcome.reason) == ("model-1", words, "refused_request")
+    assert words in caplog.text
+    assert "Unsupported" not in outcome.text + desk.shown
 
 
 async def test_an_answer_that_is_cut_for_ever_is_continued_once_and_repeats_nothing(

@@ -142,3 +142,10 @@ def test_estimated_tokens_are_said_to_be_estimated() -> None:
 
 def test_the_command_line_offers_every_way_to_tell_costs_apart() -> None:
     assert get_args(By) == GROUPS
+
+
+def test_what_requests_failed_for_is_told_in_the_providers_words() -> None:
+    failed = replace(TURN, failures=("large: refused_request: 400, param top_p, “No \x1b[2J xoxb-12345678-abcdefgh”",))
+    assert "request   failed: large: refused_request: 400, param top_p, “No \ufffd[2J [secret]”\n" in turn_text(
+        failed, ()
+    )

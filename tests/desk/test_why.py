@@ -37,7 +37,14 @@ async def test_what_was_looked_for_called_and_said_is_told_without_what_it_broug
         await inbox.add(tx, arrival("1.1"), now=1.0)
         kept = [to_json(message) for message in said]
         record = a_turn(
-            thread=THREAD, messages=kept[:1], trace=kept, ended="failed", reason="", confidence=0.42, sources=[]
+            thread=THREAD,
+            messages=kept[:1],
+            trace=kept,
+            ended="failed",
+            reason="",
+            confidence=0.42,
+            sources=[],
+            failures=["large: refused_request: 400, param top_p, “No <!channel> `top_p`”"] * 9,
         )
         await turns.save(tx, record, now=2.0)
     card = await Why(database, cast(Any, FewPages("boots"))).card(a_case(thread=THREAD))
@@ -51,6 +58,8 @@ async def test_what_was_looked_for_called_and_said_is_told_without_what_it_broug
     assert "hand_over" not in text
     assert "there was no answer, and a person was called" in text
     assert "did not let its words stand" in text
+    failed = "• A request to the model failed: large: refused_request: 400, param top_p, “No &lt;!channel&gt; 'top_p'”"
+    assert text.count(failed) == 3
     for kept_back in ("4111", "<!channel>", "Elm Street"):
         assert kept_back not in text
 

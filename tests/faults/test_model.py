@@ -16,7 +16,7 @@ import pytest_asyncio
 from tests.doubles.self_signed import open_self_signed
 from tests.faults.quiet import check_log, errors
 from tests.faults.talk import Told, at_once, open_bare_world, question, talk
-from tests.stories.world import Json, Post, World
+from tests.stories.world import Json, Post, World, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -142,6 +142,21 @@ async def test_an_answer_that_breaks_off_again_and_again_says_so_and_calls_a_per
     assert told.said.count(OPENING) == 1 or ending == "raw"
     assert "I was interrupted here" in told.text
     await is_told_of_a_case(world, told.asked)
+
+
+async def test_what_a_provider_says_of_a_refusal_is_for_operators_and_never_for_customers(world: World) -> None:
+    fault = {"message": "Unsupported value, asked by anna@example.com", "code": "unsupported_value", "param": "top_p"}
+    told = await talk(world, world.stranger, "balloon", *[{"error": {"status": 400, "body": {"error": fault}}}] * 9)
+    stands_for_a_person(told)
+    assert "nsupported" not in told.text
+    words = "refused_request: 400 unsupported_value, param top_p, “Unsupported value, asked by [e-mail address]”"
+    log = [json.loads(line) for line in world.bot_log().splitlines() if words in line]
+    assert {line["message"] for line in log if "model" in line} == {f"a request failed: {words}"}
+    status, listed = await run_product(product_environment(world, world.data), "turns", "list")
+    assert status == 0
+    number = next(line.split()[0] for line in listed.splitlines() if "balloon" in line)
+    _, shown = await run_product(product_environment(world, world.data), "turns", "show", number)
+    assert words in next(line for line in shown.splitlines() if line.startswith("request   failed: "))
 
 
 async def test_an_answer_that_reached_its_length_is_completed(world: World) -> None:

@@ -121,6 +121,8 @@ class Company(Desk):
         )
         async with self.database.transaction() as tx:
             await tx.execute(update(schema.kase).values(link=f"https://x.slack.com/{words}").where(_is(case)))
+            failed = update(schema.turn).where(schema.turn.c.customer == user)
+            await tx.execute(failed.values(failures=[f"model-1: refused_request: 400, “{words}”"]))
             await preferences.choose_language(tx, user, "de")
             await records.rate(tx, f"turn/{asked.id}", user, "up", now=1.0)
             await limits.take(tx, f"tools/{TEAM}/{user}", times=5, seconds=60.0, now=1.0)
