@@ -22,6 +22,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 
 import handlers
+from bot.agent.endpoints import Models
 from bot.agent.limits import Limits
 from bot.agent.prices import load_prices
 from bot.agent.tools import Tool
@@ -146,6 +147,7 @@ class App:
     engine: TurnEngine
     outbox: Outbox
     bases: Bases
+    models: Models
     schedule: Schedule
     ladder: Ladder
     alignment: Alignment | None
@@ -412,6 +414,7 @@ async def open_app(
             engine,
             outbox,
             bases,
+            models,
             schedule,
             Ladder(cases, settings.desk_lead),
             alignment,
@@ -547,8 +550,11 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             return f"the database: {fault}"
         if (fault := app.door.impaired) is not None:
             return fault
+        faults = app.models.faults() if answers else []
         fault = (await app.bases.public.status()).error
-        return f"the knowledge base: {fault}" if settings.kb_path is not None and fault else None
+        if settings.kb_path is not None and fault:
+            faults.append(f"the knowledge base: {fault}")
+        return "; ".join(faults) or None
 
     serving.missing, serving.degraded, serving.door = missing, impaired, app.door
     try:

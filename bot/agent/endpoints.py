@@ -4,8 +4,10 @@ An `Endpoint` is one model at one server. `Models` lists them by tier, the one t
 A `Breaker` keeps turns from waiting for a server that is known to be away, and bounds how much is asked twice.
 """
 
+import asyncio
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from typing import Literal
@@ -31,6 +33,11 @@ RETRY_SHARE = 0.25
 """Retries that one request earns: a server in trouble gets a quarter more to do, not three times as much."""
 RETRY_RESERVE = 20.0
 """Retries that may be saved up, and are there at the start."""
+RETRIES_PER_SECOND = 8.0
+"""How fast retries come back by themselves: beyond the reserve they are made at this pace, none is refused for it."""
+LET_IN = 2
+"""Turns that wait for a server and go on at once when it answers one: so all are back within some round trips, and a
+server that has just come to is not met by all of them together."""
 
 _ILLNESS: frozenset[FailureKind] = frozenset({"model_unreachable", "deadline", "cut"})
 """Failures of a server that is not well. All others are answers, if not those one hoped for."""
@@ -63,6 +70,9 @@ class Breaker:
         self._because: FailureKind = "model_unreachable"
         self._next_rest = FIRST_REST_SECONDS
         self._retries = RETRY_RESERVE
+        """Less than 0: how many retries have been put off."""
+        self._counted_retries_at = now()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def rest(self) -> float:
@@ -89,6 +99,11 @@ class Breaker:
         """True while requests are kept away because the server is not well, so that nobody knows until when."""
         return self.is_open and self._because in _ILLNESS
 
+    @property
+    def fault(self) -> FailureKind | None:
+        """Why requests are kept away, or why the latest ones failed since one was answered; None while all is well."""
+        return self._because if self.is_open or self._failures >= TRIP_AFTER else None
+
     def enter(self) -> float | None:
         """Begin a request; its time, for `failed`. None when it may not be made."""
         if self.is_open:
@@ -98,15 +113,37 @@ class Breaker:
         self._retries = min(RETRY_RESERVE, self._retries + RETRY_SHARE)
         return self._now()
 
-    def allows_retry(self) -> bool:
-        """Whether a failed request may be made once more; it counts as made."""
-        if self._retries < 1:
-            return False
+    @property
+    def retry_delay(self) -> float:
+        """Seconds until one more retry may be made, behind those that were put off before."""
+        now = self._now()
+        earned = (now - self._counted_retries_at) * RETRIES_PER_SECOND
+        self._retries, self._counted_retries_at = min(RETRY_RESERVE, self._retries + earned), now
+        return max(0.0, (1 - self._retries) / RETRIES_PER_SECOND)
+
+    def take_retry(self) -> float:
+        """Have a failed request made once more; seconds until it may be."""
+        delay = self.retry_delay
         self._retries -= 1
-        return True
+        return delay
+
+    async def wait(self, seconds: float) -> None:
+        """Wait so long, or until the server has answered others and lets this turn in."""
+        let_in = asyncio.get_running_loop().create_future()
+        self._waiting.append(let_in)
+        try:
+            await asyncio.wait((let_in,), timeout=seconds)
+        finally:
+            if not let_in.done():
+                self._waiting.remove(let_in)
 
     def answered(self) -> None:
-        """A request is being answered: the server is there."""
+        """A request is being answered: the server is well, and some of those who wait for it may go on."""
+        self._is_there()
+        for _ in range(min(LET_IN, len(self._waiting))):
+            self._waiting.popleft().set_result(None)
+
+    def _is_there(self) -> None:
         if self._failures:
             self._failures = 0
             self._next_rest = FIRST_REST_SECONDS
@@ -115,13 +152,13 @@ class Breaker:
     def failed(self, failure: ModelFailure, *, begun: float) -> None:
         """The request that began then got no reply."""
         if failure.kind == "rate_limited":
-            self.answered()
+            self._is_there()
             self._keep_away(min(failure.retry_after or 0.0, LIMITED_SECONDS), failure.kind)
         elif failure.kind in _LASTING:
             self._failures = TRIP_AFTER
             self._keep_away(LASTING_SECONDS, failure.kind)
         elif failure.kind not in _ILLNESS:
-            self.answered()
+            self._is_there()
         elif begun >= self._counted_at:
             self._counted_at = self._now()
             self._failures += 1
@@ -132,6 +169,13 @@ class Breaker:
     def _keep_away(self, seconds: float, because: FailureKind) -> None:
         self._not_before = max(self._not_before, self._now() + seconds)
         self._because = because
+
+
+_FAULTS: Mapping[FailureKind, str] = {
+    "unauthorized": "its server refuses the key",
+    "insufficient_quota": "the account at its provider is empty",
+    "rate_limited": "its provider takes no more requests for the moment",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +191,12 @@ class Endpoint:
     """How long it may be silent whatever the turn's limits say: a model that reasons does not show its thoughts."""
     breaker: Breaker = field(default_factory=Breaker)
 
+    @property
+    def fault(self) -> str | None:
+        """What is wrong with the model, in words for operators; None while nothing is known of it."""
+        kind = self.breaker.fault
+        return kind and f"the model {self.name}: {_FAULTS.get(kind, f'it does not answer ({kind})')}"
+
 
 @dataclass(frozen=True, slots=True)
 class Models:
@@ -156,6 +206,10 @@ class Models:
     """At least one; the first is preferred."""
     cheap: tuple[Endpoint, ...] = ()
     """Empty: the strong ones do this work too."""
+
+    def faults(self) -> list[str]:
+        """What is wrong with any of them, each said once."""
+        return list(dict.fromkeys(fault for each in (*self.strong, *self.cheap) if (fault := each.fault)))
 
     def of(self, tier: Tier) -> tuple[Endpoint, ...]:
         """The endpoints of a tier, the preferred one first."""

@@ -46,5 +46,7 @@ class Limits:
     """The pause before the first retry; doubled each time, less up to half of it by chance."""
     retry_after_seconds: float = 20.0
     """The longest pause a provider may ask for; when it wants more, it is not waited for."""
+    outage_seconds: float = 60.0
+    """How long a turn waits, all in all, for a server that is away to be asked again; within the turn's own time."""
     continuations: int = 1
     """How often a turn goes on with a reply that broke off after some of it was shown."""

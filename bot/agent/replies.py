@@ -34,10 +34,6 @@ _SEAM_LEAST = 8
 _LONG_WAIT = 2.0
 """A provider that asks for more is not waited for while another endpoint can be asked."""
 
-_PROBE_WAIT = 3.0
-"""The longest, in seconds, that a turn waits for a server that is not well to be asked again: long enough for one such
-request, which ends the rest or makes it longer than anybody waits."""
-
 _ELSEWHERE: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota", "deadline"})
 """Failures after which another endpoint is better than another try."""
 _SAME_ANYWHERE: frozenset[FailureKind] = frozenset({"filtered", "refused"})
@@ -152,6 +148,14 @@ class Asking:
         """Seconds until the turn ends."""
         return self.deadline - asyncio.get_running_loop().time()
 
+    async def wait(self, breaker: Breaker, seconds: float) -> None:
+        """Wait for the server behind the breaker, no longer than that; what was waited counts for the turn."""
+        begun = asyncio.get_running_loop().time()
+        try:
+            await breaker.wait(seconds)
+        finally:
+            self.spent.waited += asyncio.get_running_loop().time() - begun
+
     def silence(self, seconds: float) -> float:
         """How long nothing may come: `seconds`, or less when that was waited for once."""
         return min(seconds, self.limits.silent_again_seconds) if self.silences else seconds
@@ -208,18 +212,18 @@ async def _pick(asking: Asking) -> tuple[Endpoint, float]:
             if (begun := endpoint.breaker.enter()) is not None:
                 return endpoint, begun
         breakers = [endpoint.breaker for endpoint in asking.endpoints]
-        waits = [wait for breaker in breakers if (wait := _wait_for(asking, breaker)) is not None]
+        waits = [(wait, n) for n, breaker in enumerate(breakers) if (wait := _wait_for(asking, breaker)) is not None]
         if not waits:
             because = min(breakers, key=lambda breaker: breaker.rest).because
             raise ModelFailure(because, "every endpoint is left alone just now")
-        asking.spent.waited += min(waits)
-        await asyncio.sleep(min(waits))
+        wait, first = min(waits)
+        await asking.wait(breakers[first], wait)
 
 
 def _wait_for(asking: Asking, breaker: Breaker) -> float | None:
     """Seconds until a resting endpoint may be asked; None when the turn does not wait for it."""
     wait = breaker.rest + random.uniform(0.0, PROBE_SECONDS / 2)  # noqa: S311 - not a secret
-    longest = _PROBE_WAIT if breaker.is_ill else asking.limits.retry_after_seconds
+    longest = asking.limits.outage_seconds if breaker.is_ill else asking.limits.retry_after_seconds
     in_time = asking.left() > wait and asking.spent.waited + wait <= longest
     return wait if in_time and not breaker.is_hopeless else None
 
@@ -377,15 +381,28 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
     others = [other for other in asking.endpoints if other is not endpoint and not other.breaker.is_open]
     better_elsewhere = failure.kind in _ELSEWHERE or (failure.retry_after or 0.0) > _LONG_WAIT
     pause = None if others and better_elsewhere else _pause(asking, failure, endpoint)
-    if pause is None or not endpoint.breaker.allows_retry():
+    delay = 0.0
+    if pause is not None and not endpoint.breaker.is_ill:  # one that is ill is asked one by one anyway
+        delay = endpoint.breaker.retry_delay
+        if (delay and others) or not _has_time_for(asking, pause + delay):
+            pause = None
+        else:
+            endpoint.breaker.take_retry()
+            asking.spent.retries += 1
+    if pause is None:
         if not others or failure.kind in _SAME_ANYWHERE:
             raise failure
         asking.endpoints, pause = others, 0.0
-    else:
-        asking.spent.retries += 1
     asking.attempts += 1
-    asking.speech.emit(ModelRetried(failure.kind, asking.attempts, pause))
+    asking.speech.emit(ModelRetried(failure.kind, asking.attempts, pause + delay))
     await asyncio.sleep(pause)
+    if delay:
+        await asking.wait(endpoint.breaker, delay)
+
+
+def _has_time_for(asking: Asking, seconds: float) -> bool:
+    """Whether the turn may wait so much longer, for a server that many turns wait for."""
+    return seconds < asking.left() and asking.spent.waited + seconds <= asking.limits.outage_seconds
 
 
 def _pause(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> float | None:
@@ -395,9 +412,11 @@ def _pause(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> float |
     allowed = limits.retries
     if failure.kind == "deadline":  # silence has cost a long wait already
         allowed = 1 if asking.silences == 1 and not endpoint.thinking_seconds else 0
-    if not failure.retryable or retries >= min(allowed, limits.retries) or asked > limits.retry_after_seconds:
+    if not failure.retryable or not allowed or asked > limits.retry_after_seconds:
         return None
-    if endpoint.breaker.is_ill and _wait_for(asking, endpoint.breaker) is None:
+    if endpoint.breaker.is_ill:  # it is asked again when it may be, by one turn or another; that costs no retry
+        return 0.0 if _wait_for(asking, endpoint.breaker) is not None else None
+    if retries >= min(allowed, limits.retries):
         return None
     pause = asked + limits.retry_seconds * 2**retries * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
     return pause if asyncio.get_running_loop().time() + pause < asking.deadline else None

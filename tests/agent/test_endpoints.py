@@ -1,14 +1,17 @@
 """Where the loop asks: fallbacks, breakers, retry budgets, prices."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
 
 from bot.agent.endpoints import (
+    LET_IN,
     OPEN_SECONDS,
     PROBE_SECONDS,
+    RETRIES_PER_SECOND,
     RETRY_RESERVE,
     TRIP_AFTER,
     Breaker,
@@ -17,9 +20,11 @@ from bot.agent.endpoints import (
     Price,
 )
 from bot.agent.events import ModelRetried, TextDelta
+from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage
-from bot.agent.model import FailureKind, Finished, ModelEvent, ModelFailure, ModelRequest, Usage
+from bot.agent.model import FailureKind, Finished, Model, ModelEvent, ModelFailure, ModelRequest, Usage
 from tests.agent.desk import QUICK, Desk
+from tests.doubles.chat_server import ChatServer, refuses, text
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
 
 BUSY = ModelFailure("model_unreachable", "503", retryable=True)
@@ -146,12 +151,13 @@ async def test_a_blip_that_opens_the_breaker_is_waited_out() -> None:
     assert (await Desk().run(models=models)).text == "Hello."
 
 
-async def test_nobody_waits_for_a_server_that_stays_away() -> None:
+async def test_nobody_waits_for_a_server_that_stays_away_for_longer_than_that() -> None:
     clock, model = Clock(), ScriptedModel([BUSY])
     breaker = ill(clock)
     rest(breaker, clock, until=OPEN_SECONDS)
-    async with asyncio.timeout(0.5):
-        outcome = await Desk().run(models=Models((Endpoint("model-1", model, breaker=breaker),)))
+    short = replace(QUICK, outage_seconds=OPEN_SECONDS - 1)
+    async with asyncio.timeout(5):
+        outcome = await Desk().run(models=Models((Endpoint("model-1", model, breaker=breaker),)), limits=short)
     assert (outcome.reason, model.requests) == ("model_unreachable", [])
 
 
@@ -160,7 +166,7 @@ async def test_the_first_turn_after_the_rest_probes_and_goes_on_only_when_that_i
     breaker = ill(clock)
     rest(breaker, clock, until=OPEN_SECONDS)
     models = Models((Endpoint("model-1", model, breaker=breaker),))
-    slow = replace(QUICK, retry_seconds=60.0)
+    slow = replace(QUICK, retry_seconds=60.0, outage_seconds=0.0)
     for expected in ("model_unreachable", ""):
         clock.now += OPEN_SECONDS
         async with asyncio.timeout(0.5):
@@ -273,12 +279,97 @@ def test_any_answer_of_a_server_ends_the_rest(kind: FailureKind) -> None:
     assert None not in (breaker.enter(), breaker.enter())
 
 
-def test_retries_are_a_share_of_the_requests() -> None:
-    breaker = Breaker()
-    assert sum(breaker.allows_retry() for _ in range(100)) == RETRY_RESERVE
+def test_retries_beyond_the_reserve_are_put_off_one_behind_the_other() -> None:
+    clock = Clock()
+    breaker = Breaker(now=clock)
+    assert [breaker.take_retry() for _ in range(int(RETRY_RESERVE))] == [0.0] * int(RETRY_RESERVE)
+    assert [breaker.take_retry() for _ in range(3)] == [n / RETRIES_PER_SECOND for n in (1, 2, 3)]
+    clock.now += 4 / RETRIES_PER_SECOND
+    assert (breaker.take_retry(), breaker.take_retry()) == (0.0, 1 / RETRIES_PER_SECOND)
     for _ in range(8):
         breaker.enter()
-    assert sum(breaker.allows_retry() for _ in range(100)) == 2
+    assert breaker.take_retry() == 0.0, "requests earn a share of retries"
+    clock.now += 1_000.0
+    assert breaker.retry_delay == 0.0
+    assert sum(not breaker.take_retry() for _ in range(100)) == RETRY_RESERVE, "no more than that is saved up"
+
+
+async def test_whoever_waits_for_a_server_goes_on_when_it_has_answered_others() -> None:
+    breaker = Breaker()
+    waiting = [asyncio.create_task(breaker.wait(60.0)) for _ in range(LET_IN + 1)]
+    await asyncio.sleep(0)
+    breaker.failed(ModelFailure("rate_limited"), begun=0.0)
+    breaker.failed(ModelFailure("refused_request"), begun=0.0)
+    assert not (await asyncio.wait(waiting, timeout=0.01))[0], "only an answer lets anybody in"
+    breaker.answered()
+    async with asyncio.timeout(10):
+        await asyncio.gather(*waiting[:LET_IN])
+    assert not waiting[-1].done()
+    waiting[-1].cancel()
+    await asyncio.wait(waiting)
+    breaker.answered()
+    await breaker.wait(0.001)
+
+
+CROWD = 120
+
+
+@pytest.mark.parametrize("status", [503, 429])
+async def test_a_blip_that_meets_a_crowd_of_turns_costs_none_of_them_its_answer(
+    server: ChatServer, model: Model, status: int
+) -> None:
+    """Twenty of 120 were answered when retries beyond the budget were refused."""
+    models = Models((Endpoint("model-1", model),))
+    busy = refuses(status, {"message": "busy"})
+    server.will(*[busy] * CROWD, text("Hello."))
+    if status == 503:
+        server.will(busy)
+        asyncio.get_running_loop().call_later(4.0, server.will, text("Hello."))
+    async with asyncio.timeout(100):
+        outcomes = await asyncio.gather(*(Desk().run(models=models, limits=Limits()) for _ in range(CROWD)))
+    assert Counter(outcome.text or outcome.reason for outcome in outcomes) == {"Hello.": CROWD}
+    assert len(server.requests) < 3 * CROWD, "the server was not met by all of them again and again"
+
+
+async def test_a_turn_waits_for_a_server_that_is_away_no_longer_than_it_may() -> None:
+    clock = Clock()
+    breaker = ill(clock)
+    rest(breaker, clock, until=4.0)
+    model = ScriptedModel(says("Hello."))
+    models = Models((Endpoint("model-1", model, breaker=breaker),))
+    for limits in (replace(QUICK, outage_seconds=3.0), replace(QUICK, turn_seconds=3.0)):
+        async with asyncio.timeout(2.0):
+            assert (await Desk().run(models=models, limits=limits)).reason == "model_unreachable"
+    turn = asyncio.create_task(Desk().run(models=models))
+    await asyncio.sleep(0.01)
+    breaker.answered()
+    async with asyncio.timeout(2.0):
+        assert (await turn).text == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("failures", "told"),
+    [
+        ([ModelFailure("unauthorized")], "the model m: its server refuses the key"),
+        ([ModelFailure("insufficient_quota")], "the model m: the account at its provider is empty"),
+        ([ModelFailure("rate_limited", retry_after=9)], "the model m: its provider takes no more requests"),
+        ([BUSY] * TRIP_AFTER, "the model m: it does not answer (model_unreachable)"),
+        ([ModelFailure("deadline")] * TRIP_AFTER, "the model m: it does not answer (deadline)"),
+        ([BUSY], ""),
+        ([ModelFailure("refused_request")] * 9, ""),
+    ],
+)
+def test_what_is_wrong_with_a_model_is_told_until_it_answers(failures: list[ModelFailure], told: str) -> None:
+    clock = Clock()
+    endpoint = Endpoint("m", ScriptedModel(), breaker=Breaker(now=clock))
+    models = Models((endpoint,), (endpoint, Endpoint("well", ScriptedModel())))
+    for failure in failures:
+        endpoint.breaker.failed(failure, begun=clock.now)
+    assert [fault[: len(told)] for fault in models.faults()] == ([told] if told else [])
+    clock.now += 1_000.0
+    assert bool(models.faults()) == bool(told and failures[0].kind != "rate_limited"), "nobody knows better yet"
+    endpoint.breaker.answered()
+    assert models.faults() == []
 
 
 def test_cached_tokens_cost_their_own_price() -> None:

@@ -25,6 +25,7 @@ PERIOD = "30 days"
 BUSY = {"error": {"status": 429, "headers": {"Retry-After": "1"}}}
 BROKEN = {"error": {"status": 500}}
 NO_MONEY = {"error": {"status": 429, "body": {"error": {"code": "insufficient_quota", "message": "no money"}}}}
+WRONG_KEY = {"error": {"status": 401, "body": {"error": {"code": "invalid_api_key", "message": "no such key"}}}}
 NO_HURRY = {"error": {"status": 429, "headers": {"Retry-After": "600"}}}
 FILTERED = {"finish": "content_filter"}
 TOO_LONG = {"error": {"status": 400, "body": {"error": {"code": "context_length_exceeded", "message": "too long"}}}}
@@ -267,7 +268,9 @@ async def test_an_answer_that_stays_silent_is_marked_as_cut_and_a_person_is_call
     await is_told_of_a_case(world, told.asked)
 
 
-@pytest.mark.parametrize("work", ["empty account", "long wait", "probe", "refused", "no such name", "bad certificate"])
+@pytest.mark.parametrize(
+    "work", ["empty account", "refused key", "long wait", "probe", "refused", "no such name", "bad certificate"]
+)
 async def test_what_would_be_in_others_way_happens_in_a_world_of_its_own(
     apart: dict[str, asyncio.Task[None]], work: str
 ) -> None:
@@ -287,6 +290,7 @@ async def apart(world: World, tmp_path_factory: pytest.TempPathFactory) -> Async
     async with open_self_signed() as port:
         works = {
             "empty account": run(an_empty_account_is_met_once_and_told_once),
+            "refused key": run(a_refused_key_is_told_by_the_health_of_the_process),
             "long wait": run(a_wait_that_is_too_long_is_not_begun),
             "probe": run(after_its_rest_a_server_is_probed_and_answers),
             "refused": run(nobody_is_reached, OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
@@ -305,8 +309,16 @@ async def an_empty_account_is_met_once_and_told_once(world: World) -> None:
         assert told.seconds < 5.0 + 15.0, "the product's own limit, and what a slow machine adds"
     assert (len(first.requests), len(second.requests)) == (1, 0), "the breaker is open"
     await world.counts('frontdesk_model_left_alone{model="frontdesk-offline"} 1.0')
+    assert "frontdesk-offline: the account at its provider is empty" in (await world.health())["degraded"]
     about = [line for line in errors(world, "the agent gave no answer") if line["reason"] == "insufficient_quota"]
     assert len(about) == 1, "one alert, not one a turn"
+
+
+async def a_refused_key_is_told_by_the_health_of_the_process(world: World) -> None:
+    assert (await world.health())["degraded"] is None
+    stands_for_a_person(await talk(world, world.customer, "bracket", *[WRONG_KEY] * 9))
+    health = await world.health()
+    assert (health["ready"], health["degraded"]) == (True, "the model frontdesk-offline: its server refuses the key")
 
 
 async def a_wait_that_is_too_long_is_not_begun(world: World) -> None:
