@@ -114,6 +114,8 @@ class ModelFailure(FrontdeskError):
         """True: the same request may succeed a moment later."""
         self.retry_after = retry_after
         """Seconds the provider asks to wait."""
+        self.late = 0.0
+        """Seconds for which our own event loop was held up meanwhile; the loop sets it."""
 
 
 class Model(Protocol):

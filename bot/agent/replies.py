@@ -22,6 +22,7 @@ from bot.agent.history import size_of
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, JsonObject, SystemNote, ToolCall
 from bot.agent.model import FailureKind, Finished, FinishReason, ModelFailure, ModelRequest, ReplyExtra, Usage
+from bot.agent.patience import Patience
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,9 @@ _SEAM_LEAST = 8
 """A shorter agreement is chance."""
 _LONG_WAIT = 2.0
 """A provider that asks for more is not waited for while another endpoint can be asked."""
+
+_HELD_UP_SECONDS = 1.0
+"""From such a delay of the event loop on, a connection that is lost meanwhile is not its server's fault."""
 
 _ELSEWHERE: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota", "deadline"})
 """Failures after which another endpoint is better than another try."""
@@ -196,6 +200,11 @@ async def _get_whole(asking: Asking) -> Reply:
         try:
             reply = await _listen(asking, endpoint, request, begun)
         except ModelFailure as failure:
+            if _is_our_own(asking, failure):
+                logger.warning(
+                    "a request failed while the event loop was held up: it is made again", extra=_of(failure)
+                )
+                continue
             endpoint.breaker.failed(failure, begun=begun)
             logger.warning("a request failed: %s", failure, extra={"model": endpoint.name})
             asking.speech.emit(RequestFailed(endpoint.name, str(failure)))
@@ -203,6 +212,19 @@ async def _get_whole(asking: Asking) -> Reply:
         else:
             if not _may_go_on(asking, reply):
                 return reply
+
+
+def _is_our_own(asking: Asking, failure: ModelFailure) -> bool:
+    """Whether a connection was lost or not made while our own event loop was held up: its timers ran out first.
+
+    That says nothing of the server. It costs the turn what the loop was late, so it comes to an end.
+    """
+    is_lost = failure.kind in ("model_unreachable", "cut") and asking.speech.shown == asking.partial
+    return is_lost and failure.late >= _HELD_UP_SECONDS
+
+
+def _of(failure: ModelFailure) -> dict[str, object]:
+    return {"reason": str(failure), "late": round(failure.late, 3)}
 
 
 async def _pick(asking: Asking) -> tuple[Endpoint, float]:
@@ -240,14 +262,17 @@ def _may_go_on(asking: Asking, reply: Reply) -> bool:
 
 async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> Reply:
     """One stream under its deadlines; a failure unless it ends in something to say or to do."""
-    heard = _Heard()
+    heard, patience = _Heard(), Patience(_patience(asking, endpoint))
     try:
-        async with asyncio.timeout(_patience(asking, endpoint)) as patience:
+        async with patience:
             finish = await _hear(asking, endpoint, request, heard, patience)
     except TimeoutError:
         if not patience.expired():
             raise
         raise ModelFailure("deadline", "no sign of life in the stream", retryable=True) from None
+    except ModelFailure as failure:
+        failure.late = patience.late
+        raise
     except asyncio.CancelledError:
         silence = ModelFailure("deadline", "silent until the turn's end")
         if not heard.alive and asking.left() <= 0:
@@ -275,7 +300,7 @@ def _patience(asking: Asking, endpoint: Endpoint) -> float:
 
 
 async def _hear(
-    asking: Asking, endpoint: Endpoint, request: ModelRequest, heard: "_Heard", patience: asyncio.Timeout
+    asking: Asking, endpoint: Endpoint, request: ModelRequest, heard: "_Heard", patience: Patience
 ) -> FinishReason:
     """Everything the stream brings, its text shown as it comes, the deadline moved at each sign of life."""
     now, limits = asyncio.get_running_loop().time, asking.limits
@@ -286,7 +311,7 @@ async def _hear(
         async for event in events:
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock
                 last = now()
-                patience.reschedule(min(last + idle, end))
+                patience.move(min(last + idle, end + patience.late))
                 if not heard.alive:
                     heard.alive = True
                     endpoint.breaker.answered()

@@ -21,6 +21,7 @@ from pydantic import BaseModel
 from bot.agent.events import Emit, ToolFinished, ToolStarted
 from bot.agent.journal import WRITE, Journal
 from bot.agent.messages import JsonObject, ToolCall, ToolResult, from_json, to_json
+from bot.agent.patience import Patience
 from bot.agent.surrogates import sound
 from bot.agent.tools import Context, InvalidArguments, Tool, ToolOutput, ToolProblem
 
@@ -258,7 +259,7 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
     """Run the tool within its time. Only ToolProblem's words reach the model; every other failure is ours."""
     write = _write_step(call) if tool.writes else ""
     try:
-        async with asyncio.timeout(tool.timeout):
+        async with Patience(tool.timeout):
             output = await tool.call(replace(context, call=call.id, deed=write), arguments)
         private = tool.private if output.private is None else output.private
         return _Answer(_result(call, output, private=private), settled=True, write=write)

@@ -1,0 +1,67 @@
+"""How long somebody else is waited for, when our own event loop may be the one that is late.
+
+While the loop is held up, by a long computation or a machine that stands still, nothing is read: an answer that came in
+time lies in its socket, and a request that was to be sent is not. So a deadline for others counts only the time in
+which the loop was there to see them keep it.
+"""
+
+import asyncio
+from types import TracebackType
+
+LOOK_SECONDS = 0.5
+"""How often the loop's own delay is looked at; of a delay no more than this goes unseen."""
+LATE_SECONDS = 0.05
+"""A loop that is no later than this is on time."""
+
+
+class Patience:
+    """A time limit like `asyncio.timeout`, which ends its block with TimeoutError, extended by the loop's delays."""
+
+    def __init__(self, seconds: float) -> None:
+        self.late = 0.0
+        """Seconds by which the loop has been late so far."""
+        self._seconds = seconds
+        self._clock = asyncio.timeout(None)
+        self._deadline = self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def __aenter__(self) -> "Patience":
+        self._loop = asyncio.get_running_loop()
+        await self._clock.__aenter__()
+        self._due = self._loop.time()
+        self._deadline = self._due + self._seconds
+        self._look()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._clock.__aexit__(kind, error, traceback)
+
+    def expired(self) -> bool:
+        """Whether the time was up."""
+        return self._clock.expired()
+
+    def move(self, deadline: float) -> None:
+        """Set another deadline, on the loop's clock."""
+        self._deadline = deadline
+        if deadline < self._due and self._timer is not None and not self._clock.expired():
+            self._timer.cancel()
+            self._look_at(deadline)
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        if (late := now - self._due) > LATE_SECONDS:
+            self.late += late
+            self._deadline += late
+        if now < self._deadline:
+            self._look_at(min(now + LOOK_SECONDS, self._deadline))
+        else:
+            self._timer = None
+            self._clock.reschedule(now)
+
+    def _look_at(self, due: float) -> None:
+        self._due = due
+        self._timer = self._loop.call_at(due, self._look)
