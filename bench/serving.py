@@ -138,6 +138,8 @@ async def served(outside: str, data: Path, extra: Mapping[str, str] | None = Non
         "OPENAI_API_KEY": "bench",
         "OPENAI_BASE_URL": f"{outside}/v1",
         "OPENAI_MODEL": "bench",
+        "CUSTOMER_MESSAGES_PER_MINUTE": "10000",
+        "CUSTOMER_MESSAGES_PER_DAY": "100000",
         "KB_PATH": str(ROOT / "demo" / "kb.yml"),
         "DATA_DIR": str(data),
         "PORT": url.rpartition(":")[2],

@@ -37,7 +37,7 @@ from bot.cases.staff import Staff
 from bot.clock import Clock, SystemClock
 from bot.desk.alignment import Alignment
 from bot.desk.articles import Articles
-from bot.desk.budgets import Budgets, paced
+from bot.desk.budgets import Allowance, Budgets, paced
 from bot.desk.claim_patterns import load_wordings
 from bot.desk.drafts import Drafting, build_writer, load_voices
 from bot.desk.escalate import leaving_cases
@@ -69,6 +69,7 @@ from bot.outside import (
     unpriced,
     wait_for,
 )
+from bot.private_files import make_private
 from bot.sentences import load_sentences
 from bot.settings import Settings
 from bot.slack.client import Identity, SlackClient
@@ -85,7 +86,7 @@ from bot.turns.calm import Calm
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.hands import Hands
-from bot.turns.inbox import Inbox
+from bot.turns.inbox import Inbox, author_of
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
 from bot.turns.places import Places
@@ -94,6 +95,7 @@ from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
+from bot.turns.upkeep import Upkeep
 from handlers.desk import Desk
 from handlers.door import Door
 from handlers.http import Serving, build_metrics_app, build_web_app
@@ -153,6 +155,7 @@ class App:
     alignment: Alignment | None
     """What keeps the knowledge bases of several machines the same; None where there is one."""
     publishing: Publishing
+    upkeep: Upkeep
     metrics: Metrics
     slack: SlackClient
     clock: Clock
@@ -194,6 +197,7 @@ async def open_app(
         if role != "serve" and not settings.is_shared:
             raise ConfigurationError([ALONE])
         stack.enter_context(only_one(settings))
+        await asyncio.to_thread(make_private, settings.private_places)
         server = await stack.enter_async_context(_open_server(settings, metrics, role))
         waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
         database = await stack.enter_async_context(open_database(settings.database))
@@ -360,8 +364,9 @@ async def open_app(
             second_thoughts=second_thoughts,
             sessions=sessions,
             interruptions=interruptions,
+            allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
         )
-        calm = Calm()
+        calm = Calm(partial(author_of, database))
         engine = await stack.enter_async_context(
             _open_engine(settings, database, clock, calm.after(turns.take), membership, role)
         )
@@ -419,6 +424,7 @@ async def open_app(
             Ladder(cases, settings.desk_lead),
             alignment,
             publishing,
+            Upkeep(database, clock),
             metrics,
             slack,
             clock,
@@ -477,6 +483,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.ladder.run())
+        _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}
@@ -550,6 +557,8 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
             return f"the database: {fault}"
         if (fault := app.door.impaired) is not None:
             return fault
+        if app.upkeep.fault is not None:
+            return app.upkeep.fault
         faults = app.models.faults() if answers else []
         fault = (await app.bases.public.status()).error
         if settings.kb_path is not None and fault:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from bot.errors import ConfigurationError, FrontdeskError
+from bot.private_files import OURS
 from bot.settings import Settings, load_settings
 from bot.telemetry import configure_logging
 
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = build_parser()
     given = parser.parse_args(arguments)
     _hold_standard_streams()
+    before = os.umask(OURS)
     try:
         serving = given.command in ("serve", "work", "check")
         settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
@@ -52,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    finally:
+        os.umask(before)
     return status
 
 

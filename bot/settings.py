@@ -4,6 +4,7 @@ The variable is the field's name in capitals. An empty variable counts as unset.
 all faults at once and never shows a value, so that no token ends up in a terminal or a log.
 """
 
+import glob
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -119,6 +120,7 @@ _LONGEST_MINUTES = 10_080
 Temperature = Annotated[float | None, BeforeValidator(_temperature)]
 Address = Annotated[str, AfterValidator(_http_address)]
 Dollars = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+DollarsOrNone = Annotated[Dollars | None, BeforeValidator(lambda value: None if value == "none" else value)]
 
 
 class Settings(BaseModel):
@@ -204,14 +206,18 @@ class Settings(BaseModel):
     """Tokens for one answer, input and output together; past them it is given with what is known by then."""
     answer_cost: Dollars | None = None
     """US dollars for one answer; past them it is given with what is known by then. Unset: no bound."""
-    customer_daily_cost: Dollars | None = None
-    """US dollars for one customer's answers within 24 hours; past them they get a person. Unset: no bound."""
+    customer_daily_cost: DollarsOrNone = 2.0
+    """US dollars for one customer's answers within 24 hours; past them they get a person. `none`: no bound."""
     workspace_daily_cost: Dollars | None = None
     """US dollars for everybody's answers within 24 hours; past them everybody gets a person. Unset: no bound."""
     model_prices: Path | None = None
     """A YAML file with models' prices, added to the built-in ones or in their place."""
     tool_calls_per_minute: Annotated[int, Field(ge=1, le=10_000)] = 60
     """Look-ups for one customer within a minute, over all their questions; further ones are refused."""
+    customer_messages_per_minute: Annotated[int, Field(ge=1, le=10_000)] = 15
+    """Messages that one customer gets answered within a minute; further ones are not, and they are told so once."""
+    customer_messages_per_day: Annotated[int, Field(ge=1, le=1_000_000)] = 300
+    """Messages that one customer gets answered within 24 hours; further ones are not, and they are told so once."""
     conversation_turns: Annotated[int, Field(ge=3, le=100)] = 30
     """Answers after which a conversation goes on with nothing but a summary; the customer is told."""
     conversation_characters: Annotated[int, Field(ge=1_000, le=1_000_000)] = 24_000
@@ -294,10 +300,21 @@ class Settings(BaseModel):
         return self.database.startswith(POSTGRES)
 
     @property
+    def private_places(self) -> tuple[Path, ...]:
+        """The folder of our data, and SQLite's file with all that is beside it under its name."""
+        if self.is_shared:
+            return (self.data_dir,)
+        file = Path(self.database.removeprefix(SQLITE))
+        beside = file.parent.glob(f"{glob.escape(file.name)}*") if file.parent.is_dir() else ()
+        return (self.data_dir, *beside)
+
+    @property
     def dollar_bounds(self) -> tuple[str, ...]:
-        """The variables that bound what answers cost, as far as they are set."""
+        """The variables that bound what answers cost, as far as somebody has set them: a default asks for no prices."""
         names = ("answer_cost", "customer_daily_cost", "workspace_daily_cost")
-        return tuple(name.upper() for name in names if getattr(self, name) is not None)
+        return tuple(
+            name.upper() for name in names if name in self.model_fields_set and getattr(self, name) is not None
+        )
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -229,6 +229,12 @@ class Metrics:
         self._budgets = Counter(
             "frontdesk_budget_used_up", "Questions that a daily cap kept from a model", ["cap"], registry=self._registry
         )
+        self._over_limit = Counter(
+            "frontdesk_messages_over_limit",
+            "Messages of customers who wrote more than is answered",
+            ["window"],
+            registry=self._registry,
+        )
         self._breakers = Gauge(
             "frontdesk_model_left_alone",
             "1 while a model is not asked because it failed",
@@ -285,6 +291,10 @@ class Metrics:
     def budget_used_up(self, cap: str) -> None:
         """A question came when the day's money was spent."""
         self._budgets.labels(cap).inc()
+
+    def message_over_limit(self, window: str) -> None:
+        """A message came that was more than its author gets answered within that window."""
+        self._over_limit.labels(window).inc()
 
     def watch_breaker(self, model: str, is_open: Callable[[], bool]) -> None:
         """Ask `is_open` whenever the metrics are read."""

@@ -180,6 +180,8 @@ def _settings(workspace: Workspace, shop: Shop, stand_in: StandIn | None) -> dic
         "LINK_HOSTS": LINK_HOSTS,
         # Two customers play all day.
         "OPEN_CASES": "50",
+        "CUSTOMER_MESSAGES_PER_MINUTE": "60",
+        "CUSTOMER_MESSAGES_PER_DAY": "5000",
     }
     if stand_in:
         settings |= {

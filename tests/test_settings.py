@@ -163,9 +163,12 @@ def test_a_bound_in_dollars_is_a_positive_number(variable: str, value: str) -> N
     assert variable in faults({**SERVING, variable: value})
 
 
-def test_without_bounds_in_dollars_nothing_is_bounded() -> None:
+def test_without_bounds_in_dollars_only_one_customers_day_is_bounded() -> None:
     settings = load_settings(SERVING)
-    assert (settings.answer_cost, settings.customer_daily_cost, settings.workspace_daily_cost) == (None, None, None)
+    assert (settings.answer_cost, settings.customer_daily_cost, settings.workspace_daily_cost) == (None, 2.0, None)
+    # A default asks nobody for prices.
+    assert settings.dollar_bounds == ()
+    assert load_settings({"CUSTOMER_DAILY_COST": "none"}).customer_daily_cost is None
     assert load_settings({"ANSWER_COST": "0.05"}).answer_cost == 0.05
 
 

@@ -1,5 +1,8 @@
-"""What may be spent on answers in a day, and how often one person's tools may be called in a minute.
+"""What may be spent on answers in a day, and how many messages and tool calls one person has in a minute.
 
+Allowance     how many messages of one person are answered in a minute and in a day
+  admit       looked at when a turn begins
+  tell        whom to tell that one was not answered
 Budgets       whether a customer's or the workspace's day is used up
   set_aside   looked at before a question is answered; what the answer will cost is taken from the day at once
   used_up     looked at before something is done for staff
@@ -7,6 +10,7 @@ paced         a team whose tools refuse, in words to the model, when one person'
 """
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -14,7 +18,7 @@ from bot.agent.agent import Team
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem
 from bot.clock import Clock
 from bot.store import limits, spending, turns
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.spending import Spent
 from bot.store.statements import lock
@@ -24,9 +28,14 @@ logger = logging.getLogger(__name__)
 
 DAY_SECONDS = 86_400.0
 """The day of a budget: the last 24 hours, whenever they began."""
-TELL_SECONDS = 3_600.0
+HOUR = 3_600.0
+TELL_SECONDS = HOUR
 """How often the log says that the workspace's day is used up."""
 MINUTE_SECONDS = 60.0
+FOR_PEOPLE = 5
+"""How many times both allowances of messages somebody has for what goes to people."""
+STAFF_LINES = 12
+"""Lines in an hour by which staff hear of customers who are over their allowance, of all customers together."""
 UNKNOWN_COST = 0.01
 """US dollars that an answer is taken to cost when nothing is known of any."""
 NOBODY = ""
@@ -42,6 +51,60 @@ TOO_MANY_CALLS = "too_many_calls"
 
 Cap = Literal["customer", "workspace"]
 """Whose day is used up."""
+
+
+Window = Literal["minute", "day"]
+"""Of which time somebody's messages are used up."""
+_WINDOWS: Mapping[Window, float] = {"minute": MINUTE_SECONDS, "day": DAY_SECONDS}
+
+
+@dataclass(frozen=True, slots=True)
+class OverLimit:
+    """A message that is not answered."""
+
+    window: Window
+    tells_customer: bool
+    """Once in the window."""
+    tells_staff: bool
+    """Once a day and customer, and not of everybody in one hour."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Messages that one person may have answered; shared by all processes."""
+
+    clock: Clock
+    per_minute: int
+    per_day: int
+
+    async def admit(self, tx: Transaction, item: InboxItem, *, for_people: bool = False) -> Window | None:
+        """Count a message; None when it may be answered, or passed on with `for_people`, else whose bound forbids it.
+
+        What has been begun before was counted then, and goes on. The time is that at which the message came: what
+        waited for the process to start was not written in that moment.
+        """
+        if item.fence > 1 and not for_people:
+            return None
+        times = FOR_PEOPLE if for_people else 1
+        kind = "people" if for_people else "messages"
+        bounds: tuple[tuple[Window, int], ...] = (("minute", self.per_minute), ("day", self.per_day))
+        for window, most in bounds:
+            key, seconds = f"{kind}/{window}/{_whose(item)}", _WINDOWS[window]
+            if not await limits.take(tx, key, times=times * most, seconds=seconds, now=item.received_at):
+                return window
+        return None
+
+    async def tell(self, tx: Transaction, item: InboxItem, window: Window) -> OverLimit:
+        """Whom to tell of it; in the transaction that queues what they are told."""
+        now, told = self.clock.now(), f"told/{window}/{_whose(item)}"
+        customer = await limits.take(tx, told, times=1, seconds=_WINDOWS[window], now=now)
+        staff = customer and await limits.take(tx, f"told/staff/{_whose(item)}", times=1, seconds=DAY_SECONDS, now=now)
+        staff = staff and await limits.take(tx, f"told/{item.thread.team}", times=STAFF_LINES, seconds=HOUR, now=now)
+        return OverLimit(window, customer, staff)
+
+
+def _whose(item: InboxItem) -> str:
+    return f"{item.author_team}/{item.author}"
 
 
 @dataclass(slots=True)
@@ -68,7 +131,8 @@ class Budgets:
             return None
         team, customer, since = item.thread.team, item.author, self.clock.now() - DAY_SECONDS
         async with self.database.transaction() as tx:
-            await lock(tx, f"budget/{team}")
+            # Where everybody's day has no end, one customer does not wait for another.
+            await lock(tx, f"budget/{team}" if self.workspace_daily is not None else f"budget/{team}/{customer}")
             if await turns.recall(tx, item.id):
                 return None
             cap = self._passed(await spending.spent(tx, team, customer, since=since))

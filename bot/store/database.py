@@ -42,6 +42,8 @@ from bot.store.turnstile import Turnstile
 
 BUSY_MILLISECONDS = 10_000
 """How long a statement waits for another process's lock before it fails, on either database."""
+SCRUB_MILLISECONDS = 200
+"""How long the emptying of SQLite's log waits for those who read in it."""
 CONNECTIONS, MORE_CONNECTIONS = 8, 4
 """Connections of one process to Postgres: those it keeps, and what it may open beyond them."""
 WAIT_SECONDS = 30.0
@@ -113,6 +115,7 @@ class Database:
     async def scrub(self) -> None:
         """Have what was erased leave SQLite's write-ahead log too, which is emptied unless somebody else reads in it.
 
+        Whoever reads for long, as a backup, is not waited for: nobody could write meanwhile. Then a later call does it.
         On Postgres the log is the server's, and goes with the checkpoints and vacuums that it makes.
         """
         if self._file is None:
@@ -120,8 +123,30 @@ class Database:
         async with self._turnstile.passing(urgent=False, seconds=WAIT_SECONDS), self._engine.connect() as connection:
             # Not in a transaction, which SQLAlchemy would begin.
             driver: Any = (await connection.get_raw_connection()).driver_connection
-            async with driver.execute("PRAGMA wal_checkpoint(TRUNCATE)") as answer:
-                await answer.fetchall()
+            try:
+                for statement in (f"PRAGMA busy_timeout={SCRUB_MILLISECONDS}", "PRAGMA wal_checkpoint(TRUNCATE)"):
+                    async with driver.execute(statement) as answer:
+                        await answer.fetchall()
+            finally:
+                async with driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}") as answer:
+                    await answer.fetchall()
+
+    async def find_damage(self) -> str | None:
+        """What is wrong with SQLite's file, all of which is read, in a sentence that names it; None when it is sound.
+
+        Raises:
+            StoreUnavailable: it could not be read.
+        """
+        if self._file is None:
+            return None
+        check = sqlite_file.Check(self._file)
+        reading = asyncio.create_task(asyncio.to_thread(check.run), name="database check")
+        try:
+            return await asyncio.shield(reading)
+        except asyncio.CancelledError:
+            check.end()
+            await asyncio.wait({reading}, timeout=CONNECT_SECONDS)
+            raise
 
     async def migrate(self, *, to: str = "head") -> None:
         """Bring the schema up to date; of several processes that begin at once one does it.
@@ -346,6 +371,9 @@ def _prepare_postgres(engine: AsyncEngine) -> None:
 def _secure(path: Path) -> None:
     """Look through SQLite's file, and copy it when its schema is about to be changed."""
     if sqlite_file.look(path) in _older():
+        # What is damaged must not be changed; nothing is changed at any other start.
+        if damage := sqlite_file.Check(path).run():
+            raise ConfigurationError([damage])
         sqlite_file.copy_away(path, before=ScriptDirectory.from_config(_scripts()).get_current_head() or "")
 
 

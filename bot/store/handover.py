@@ -26,11 +26,35 @@ class Waiting:
     ts: str
 
 
-async def unhanded(tx: AsyncConnection, *, limit: int) -> list[Waiting]:
-    """The first rows that the engine does not have, by their messages' ts; nobody else reads them meanwhile."""
+async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[Waiting]:
+    """The first rows that the engine does not have, by their messages' ts; nobody else reads them meanwhile.
+
+    The engine has no more than `share` open rows of one author, so that nobody else waits behind all of theirs. What
+    comes later in a thread waits for what came earlier, whoever wrote that.
+    """
     table = schema.inbox
-    statement = _waiting().where(~table.c.handed).order_by(table.c.ts, table.c.id).limit(limit).with_for_update()
-    return await _read(tx, statement)
+    has = (
+        select(table.c.author, func.count().label("number"))
+        .where(table.c.state == "new", table.c.handed)
+        .group_by(table.c.author)
+        .subquery()
+    )
+    place = func.row_number().over(partition_by=table.c.author, order_by=(table.c.ts, table.c.id))
+    columns = (table.c.id, table.c.thread, table.c.author, table.c.ts, place.label("place"))
+    waits = select(*columns).where(table.c.state == "new", ~table.c.handed).subquery()
+    late = waits.c.place + func.coalesce(has.c.number, 0) > share
+    waiting = select(waits.c.id, waits.c.thread, late.label("late")).outerjoin(has, has.c.author == waits.c.author)
+    blocked: set[str] = set()
+    first: list[int] = []
+    for row in (await tx.execute(waiting.order_by(waits.c.ts, waits.c.id))).all():
+        if row.late:
+            blocked.add(row.thread)
+        elif row.thread not in blocked and len(first) < limit:
+            first.append(row.id)
+    if not first:
+        return []
+    statement = _waiting().where(~table.c.handed, table.c.id.in_(first)).order_by(table.c.ts, table.c.id)
+    return await _read(tx, statement.with_for_update())
 
 
 async def count_unhanded(tx: AsyncConnection) -> int:

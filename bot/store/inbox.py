@@ -258,6 +258,13 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
     return body
 
 
+async def author_of(tx: AsyncConnection, item_id: int) -> str:
+    """Who wrote or pressed it, of all workspaces; empty when there is no such row."""
+    table = schema.inbox
+    row = (await tx.execute(select(table.c.author_team, table.c.author).where(table.c.id == item_id))).one_or_none()
+    return f"{row.author_team}/{row.author}" if row else ""
+
+
 async def body_of(tx: AsyncConnection, item_id: int) -> Mapping[str, Any]:
     """What is stored with a row now."""
     table = schema.inbox

@@ -6,16 +6,20 @@ up the pace, so that a count over a sliding minute needs no list of what was don
 take      whether something may be done now
 reserve   when it may be done, and then it counts as done
 pause     nobody does it until then
+prune     forget who has used up nothing for long
 sit       one of so many seats, each free again at a time of its own; `rise` gives it back
 """
 
 from dataclasses import dataclass
 
-from sqlalchemy import case, func, literal, select, update
+from sqlalchemy import case, delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema
 from bot.store.statements import insert_all_new, insert_into
+
+PRUNED_SECONDS = 86_400.0
+"""A clock that is put back by less finds what was used up."""
 
 
 async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now: float) -> bool:
@@ -69,6 +73,11 @@ async def reserve(
         return min(float(until) - times * step - lead - now, patience)
     until = (await tx.execute(select(table.c.until).where(table.c.key == key[:128]))).scalar_one()
     return max(float(until) - lead - now, patience + step / 1_000)
+
+
+async def prune(tx: AsyncConnection, *, now: float) -> None:
+    """Forget rows that have meant nothing for a day."""
+    await tx.execute(delete(schema.pace).where(schema.pace.c.until < now - PRUNED_SECONDS))
 
 
 async def pause(tx: AsyncConnection, key: str, *, until: float) -> None:

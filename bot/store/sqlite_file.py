@@ -1,6 +1,7 @@
 """What is done with SQLite's file itself, before anything is written to it: is it sound, and a copy of it.
 
-look        refuse a damaged file; the revision of its schema
+look        the revision of its schema; refuse a file of which that cannot be read
+Check       look through all of it
 copy_away   a copy beside it, before its schema is changed
 unusable    what is said of a file that is sound, and whose disk is not
 """
@@ -9,11 +10,11 @@ import logging
 import os
 import shutil
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from bot.errors import ConfigurationError
+from bot.errors import ConfigurationError, StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -35,10 +36,12 @@ _HINTS = {
 
 
 def look(path: Path) -> str | None:
-    """The revision of the schema in the file; None when it has none yet, or is not there. Reads all of it.
+    """The revision of the schema in the file; None when it has none yet, or is not there.
+
+    Reads little of it, so that a start does not take longer the more there is.
 
     Raises:
-        ConfigurationError: it is damaged, or is no database, or all that was in it is gone.
+        ConfigurationError: it is damaged where it was read, or is no database, or all that was in it is gone.
     """
     if not path.exists():
         return None
@@ -51,9 +54,6 @@ def look(path: Path) -> str | None:
         return None
     try:
         with closing(_open(path)) as connection:
-            (found,) = connection.execute("pragma quick_check(1)").fetchone()
-            if found != "ok":
-                raise ConfigurationError([_sentence(path, "is damaged", copies)])
             tables = connection.execute("select count(*) from sqlite_master where name = 'alembic_version'").fetchone()
             row = connection.execute("select version_num from alembic_version").fetchone() if tables[0] else None
     except sqlite3.DatabaseError as error:
@@ -62,6 +62,43 @@ def look(path: Path) -> str | None:
             raise ConfigurationError([unusable(path, name)]) from None
         raise ConfigurationError([_sentence(path, f"is damaged ({name})", copies)]) from None
     return str(row[0]) if row else None
+
+
+class Check:
+    """One look through all of the file, in a thread: it may take minutes, and others use the file meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._is_ended = False
+
+    def run(self) -> str | None:
+        """What is wrong with the file, in a sentence that names it and its newest copy; None when it is sound.
+
+        Raises:
+            StoreUnavailable: it could not be read to its end, or `end` was called.
+        """
+        try:
+            with closing(_open(self._path, for_any_thread=True)) as connection:
+                self._connection = connection
+                if self._is_ended:
+                    raise StoreUnavailable("SQLITE_INTERRUPT")
+                (found,) = connection.execute("pragma quick_check(1)").fetchone()
+        except sqlite3.DatabaseError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            if not name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+                raise StoreUnavailable(name or type(error).__name__) from None
+            found = name
+        finally:
+            self._connection = None
+        return None if found == "ok" else _sentence(self._path, "is damaged", _copies(self._path))
+
+    def end(self) -> None:
+        """Break it off, from another thread."""
+        self._is_ended = True
+        if (connection := self._connection) is not None:
+            with suppress(sqlite3.ProgrammingError):
+                connection.interrupt()
 
 
 def copy_away(path: Path, *, before: str) -> Path:
@@ -101,8 +138,9 @@ def unusable(path: Path, why: str) -> str:
     return f"the database {path} cannot be used ({why}){hint}"
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=10.0)
+def _open(path: Path, *, for_any_thread: bool = False) -> sqlite3.Connection:
+    address = f"file:{quote(str(path))}?mode=ro"
+    return sqlite3.connect(address, uri=True, timeout=10.0, check_same_thread=not for_any_thread)
 
 
 def _copies(path: Path) -> list[Path]:

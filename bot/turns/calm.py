@@ -5,13 +5,15 @@ a thousand messages come at once, or more than one process can answer, turns tha
 waiting past its three seconds. So the loop's own lateness is watched, and what is to begin waits until it is on time
 again. What runs goes on.
 
+Those who wait are let in by turns, one of each customer, so that nobody waits for all that one of them has written.
+
 run     watch until cancelled
 after   a `take` that waits for calm first
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from bot.turns.engine import TakeTurn
@@ -26,11 +28,20 @@ LONGEST_SECONDS = 0.25
 """and one begins after so long in any case: being late is no reason to stand still."""
 
 
+Whose = Callable[[int], Awaitable[str]]
+"""Says in whose name a row is worked on."""
+
+
+async def _nobodys(item_id: int) -> str:
+    return ""
+
+
 class Calm:
     """Watches one event loop."""
 
-    def __init__(self) -> None:
-        self._waiting: deque[asyncio.Future[None]] = deque()
+    def __init__(self, whose: Whose = _nobodys) -> None:
+        self._whose = whose
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._left = STARTS
         self._begun = 0.0
         self._is_over = False
@@ -50,32 +61,41 @@ class Calm:
                 self._let_in()
         finally:
             self._is_over = True
-            for waiting in self._waiting:
-                waiting.cancel()
+            for waiting in self._waiting.values():
+                for each in waiting:
+                    each.cancel()
 
     def after(self, take: TakeTurn) -> Callable[[int], Coroutine[Any, Any, None]]:
-        """`take`, begun when there is calm; first come, first served."""
+        """`take`, begun when there is calm: the customers by turns, and what is of one in order."""
 
         async def take_in_calm(item_id: int) -> None:
-            await self._wait()
+            await self._wait(item_id)
             await take(item_id)
 
         return take_in_calm
 
-    async def _wait(self) -> None:
+    async def _wait(self, item_id: int) -> None:
         if self._is_over:
             # Nobody would ever let it in; to the engines it is a turn that was begun too late to be finished.
             raise asyncio.CancelledError
         if self._left and not self._waiting:
             self._begin()
             return
+        whose = await self._whose(item_id)
+        if self._is_over:
+            raise asyncio.CancelledError
         waiting = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiting)
+        self._waiting.setdefault(whose, deque()).append(waiting)
         await waiting
 
     def _let_in(self) -> None:
         while self._left and self._waiting:
-            waiting = self._waiting.popleft()
+            # A dict keeps its order, and whose turn it was goes to its end.
+            whose = next(iter(self._waiting))
+            theirs = self._waiting.pop(whose)
+            waiting = theirs.popleft()
+            if theirs:
+                self._waiting[whose] = theirs
             if not waiting.done():
                 waiting.set_result(None)
                 self._begin()

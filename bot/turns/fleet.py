@@ -50,6 +50,8 @@ CONNECTIONS = 5
 """DBOS' connections to Postgres, beside ours."""
 HAND_LIMIT = 50
 """Rows that are handed over in one transaction, for as long as which their turns cannot begin."""
+SHARE = 20
+"""Open rows of one person that are in the queue at once; it works through them in order, so others would wait."""
 HAND_SECONDS = 1.0
 """How often the pump looks for rows that nobody told it of."""
 SWEEP_SECONDS = 2.0
@@ -211,7 +213,7 @@ class Fleet:
     async def _hand_over(self) -> int:
         """Put rows into the queue, and note it, in one transaction; how many."""
         async with self._database.transaction() as tx:
-            rows = await handover.unhanded(tx, limit=HAND_LIMIT)
+            rows = await handover.unhanded(tx, limit=HAND_LIMIT, share=SHARE)
             for row in rows:
                 await tx.run_sync(self._client.enqueue_in_transaction, _options(row), row.id)
             if rows:

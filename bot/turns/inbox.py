@@ -19,7 +19,7 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable, Unstorable
 from bot.failpoints import reach
-from bot.store import schedule, wishes
+from bot.store import inbox, schedule, wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival, insert
 from bot.store.wishes import Stored
@@ -173,6 +173,15 @@ class Inbox:
         now = self._clock.now()
         async with self._database.transaction(urgent=True) as tx:
             return await wishes.store_all(tx, arrivals, now=now)
+
+
+async def author_of(database: Database, item_id: int) -> str:
+    """Who wrote or pressed a stored row; empty while the database is away."""
+    try:
+        async with database.transaction() as tx:
+            return await inbox.author_of(tx, item_id)
+    except StoreUnavailable:
+        return ""
 
 
 def _bare(arrival: Arrival) -> Arrival:

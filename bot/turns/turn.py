@@ -8,6 +8,7 @@ take               count the attempt, do the work, close the row; then sum up wh
                    wishes that while nobody is there
   _begin_anew      the conversation is long: say so, and go on with a summary
   _unreachable     the conversation is gone: staff are told, and that is the end
+  _over_limit      too many messages of one person: say so once, and close it
   _over_budget     no money is left for answers today: a case, one for all of the customer's threads
   _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
                    answer that never comes, and a dead letter
@@ -28,7 +29,7 @@ from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.affirmation import is_last_word
-from bot.desk.budgets import Budgets
+from bot.desk.budgets import Allowance, Budgets, Window
 from bot.desk.identity import Identities
 from bot.desk.second_thoughts import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
@@ -74,6 +75,10 @@ FILE_NAME_LIMIT = 80
 SAY_SECONDS = 10.0
 """How long an answer waits for a sentence that shall stand before it."""
 
+OVER_LIMIT = "over_limit"
+"""Why a message is closed that is more than its author gets answered."""
+COUNTED = ("", "edited")
+"""What may be wished of a message that counts: whoever stops, deletes or wants a person asks no model."""
 Ending = tuple[FinishedState, str]
 """How a row is closed, and why in one stable word."""
 
@@ -114,6 +119,8 @@ class Turns:
     second_thoughts: SecondThoughts
     sessions: TurnSessions
     interruptions: Interruptions = field(default_factory=Interruptions)
+    allowance: Allowance | None = None
+    """None: as many messages as they like."""
     faults: dict[int, str] = field(default_factory=dict)
     """Row -> why its latest try in this process failed; of tries that ended the process nobody knows."""
 
@@ -130,8 +137,16 @@ class Turns:
 
     async def _take_up(self, item_id: int, interruption: Interruption) -> bool:
         """Begin one attempt; False when it was interrupted, and the row now says how it goes on."""
+        over: Window | None = None
         async with self.database.transaction() as tx:
             item = await inbox.start(tx, item_id)
+            if (
+                item is not None
+                and self.allowance is not None
+                and item.kind in ("message", "edit")
+                and item.wish in COUNTED
+            ):
+                over = await self.allowance.admit(tx, item)
             # A crash between the turn's end and the row's leaves a row whose answer was given.
             ended = await turns.ended(tx, item.id, item.thread) if item else None
         if item is None:
@@ -140,15 +155,17 @@ class Turns:
             with attempts.working_on(item.id, item.fence):
                 if not ended and item.wish == "edited":
                     item = await self.second_thoughts.begin_anew(item)
-                await self._take(item, ended, interruption)
+                await self._take(item, ended, interruption, over=over)
         except (Interrupted, Silenced):
             return False
         return True
 
-    async def _take(self, item: InboxItem, ended: str | None, interruption: Interruption) -> None:
+    async def _take(
+        self, item: InboxItem, ended: str | None, interruption: Interruption, *, over: Window | None
+    ) -> None:
         reach("turn_begun")
         try:
-            ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption)
+            ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption, over=over)
         except (Interrupted, Silenced):
             raise
         except Exception as error:
@@ -180,11 +197,11 @@ class Turns:
         if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
             await self.summaries.catch_up(item)
 
-    async def _attempt(self, item: InboxItem, interruption: Interruption) -> Ending:
+    async def _attempt(self, item: InboxItem, interruption: Interruption, *, over: Window | None) -> Ending:
         try:
             if item.attempts > ATTEMPTS or item.body.get(UNSTORABLE):
                 return await self._give_up(item)
-            return await self._work(item, interruption)
+            return await self._work(item, interruption, over=over)
         except asyncio.CancelledError:
             # The process ends in good order, which is no fault of the row's.
             with contextlib.suppress(FrontdeskError, TimeoutError):
@@ -223,9 +240,9 @@ class Turns:
             async with self.database.transaction(urgent=True) as tx:
                 await inbox.uncount(tx, item.id)
 
-    async def _work(self, item: InboxItem, interruption: Interruption) -> Ending:
+    async def _work(self, item: InboxItem, interruption: Interruption, *, over: Window | None) -> Ending:
         if item.kind in ("message", "edit"):
-            return await self._customer_thought(item, interruption)
+            return await self._customer_thought(item, interruption, over=over)
         async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else SETTLE_SECONDS):
             match item.kind:
                 case "delete":
@@ -243,7 +260,7 @@ class Turns:
                 case _:
                     return "done", await self.presses.carry_out(item)
 
-    async def _customer_thought(self, item: InboxItem, interruption: Interruption) -> Ending:
+    async def _customer_thought(self, item: InboxItem, interruption: Interruption, *, over: Window | None) -> Ending:
         """A message, or an edit of one: unless the customer has thought again since."""
         async with asyncio.timeout(SETTLE_SECONDS):
             if item.wish == "deleted":
@@ -256,7 +273,9 @@ class Turns:
                 item = again
             if item.wish == "stop":
                 return "done", await self.answers.stop_leftover(item, await self._language(item))
-        return await self._customer_wrote(item, interruption)
+            if over is not None and not await self._is_for_people(item):
+                return await self._over_limit(item, over)
+        return await self._customer_wrote(item, interruption, is_over=over is not None)
 
     async def _language(self, item: InboxItem) -> Language:
         async with self.database.transaction() as tx:
@@ -279,7 +298,7 @@ class Turns:
         finally:
             asking.cancel()
 
-    async def _customer_wrote(self, item: InboxItem, interruption: Interruption) -> Ending:
+    async def _customer_wrote(self, item: InboxItem, interruption: Interruption, *, is_over: bool) -> Ending:
         async with asyncio.timeout(SETTLE_SECONDS):
             customer = await self._identify(item)
         if customer is None:
@@ -300,7 +319,7 @@ class Turns:
         if item.body.get("masked"):
             await self._say(heard, "masked")
         if case is not None:
-            return "done", await self._to_people(case, heard, is_paused=is_paused)
+            return "done", await self._to_people(case, heard, is_helped=not (is_paused or is_over))
         if ended is not None and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, item, customer)
         if item.wish == "called":
@@ -322,13 +341,13 @@ class Turns:
             heard = await self._begin_anew(heard)
         return "done", await self._answer(heard)
 
-    async def _to_people(self, case: Case, heard: Heard, *, is_paused: bool) -> str:
-        """The message belongs to a case: to whoever is on it, and meanwhile perhaps to the assistant as well."""
+    async def _to_people(self, case: Case, heard: Heard, *, is_helped: bool) -> str:
+        """The message belongs to a case: to whoever is on it, and with `is_helped` perhaps to the assistant as well."""
         item = heard.item
         if case.waits and await self.answers.has_begun(item, before=case.opened_at):
             # A case that was opened in the course of this very answer does not take its place, until somebody claims.
             return await self._answer(heard) if item.wish != "called" else await self._call(heard)
-        if not is_paused and await self._may_help(case, item):
+        if is_helped and await self._may_help(case, item):
             await self.relay.from_customer(case, item, heard.customer, is_helped=True)
             return await self._help(case, heard)
         await self.answers.close_leftover(item)
@@ -386,6 +405,34 @@ class Turns:
             words = how_it_stands(self.sentences, heard.language, case)
             await self._queue(self._words(heard, "waits", words))
         return ended
+
+    async def _is_for_people(self, item: InboxItem) -> bool:
+        """Whether a message over its author's limit goes to a person all the same, and no model is asked for it."""
+        async with self.database.transaction() as tx:
+            case = await case_rows.find_open(tx, item.thread)
+            if case is None and _reason_for_person(item.words) is None:
+                return False
+            return self.allowance is None or await self.allowance.admit(tx, item, for_people=True) is None
+
+    async def _over_limit(self, item: InboxItem, window: Window) -> Ending:
+        """The author writes more than is answered: say so once in the window, and staff hear of it."""
+        language = await self._language(item)
+        async with self.database.transaction() as tx:
+            if await pauses.is_paused(tx, item.thread.channel):
+                return "dropped", "paused"
+            told = None if self.allowance is None else await self.allowance.tell(tx, item, window)
+            if told and told.tells_customer:
+                words = self.sentences.say(language, f"over_{window}")
+                key, thread = f"turn/{item.id}/over_limit", item.thread
+                post = Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts)
+                await outbox.add(tx, post, now=self.clock.now())
+            if told and told.tells_staff:
+                line = staff_line(item.author, window)
+                post = Outgoing(f"over_limit/{item.id}", "post", self.relay.agent_channel, {"text": line})
+                await outbox.add(tx, post, now=self.clock.now())
+        self.outbox.wake()
+        self.metrics.message_over_limit(window)
+        return "dropped", OVER_LIMIT
 
     async def _nothing_runs(self, heard: Heard) -> str:
         """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""
@@ -521,6 +568,14 @@ def _waits(case: Case) -> str:
         f"Our team has been called for this conversation, case {case.ref}, and nobody is there yet.{matter} "
         "The customer asked you to go on helping with other things meanwhile. Leave the matter of the case to the "
         "team: do nothing about it, promise nothing about it, and do not call a person again."
+    )
+
+
+def staff_line(author: str, window: Window) -> str:
+    """What staff read of somebody who is over their limit."""
+    return (
+        f"<@{author}> sent more messages within a {window} than one customer gets answered. The rest of that {window} "
+        "goes unanswered, and they know. Requests for a person still reach you."
     )
 
 

@@ -461,6 +461,8 @@ class Campaign:
             "SLACK_API_URL": self.outside.slack_url,
             "AGENT_CHANNEL": "C0AGENTS",
             "OPEN_CASES": "1000",
+            "CUSTOMER_MESSAGES_PER_MINUTE": "10000",
+            "CUSTOMER_MESSAGES_PER_DAY": "100000",
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": self.outside.model_url,
             "OPENAI_API": "chat",

@@ -68,6 +68,8 @@ async def test_the_product_gets_the_documented_settings_and_nothing_of_the_calle
             "KB_PATH": str(PAGES),
             "LINK_HOSTS": "help.example.com",
             "OPEN_CASES": "50",
+            "CUSTOMER_MESSAGES_PER_MINUTE": "60",
+            "CUSTOMER_MESSAGES_PER_DAY": "5000",
             "PORT": about["environment"]["PORT"],
             "LOG_LEVEL": "DEBUG",
         }

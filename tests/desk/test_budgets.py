@@ -9,7 +9,7 @@ from bot.agent.agent import Agent, Team
 from bot.agent.model import Usage
 from bot.agent.tools import Context, ToolOutput, ToolProblem, tool
 from bot.conversation import ThreadRef
-from bot.desk.budgets import Budgets, paced
+from bot.desk.budgets import FOR_PEOPLE, STAFF_LINES, Allowance, Budgets, paced
 from bot.store import inbox, spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -227,3 +227,61 @@ async def test_the_year_2038_is_a_year_like_others(database: Database) -> None:
     assert await budgets.set_aside(await asks(database, 1)) == "customer"
     clock.advance(25 * HOUR)
     assert await budgets.set_aside(await asks(database, 2)) is None
+
+
+def message(number: int, *, at: float, author: str = "U0CUSTOMERA", fence: int = 1) -> InboxItem:
+    said = arrival(f"{number}.1", author=author)
+    return InboxItem(
+        number, "message", said.thread, said.ts, author, TEAM, said.body, attempts=1, received_at=at, fence=fence
+    )
+
+
+async def admitted(database: Database, allowance: Allowance, items: list[InboxItem], **more: bool) -> list[object]:
+    async with database.transaction() as tx:
+        return [await allowance.admit(tx, item, **more) for item in items]
+
+
+async def test_a_minute_and_a_day_have_room_for_so_many_messages_of_one_person(database: Database) -> None:
+    allowance = Allowance(ManualClock(), per_minute=3, per_day=5)
+    now = 1_000_000.0
+    first = await admitted(database, allowance, [message(number, at=now) for number in range(5)])
+    assert first == [None, None, None, "minute", "minute"]
+    later = await admitted(database, allowance, [message(number, at=now + 61) for number in range(4)])
+    assert later == [None, None, "day", "minute"]
+    assert await admitted(database, allowance, [message(1, at=now, author="U0CUSTOMERB")]) == [None]
+    assert await admitted(database, allowance, [message(1, at=now + 2 * 24 * HOUR)]) == [None]
+
+
+async def test_what_was_counted_once_is_not_counted_again_by_a_later_attempt(database: Database) -> None:
+    allowance = Allowance(ManualClock(), per_minute=1, per_day=5)
+    assert await admitted(database, allowance, [message(1, at=1.0), message(1, at=1.0, fence=2)]) == [None, None]
+    assert await admitted(database, allowance, [message(2, at=1.0)]) == ["minute"]
+
+
+async def test_what_goes_to_people_has_a_bound_of_its_own_that_is_wider(database: Database) -> None:
+    allowance = Allowance(ManualClock(), per_minute=2, per_day=1_000)
+    items = [message(number, at=1.0) for number in range(FOR_PEOPLE * 2 + 1)]
+    told = await admitted(database, allowance, items, for_people=True)
+    assert told == [None] * FOR_PEOPLE * 2 + ["minute"]
+    assert await admitted(database, allowance, items[:1]) == [None]
+
+
+async def test_one_window_has_one_notice_and_staff_hear_of_few(database: Database) -> None:
+    clock = ManualClock()
+    allowance = Allowance(clock, per_minute=1, per_day=5)
+
+    async def told(item: InboxItem) -> tuple[bool, bool]:
+        async with database.transaction() as tx:
+            over = await allowance.tell(tx, item, "minute")
+        return over.tells_customer, over.tells_staff
+
+    assert [await told(message(number, at=1.0)) for number in range(3)] == [
+        (True, True),
+        (False, False),
+        (False, False),
+    ]
+    clock.advance(61.0)
+    assert await told(message(4, at=1.0)) == (True, False)
+    everybody = [await told(message(1, at=1.0, author=f"U{number}")) for number in range(STAFF_LINES + 5)]
+    assert [customer for customer, _ in everybody] == [True] * (STAFF_LINES + 5)
+    assert [staff for _, staff in everybody].count(True) == STAFF_LINES - 1

@@ -28,7 +28,7 @@ PATIENCE = 30.0
 """Seconds that anything here may take; generous, since machines are slow at times."""
 MISSED = 20.0
 """Seconds more on Postgres: until then the others wait for a process that was killed."""
-QUICKLY = {"SLACK_RATE": "3", "OPEN_CASES": "1000"}
+QUICKLY = {"SLACK_RATE": "3", "OPEN_CASES": "1000", "CUSTOMER_MESSAGES_PER_MINUTE": "1000"}
 """Stories follow one another faster than customers do; the local Slack's own limits hold all the same."""
 
 Json = dict[str, Any]
@@ -448,6 +448,8 @@ def product_environment(world: World, data: Path) -> dict[str, str]:
         "SLACK_API_URL": world.ready["slack"]["api_url"],
         "AGENT_CHANNEL": "C0AGENTS",
         "OPEN_CASES": "1000",
+        "CUSTOMER_MESSAGES_PER_MINUTE": "1000",
+        "CUSTOMER_MESSAGES_PER_DAY": "10000",
         "OPENAI_API_KEY": world.ready["model"]["key"],
         "OPENAI_BASE_URL": world.ready["model"]["url"],
         "DATA_DIR": str(data),

@@ -98,3 +98,19 @@ async def test_what_waits_when_the_watch_ends_does_not_begin() -> None:
         ended = await asyncio.gather(*waiting, late, return_exceptions=True)
     assert turns.begun == [*range(STARTS)]
     assert sum(isinstance(each, asyncio.CancelledError) for each in ended) == 4
+
+
+async def test_who_writes_much_keeps_nobody_else_waiting() -> None:
+    async def whose(number: int) -> str:
+        return "somebody else" if number == 100 else "who writes much"
+
+    calm, turns = Calm(whose), Turns()
+    take = calm.after(turns.take)
+    waiting = [asyncio.create_task(take(number)) for number in range(50)]
+    await settle()
+    waiting.append(asyncio.create_task(take(100)))
+    await settle()
+    async with asyncio.timeout(PATIENCE), watching(calm):
+        await asyncio.gather(*waiting)
+    assert turns.begun.index(100) <= STARTS + 2
+    assert [number for number in turns.begun if number != 100] == [*range(50)]
