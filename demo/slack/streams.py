@@ -45,6 +45,21 @@ def running(workspace: Workspace, channel: str, ts: str) -> Stream:
     raise SlackError("stopped_by_user" if stopped else "message_not_in_streaming_state")
 
 
+def settle_mode(stream: Stream | None, markdown_text: str, chunks: object) -> str:
+    """By which argument the stream grows from this call on. A stream that is to begin is None.
+
+    Raises `cannot_provide_both_markdown_text_and_chunks`, and `streaming_mode_mismatch` for the other argument than
+    that of an earlier call.
+    """
+    if markdown_text and chunks:
+        raise SlackError("cannot_provide_both_markdown_text_and_chunks")
+    used = "markdown_text" if markdown_text else "chunks" if chunks else ""
+    before = stream.mode if stream is not None else ""
+    if used and before and used != before:
+        raise SlackError("streaming_mode_mismatch")
+    return used or before
+
+
 def checked_chunks(markdown_text: str, chunks: object) -> list[Json]:
     """What one call adds, as chunks. Raises `invalid_chunks` or `msg_too_long`."""
     if not isinstance(chunks, list):
@@ -96,9 +111,21 @@ def finish(
     return message
 
 
+_FIELDS = {
+    "markdown_text": {"text"},
+    "plan_update": {"title"},
+    "task_update": {"id", "title", "status", "details", "output", "sources", "hide_title", "icon"},
+    "blocks": {"blocks"},
+}
+"""What a chunk may hold beside its type."""
+
+
 def _check_chunk(chunk: object, at: str) -> None:
     if not isinstance(chunk, dict):
         raise _bad_chunk("must provide an object", at)
+    known = _FIELDS.get(str(chunk.get("type")))
+    if known is not None and (others := chunk.keys() - known - {"type"}):
+        raise _bad_chunk(f"invalid additional property: {min(others)}", at)
     match chunk.get("type"):
         case "markdown_text":
             _check_strings(chunk, at, needed=("text",), limit=CALL_CHARACTERS)

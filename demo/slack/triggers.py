@@ -22,7 +22,9 @@ class Triggers:
 
     def issue(self, user: str) -> str:
         """A trigger id that lets the app open a view for `user`."""
-        trigger = f"{int(self._clock.time())}.{secrets.token_hex(12)}"
+        # Slack's have three parts: two numbers, and what nobody can guess.
+        number = secrets.randbelow(9 * 10**11) + 10**11
+        trigger = f"{int(self._clock.time() * 1_000)}.{number}.{secrets.token_hex(16)}"
         self._issued[trigger] = (user, self._clock.time() + self._seconds)
         while len(self._issued) > KEPT:
             self._issued.popitem(last=False)

@@ -158,6 +158,8 @@ class Stream:
     `{"type": "task", "id", "title", "status", "details", "output", "sources"}`."""
     plan_title: str = ""
     display: str = "timeline"
+    mode: str = ""
+    """By which argument it grows, `markdown_text` or `chunks`: the first that was used; empty before that."""
     state: StreamState = "in_progress"
 
 

@@ -22,6 +22,7 @@ def set_thread_status(call: Call) -> Json:
         if len(str(message)) > LOADING_CHARACTERS:
             problem = f"must be less than {LOADING_CHARACTERS + 1} characters"
             raise invalid_arguments(f"{problem} [json-pointer:/loading_messages/{index}]")
+    _check_identity(call)
     set_status(call.workspace, channel.id, thread_ts, call.text("status"), loading)
     return {}
 
@@ -55,8 +56,7 @@ def set_session_status(call: Call) -> Json:
         raise invalid_arguments("must be a valid enum value [json-pointer:/status]")
     if (initiator := call.text("initiator_user_id")) and initiator not in channel.members:
         raise SlackError("user_not_found")
-    if any(call.text(name) for name in ("icon_emoji", "icon_url", "username")):
-        call.need("chat:write.customize")
+    _check_identity(call)
     title, thread_ts = _title(call), call.thread(channel)
     is_new = (channel.id, thread_ts) not in call.workspace.sessions
     set_session(call.workspace, channel.id, thread_ts, bot=call.bot, status=status, title=title if is_new else "")
@@ -96,6 +96,12 @@ def _thread(call: Call, channel: Channel) -> str:
         return call.thread(channel)
     except SlackError as refusal:
         raise SlackError("invalid_thread_ts", **refusal.extra) from None
+
+
+def _check_identity(call: Call) -> None:
+    """A name or picture of one's own needs a scope of its own. Raises `missing_scope`."""
+    if any(call.text(name) for name in ("icon_emoji", "icon_url", "username")):
+        call.need("chat:write.customize")
 
 
 def _named(session: Json) -> Json:

@@ -94,11 +94,13 @@ def start_stream(call: Call) -> Json:
                 raise SlackError(f"missing_{name}")
     if (user := call.text("recipient_user_id")) and user not in channel.members:
         raise SlackError("user_not_found")
+    mode = streams.settle_mode(None, call.text("markdown_text"), call.json("chunks"))
     chunks = streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or [])
     display = call.text("task_display_mode", "timeline")
     if display not in ("timeline", "plan", "dense"):
         raise invalid_arguments("must be a valid enum value [json-pointer:/task_display_mode]")
     stream = streams.start(call.workspace, channel, author(call, channel), thread_ts=thread_ts, display=display)
+    stream.mode = mode
     streams.grow(call.workspace, stream, chunks)
     return {"channel": channel.id, "ts": stream.ts}
 
@@ -109,7 +111,9 @@ def append_stream(call: Call) -> Json:
     chunks = streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or [])
     if not chunks:
         raise SlackError("no_text")
+    mode = streams.settle_mode(stream, call.text("markdown_text"), call.json("chunks"))
     streams.grow(call.workspace, stream, chunks)
+    stream.mode = mode
     return {"channel": channel.id, "ts": stream.ts}
 
 
@@ -121,6 +125,7 @@ def stop_stream(call: Call) -> Json:
         raise invalid_arguments("must be a valid enum value [json-pointer:/session_status]")
     blocks = given_blocks(call)
     metadata = given_metadata(call)
+    streams.settle_mode(stream, call.text("markdown_text"), call.json("chunks"))
     streams.grow(call.workspace, stream, streams.checked_chunks(call.text("markdown_text"), call.json("chunks") or []))
     message = streams.finish(
         call.workspace, stream, "completed", blocks=blocks, session_status=session_status, **metadata

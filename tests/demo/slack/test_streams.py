@@ -8,7 +8,7 @@ from slack_sdk.models.messages.chunk import MarkdownTextChunk, PlanUpdateChunk, 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
-from demo.slack.workspace import Rules, Workspace
+from demo.slack.workspace import AppKind, Rules, Workspace
 from tests.demo.slack.apps import ManualClock, error_of
 
 CHANNEL = "C0SUPPORT"
@@ -94,6 +94,61 @@ async def test_a_stream_dies_of_age_and_keeps_its_text(
     assert (CHANNEL, ts) not in workspace.streams
 
 
+async def test_a_stream_grows_by_text_or_by_chunks_for_all_of_its_life(client: AsyncWebClient, root: str) -> None:
+    chunk: list[dict[str, object]] = [{"type": "markdown_text", "text": "more"}]
+    both: dict[str, object] = {"markdown_text": "more", "chunks": chunk}
+    ts = await start(client, root)
+    twice = {"channel": CHANNEL, "ts": ts} | both
+    for method in ("chat.appendStream", "chat.stopStream"):
+        refused = client.api_call(method, json=twice)
+        assert await error_of(refused) == "cannot_provide_both_markdown_text_and_chunks"
+    for first, then in (({"markdown_text": "Well"}, {"chunks": chunk}), ({"chunks": chunk}, {"markdown_text": "Well"})):
+        ts = await start(client, root)
+        for given, error in ((first, ""), (then, "streaming_mode_mismatch"), (first, "")):
+            asked = client.api_call("chat.appendStream", json={"channel": CHANNEL, "ts": ts} | given)
+            if error:
+                assert await error_of(asked) == error
+            else:
+                await asked
+        ended = client.api_call("chat.stopStream", json={"channel": CHANNEL, "ts": ts} | then)
+        assert await error_of(ended) == "streaming_mode_mismatch"
+        await client.chat_stopStream(channel=CHANNEL, ts=ts)
+
+
+async def test_an_agents_status_line_and_its_session_are_one_place(
+    workspace: Workspace, client: AsyncWebClient, root: str
+) -> None:
+    async def line(text: str) -> None:
+        await client.assistant_threads_setStatus(channel_id=CHANNEL, thread_ts=root, status=text)
+
+    def shown() -> tuple[str, bool]:
+        return workspace.sessions[CHANNEL, root]["status"], bool(workspace.statuses)
+
+    await line("is thinking")
+    assert shown() == ("processing", True)
+    await client.chat_postMessage(channel=CHANNEL, thread_ts=root, text="Here")
+    assert shown() == ("active", False)
+    await line("is thinking")
+    answer = await client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="suspended")
+    assert (answer["status"], answer["agent_status"]) == ("suspended", "suspended")
+    assert shown() == ("suspended", False)
+    await client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="processing")
+    await client.chat_postMessage(channel=CHANNEL, thread_ts=root, text="Here")
+    assert shown() == ("processing", False), "a session is ended by whoever began it"
+
+
+@pytest.mark.parametrize("kind", ["assistant", "plain"])
+async def test_only_agents_have_sessions(
+    kind: AppKind, workspace: Workspace, client: AsyncWebClient, root: str
+) -> None:
+    workspace.kind = kind
+    refused = client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="active")
+    assert await error_of(refused) == "not_authorized"
+    await client.assistant_threads_setStatus(channel_id=CHANNEL, thread_ts=root, status="is thinking")
+    await client.chat_stopStream(channel=CHANNEL, ts=await start(client, root, text="Well"))
+    assert workspace.sessions == {}
+
+
 async def test_a_person_can_stop_a_stream(workspace: Workspace, client: AsyncWebClient, root: str) -> None:
     ts = await start(client, root, text="Well")
     await workspace.act.stop("U0CUSTOMERA", CHANNEL, root)
@@ -131,6 +186,7 @@ async def test_outside_direct_messages_the_recipient_must_be_named(client: Async
     [
         {"type": "surprise"},
         {"type": "markdown_text"},
+        {"type": "markdown_text", "text": "x", "style": "bold"},
         {"type": "task_update", "id": "1", "title": "x", "status": "done"},
         {"type": "task_update", "id": "1", "title": "x" * 257, "status": "complete"},
         {"type": "blocks", "blocks": [{"type": "section"}]},
