@@ -72,6 +72,9 @@ class Timed(Database):
 class Nowhere:
     """Stands for Slack, the outbox and the engine: nothing is sent, and nobody is known."""
 
+    def __init__(self) -> None:
+        self.sentences = load_sentences()
+
     def wake(self) -> None:
         """As Outbox.wake."""
 
