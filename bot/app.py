@@ -39,6 +39,7 @@ from bot.desk.alignment import Alignment
 from bot.desk.articles import Articles
 from bot.desk.budgets import Allowance, Budgets, paced
 from bot.desk.claim_patterns import load_wordings
+from bot.desk.danger.finding import DangerFinder
 from bot.desk.drafts import Drafting, build_writer, load_voices
 from bot.desk.escalate import leaving_cases
 from bot.desk.figures_words import tell_figures
@@ -158,6 +159,7 @@ class App:
     upkeep: Upkeep
     metrics: Metrics
     slack: SlackClient
+    danger: DangerFinder
     clock: Clock
     background: set[asyncio.Task[None]]
     """Work that outlives its request; ended with the server."""
@@ -319,6 +321,7 @@ async def open_app(
         why = Why(database, knowledge)
         identities = Identities(slack, shop, database)
         interruptions = Interruptions()
+        danger = DangerFinder()
         second_thoughts = SecondThoughts(database, outbox, clock, sentences, answers, relay)
         erasure = Erasure(
             database, slack, identities, cases, second_thoughts, interruptions, lambda user: home.show(user)
@@ -363,6 +366,7 @@ async def open_app(
             metrics=metrics,
             second_thoughts=second_thoughts,
             sessions=sessions,
+            danger=danger,
             interruptions=interruptions,
             allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
         )
@@ -427,6 +431,7 @@ async def open_app(
             Upkeep(database, clock),
             metrics,
             slack,
+            danger,
             clock,
             background,
             watches,
@@ -483,6 +488,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.ladder.run())
+            _start(app.background, app.danger.load())
         _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):

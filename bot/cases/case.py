@@ -28,6 +28,10 @@ from bot.store.cases import ERASED, MERGED, WAITING, Case, Helper
 State = Literal["waiting", "away", "human", "resolved", "closed", "merged", "bot"]
 Priority = Literal["low", "medium", "high"]
 
+DANGERS = {"crisis": 5, "harm": 4, "threat": 3, "fraud": 2, "legal": 1}
+"""Reasons that bot/desk/danger finds, by their gravity; every other one has none. A case that is opened for one of them
+is of high priority, whoever opened it."""
+
 Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
 """How a case ended, as whoever ended it says: `elsewhere` it was answered, the assistant could have answered it."""
 Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
@@ -223,6 +227,14 @@ def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) 
     if case.state == "waiting" and case.step < 2:
         due = max(now, _rung(case.waiting_since or case.opened_at, RUNGS[case.step], priority, targets))
     return replace(case, priority=priority, due=due)
+
+
+def endanger(case: Case, reason: str, *, now: float, targets: Targets) -> Case:
+    """What its customer wrote since shows a danger that is graver than what it was opened for."""
+    _must_be(case, "human", *WAITING)
+    if DANGERS.get(reason, 0) <= DANGERS.get(case.reason, 0):
+        raise MovedOn(case)
+    return replace(prioritize(case, "high", now=now, targets=targets), reason=reason)
 
 
 def owned(case: Case, user: str) -> Case:

@@ -123,7 +123,7 @@ class Cases:
                 link=link,
                 usual=usual,
                 reason=reason,
-                priority=priority,
+                priority="high" if reason in steps.DANGERS else priority,
                 subject=mask(subject),
                 told=mask(summary).strip(),
                 one_a_customer=one_a_customer,
@@ -371,6 +371,24 @@ class Cases:
             lambda _, case: self.messages.updated(case),
             priority=priority,
         )
+
+    async def endanger(self, ref: str, user: str, reason: str) -> Case | None:
+        """What its customer wrote in an open case shows a graver danger: it is urgent, and the card says why.
+
+        None when it is known to be as grave already, or nobody waits any more.
+        """
+        try:
+            return await self._step(
+                ref,
+                user,
+                "prioritized",
+                lambda case: steps.endanger(case, reason, now=self.clock.now(), targets=self.targets),
+                lambda _, case: self.messages.updated(case),
+                priority="high",
+                reason=reason,
+            )
+        except MovedOn:
+            return None
 
     @property
     def targets(self) -> Targets:

@@ -30,6 +30,10 @@ WHY = {
     "security": "the account's safety",
     "legal": "a legal matter",
     "sensitive": "speaks of law, fraud or theft",
+    "crisis": "may take their own life, or fears it of somebody",
+    "harm": "somebody is hurt, or near it",
+    "threat": "is threatened or followed by somebody",
+    "fraud": "somebody else uses their account, money or name",
     "change": "wants a change that the assistant cannot make",
     "technical": "the assistant could not answer",
     "declined": "the model would not speak of it",
@@ -43,8 +47,19 @@ WHY = {
 }
 """Reason -> what the card says."""
 
-SAID_FIRST = {"technical": "technical_problem", "declined": "declined", "budget": "over_budget"}
-"""Reason -> the sentence that tells the customer why, where nothing else does; that it was passed on follows it."""
+SAID_FIRST = {
+    "technical": "technical_problem",
+    "declined": "declined",
+    "budget": "over_budget",
+    "crisis": "in_crisis",
+    "harm": "in_harm",
+    "threat": "in_threat",
+    "fraud": "in_fraud",
+}
+"""Reason -> what the customer reads first: why, where nothing else says it, or what to do now where somebody is in
+danger. That it was passed on follows it."""
+SUFFERING = frozenset({"crisis", "harm", "threat"})
+"""Reasons for which nothing cheerful is shown."""
 
 STANDING: dict[Standing, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
 
@@ -364,7 +379,8 @@ class CaseMessages:
         if case.state == "away":
             return cards.away(self.sentences, language(case), case=case.ref, back=self._back(case.due or 0.0))
         how_long = "" if usual is None else cards.usual_reply_time(self.sentences, language(case), usual)
-        return cards.escalated(self.sentences, language(case), case=case.ref, usual=how_long)
+        is_grave = case.reason in SUFFERING
+        return cards.escalated(self.sentences, language(case), case=case.ref, usual=how_long, is_grave=is_grave)
 
     def _back(self, opening: float) -> str:
         """When the desk opens, on the reader's clock and on its own."""

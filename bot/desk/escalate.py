@@ -18,7 +18,21 @@ from bot.store.database import Database
 ESCALATE = "escalate_to_human"
 """The tool's name."""
 LEFT_TO_PEOPLE = "The team has been called for this conversation, so nothing is changed here before they have answered."
-Reason = Literal["asked_for_person", "upset", "no_answer", "billing", "security", "legal", "change", "other"]
+Reason = Literal[
+    "asked_for_person",
+    "upset",
+    "no_answer",
+    "billing",
+    "security",
+    "legal",
+    "change",
+    "crisis",
+    "harm",
+    "threat",
+    "fraud",
+    "other",
+]
+"""`crisis`, `harm`, `threat` and `fraud` are the classes of bot/desk/danger, for what its words have not found."""
 
 
 def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
@@ -41,7 +55,9 @@ def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
         """Hand the conversation over to the support team.
 
         Use it when the customer asks for a person, is angry or frustrated, disputes a bill, fears for the account,
-        speaks of law, wants something changed, or when there is not enough context to answer.
+        speaks of law, wants something changed, or when there is not enough context to answer; and always when somebody
+        may take their own life (crisis), is hurt or near it (harm) or is threatened by another person (threat), or when
+        somebody else uses their account or money (fraud).
         """
         told = f"{summary.strip()}\nNext: {next_step.strip()}" if next_step.strip() else summary
         case = await cases.open(

@@ -3,7 +3,7 @@
 asks_for_person   the customer's words ask for a human being
 is_small_talk     a greeting or a thank-you, which needs no source
 may_stand         an answer rests on something that was found
-needs_person      words about money disputes, law or safety, which a person handles
+needs_person      words of danger, fraud or law, which a person handles
 questions_in      the questions that a message asks
 questions_apart   those of them that can be answered each by itself, at the same time
 lead_up_to        what of the message may name what a question is about
@@ -13,7 +13,8 @@ is_compound       a message that asks for so much that somebody has to lead
 import re
 from typing import NamedTuple
 
-from bot.desk.calling_words import ALONE, BESIDE, PERSON, SENSITIVE
+from bot.desk.calling_words import ALONE, BESIDE, PERSON
+from bot.desk.danger.lexicon import find_danger
 from bot.desk.rhetoric import WORD, is_about_something, is_rhetorical
 
 _SMALL_TALK = (
@@ -57,7 +58,6 @@ _PERSON_ALONE_PATTERN = re.compile(
     rf"(?:(?:{'|'.join(BESIDE)})[\s,]+)*(?:{'|'.join(ALONE)})(?:[\s,]+(?:{'|'.join(BESIDE)}))*", re.IGNORECASE
 )
 _CLAUSE_END = re.compile(r"[.!?…:;\n]+")
-_SENSITIVE_PATTERN = re.compile("|".join(SENSITIVE), re.IGNORECASE)
 _SMALL_TALK_PATTERN = re.compile(rf"\W*(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)+", re.IGNORECASE)
 _PLEASANTRY_PATTERN = re.compile(
     rf"(?:(?:{'|'.join(_SMALL_TALK)})\b\W*)*(?:{'|'.join(_PLEASANTRIES)})\W*", re.IGNORECASE
@@ -97,8 +97,8 @@ def asks_for_person(text: str) -> bool:
 
 
 def needs_person(text: str) -> bool:
-    """True for disputes, law, fraud, stolen accounts and harm: a person handles these."""
-    return bool(_SENSITIVE_PATTERN.search(_read(text)))
+    """True for danger of every kind, fraud, disputes and law: a person handles these."""
+    return find_danger(text) is not None
 
 
 def _read(text: str) -> str:

@@ -70,15 +70,16 @@ def no_answer(sentences: Sentences, language: Language, *, ref: str) -> Card:
     return Card(sentences.say(language, "no_answer"), (actions(accept, decline),))
 
 
-def escalated(sentences: Sentences, language: Language, *, case: str, usual: str = "") -> Card:
-    """A person has been called; `usual` says how long that takes as a rule."""
+def escalated(sentences: Sentences, language: Language, *, case: str, usual: str = "", is_grave: bool = False) -> Card:
+    """A person has been called; `usual` says how long that takes as a rule. Nobody waves at somebody in danger."""
     words = sentences.say(language, "escalated")
     label = sentences.say(language, "case_label")
     how_long = f" · {usual}" if usual else ""
+    wave = "" if is_grave else ":wave: "
     return Card(
         f"{words} ({label} {escape(case)}{how_long})",
         (
-            section(f":wave: {words}\n*{label} {escape(case)}*{how_long}"),
+            section(f"{wave}{words}\n*{label} {escape(case)}*{how_long}"),
             actions(_keep_assistant(sentences, language, case)),
         ),
     )

@@ -254,6 +254,7 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
         .values(
             version=case.version + 1,
             state=changed.state,
+            reason=changed.reason,
             priority=changed.priority,
             owner=changed.owner,
             owner_name=changed.owner_name,

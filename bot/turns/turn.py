@@ -4,6 +4,7 @@ take               count the attempt, do the work, close the row; then sum up wh
                    deletes the message meanwhile, begin again with what it is by then
   _customer_wrote  a case is open: the next one · a person was there: thanks, or the case again · a stop of nothing:
                    say so · the words ask for a person: a case · else an answer
+  _endangered      an open case is as urgent as what its customer writes now
   _to_people       an answer is begun, and nobody is there: go on · else relay, and answer as well when the customer
                    wishes that while nobody is there
   _begin_anew      the conversation is long: say so, and go on with a summary
@@ -19,17 +20,18 @@ import contextlib
 import json
 import logging
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
-from bot.cases.messages import how_it_stands
+from bot.cases.messages import SAID_FIRST, how_it_stands
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Allowance, Budgets, Window
+from bot.desk.danger.finding import DangerFinder
+from bot.desk.danger.lexicon import Danger
 from bot.desk.identity import Identities
 from bot.desk.second_thoughts import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
@@ -118,6 +120,7 @@ class Turns:
     metrics: Metrics
     second_thoughts: SecondThoughts
     sessions: TurnSessions
+    danger: DangerFinder = field(default_factory=DangerFinder)
     interruptions: Interruptions = field(default_factory=Interruptions)
     allowance: Allowance | None = None
     """None: as many messages as they like."""
@@ -318,13 +321,16 @@ class Turns:
         heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands, state.changes)
         if item.body.get("masked"):
             await self._say(heard, "masked")
+        danger = self.danger.find(item.words)
         if case is not None:
+            if danger:
+                await self._endangered(case, heard, danger)
             return "done", await self._to_people(case, heard, is_helped=not (is_paused or is_over))
         if ended is not None and await self._is_about(ended, item, customer):
-            return "done", await self._comes_back(ended, item, customer)
+            return "done", await self._comes_back(ended, heard, danger)
         if item.wish == "called":
             return "done", await self._call(heard)
-        reason = _reason_for_person(item.words)
+        reason = danger or ("asked_for_person" if policy.asks_for_person(item.words) else None)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
         if not item.body["text"]:
@@ -333,7 +339,7 @@ class Turns:
         if is_stop:
             return "done", await self._nothing_runs(heard)
         if reason:
-            await self.cases.open(item.thread, customer, reason=reason, priority=_priority(reason))
+            await self.cases.open(item.thread, customer, reason=reason, priority="medium")
             return "done", "escalated"
         if await self.budgets.set_aside(item):
             return await self._over_budget(heard)
@@ -356,6 +362,12 @@ class Turns:
             await self.presses.waiting.offer_end(case.ref, key=f"turn/{item.id}/settled")
         return "relayed"
 
+    async def _endangered(self, case: Case, heard: Heard, danger: Danger) -> None:
+        """The case is as urgent as this is, and who waits for a person reads what to do until one is there."""
+        is_news = await self.cases.endanger(case.ref, heard.item.author, danger) is not None
+        if is_news and case.waits and (key := SAID_FIRST.get(danger)):
+            await self._say(heard, key)
+
     async def _call(self, heard: Heard) -> str:
         """The author wants a person instead of this answer, and has asked for one since: the case holds what was asked.
 
@@ -372,13 +384,16 @@ class Turns:
         is_theirs = ended.customer == customer.user and may_be_reopened(ended, now=now)
         return is_theirs and not await self.answers.has_begun(item, before=now)
 
-    async def _comes_back(self, ended: Case, item: InboxItem, customer: Customer) -> str:
+    async def _comes_back(self, ended: Case, heard: Heard, danger: Danger | None) -> str:
         """The customer writes after a person has solved it: thanks, or the case waits again with what they wrote."""
-        if not item.body.get("files") and is_last_word(item.words):
+        item, customer = heard.item, heard.customer
+        if danger is None and not item.body.get("files") and is_last_word(item.words):
             await self.relay.thanked(ended, item)
             return "thanked"
         case = await self.cases.reopen(ended.ref, customer.user, wrote=True)
         reach("case_reopened")
+        if danger:
+            await self._endangered(case, heard, danger)
         await self.relay.from_customer(case, item, customer)
         return "relayed"
 
@@ -390,7 +405,7 @@ class Turns:
             and case.keeps_helping
             and item.author == case.customer
             and bool(item.body["text"])
-            and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or policy.needs_person(text))
+            and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or self.danger.find(text))
             and not await self.budgets.set_aside(item)
         )
 
@@ -406,11 +421,14 @@ class Turns:
             await self._queue(self._words(heard, "waits", words))
         return ended
 
+    def _is_for_a_person(self, text: str) -> bool:
+        return policy.asks_for_person(text) or self.danger.find(text) is not None
+
     async def _is_for_people(self, item: InboxItem) -> bool:
         """Whether a message over its author's limit goes to a person all the same, and no model is asked for it."""
         async with self.database.transaction() as tx:
             case = await case_rows.find_open(tx, item.thread)
-            if case is None and _reason_for_person(item.words) is None:
+            if case is None and not self._is_for_a_person(item.words):
                 return False
             return self.allowance is None or await self.allowance.admit(tx, item, for_people=True) is None
 
@@ -577,19 +595,3 @@ def staff_line(author: str, window: Window) -> str:
         f"<@{author}> sent more messages within a {window} than one customer gets answered. The rest of that {window} "
         "goes unanswered, and they know. Requests for a person still reach you."
     )
-
-
-Reason = Literal["asked_for_person", "sensitive"]
-
-
-def _reason_for_person(text: str) -> Reason | None:
-    """Why a person is called without asking the model; None when the agent may try."""
-    if policy.asks_for_person(text):
-        return "asked_for_person"
-    if policy.needs_person(text):
-        return "sensitive"
-    return None
-
-
-def _priority(reason: Reason) -> Literal["medium", "high"]:
-    return "high" if reason == "sensitive" else "medium"

@@ -64,6 +64,10 @@ class TableEmbedder:
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """One row a text. Pure computation: it does not yield to the event loop."""
+        return self.embed(texts)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """One row a text, for whoever has no event loop."""
         rows = [self._embed(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
         return np.concatenate([np.empty((0, self.dim), np.float32), *rows])
 

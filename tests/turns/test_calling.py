@@ -47,8 +47,8 @@ async def test_after_the_second_answer_in_a_row_that_was_not_found_a_person_is_c
         ("Ich möchte bitte mit einem Menschen sprechen", "de", "asked_for_person"),
         ("Por favor, quiero hablar con un agente", "es", "asked_for_person"),
         ("Je voudrais parler à un conseiller", "fr", "asked_for_person"),
-        ("The battery of my lamp caught fire", "en", "sensitive"),
-        ("Das ist nicht gut, mein Anwalt meldet sich bei Ihnen", "de", "sensitive"),
+        ("The battery of my lamp caught fire", "en", "harm"),
+        ("Das ist nicht gut, mein Anwalt meldet sich bei Ihnen", "de", "legal"),
     ],
 )
 async def test_words_call_a_person_at_once_and_nothing_more_is_asked_of_the_customer_or_a_model(
