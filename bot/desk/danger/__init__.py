@@ -1,1 +1,1 @@
-"""Whether somebody is in danger or has a matter that only people handle: by words, by likeness, by a cheap model."""
+"""Whether somebody is in danger or has a matter that only people handle: by words and by likeness to examples."""
