@@ -14,6 +14,8 @@ cases       anywhere in the sentence of a promise, or before a state in the pres
 rules       behind a state in the present: it tells what happens in general
 pins        what makes a pledge one to this customer, as an amount or an order's number does
 denials     inside a claim or right before it: it is denied
+bare        a whole sentence or clause that is nothing but a deed and the small words beside it: "It is refunded."
+elided      a deed at a sentence's beginning without its subject, as in "Sent you a new one."
 facts       before a claim in a question: what is claimed is not what is asked
 tags        right before a question mark: nothing is asked
 """
@@ -78,6 +80,12 @@ class Wording:
     denials: re.Pattern[str]
     facts: re.Pattern[str]
     tags: re.Pattern[str]
+    bare: Mapping[Kind, re.Pattern[str]]
+    beside: frozenset[str]
+    """Words that may stand beside a bare deed."""
+    elided: re.Pattern[str]
+    subject: str
+    """What such a sentence lacks at its beginning."""
 
 
 @cache
@@ -100,6 +108,10 @@ def _wording(read: Mapping[str, Any]) -> Wording:
         denials=re.compile(read["denials"]),
         facts=_any_of(read["facts"]),
         tags=re.compile(rf"(?:^|\W)(?:{read['tags']})\W*$"),
+        bare={kind: re.compile(rf"(?<![\w'-])(?:{read['bare'][kind]})(?![\w'-])") for kind in KINDS},
+        beside=frozenset(read["bare"]["beside"].split()),
+        elided=re.compile(rf"(?:{read['elided']['words']}) (?:{read['elided']['before']})(?!\w)"),
+        subject=read["elided"]["with"],
     )
 
 

@@ -13,7 +13,8 @@ import html
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from bot.agent.guardrails import OutputGate
 from bot.agent.messages import ToolResult
@@ -30,6 +31,8 @@ HELD = 600
 """Characters of one sentence that are held; a longer one is decided on in parts."""
 CARRIED = 300
 """Characters before a sentence that are read with it when it goes on with them."""
+BARE = 100
+"""Characters of a clause that may be nothing but a deed."""
 QUOTED = 8
 """Words from which on a sentence that stands in a passage counts as quoted."""
 
@@ -151,6 +154,10 @@ _ORDER = re.compile(
 )
 _AMOUNT = re.compile(MONEY)
 _WORD = re.compile(r"\w+")
+_LETTER = re.compile(r"[^\W\d_]")
+_BESIDE = re.compile(r"[^\W_]+(?:['-][^\W_]+)*'?")
+_PARTS = re.compile(r"[:;–—()\n]| - ")
+"""What parts of a sentence stand apart by."""
 
 
 def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named: str = "") -> Iterator[Claim]:
@@ -163,6 +170,30 @@ def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named
                 for found in pattern.regex.finditer(text):
                     if found.end() > since and not _is_harmless(found, pattern, wording):
                         yield _claim(found, pattern, named)
+
+
+def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "") -> Iterator[Claim]:
+    """What a folded sentence claims that is little but a deed: "It is refunded.", "Done: cancelled.", "Sent it."."""
+    if "?" in text or _NEW_LINE.match(text):
+        return
+    for clause in _PARTS.split(text):
+        if len(clause) > BARE:
+            continue
+        for wording in wordings:
+            for kind, deed in wording.bare.items():
+                found = deed.search(clause)
+                if found is None:
+                    continue
+                rest = deed.sub(" ", clause)
+                for other in wording.bare.values():
+                    rest = other.sub(" ", rest)
+                if all(word in wording.beside for word in _BESIDE.findall(_ORDER.sub(" ", rest))):
+                    claim = _claim(found, Pattern(kind, "stated", ""), named)
+                    yield replace(claim, words=clause, sentence=text)
+    for wording in wordings:
+        begin = _LETTER.search(text)
+        if begin and wording.elided.match(text, begin.start()):
+            yield from find_claims(f"{wording.subject} {text[begin.start() :]}", [wording], named=named)
 
 
 def _is_harmless(found: re.Match[str], pattern: Pattern, wording: Wording) -> bool:
@@ -402,7 +433,11 @@ class ClaimGate:
         before, joint = self._what_it_continues(part)
         own = folded(part)
         text = _NUMBER.sub(r"\1 ", before + joint + own)
-        for claim in find_claims(text, self._wordings, since=len(text) - len(own), named=self._named):
+        claims = chain(
+            find_claims(text, self._wordings, since=len(text) - len(own), named=self._named),
+            find_bare_claims(own, self._wordings, named=self._named),
+        )
+        for claim in claims:
             if not self._grounds.bear(claim):
                 self.stopped, self._held = claim, ""
                 return ""

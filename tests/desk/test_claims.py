@@ -480,34 +480,70 @@ def tracked(carrier_wrote: str) -> ToolResult:
 CALLED = ToolResult("call_1", ESCALATE, "Case FD-1001 is open.")
 
 
-@pytest.mark.parametrize(
-    ("kind", "sentence"),
-    [(kind, sentence) for kinds in CLAIMS.values() for kind, sentences in kinds.items() for sentence in sentences],
-)
-def test_a_deed_that_nothing_did_is_not_told(kind: Kind, sentence: str) -> None:
+@pytest.mark.parametrize(("language", "kind"), [(language, kind) for language in CLAIMS for kind in KINDS])
+def test_a_deed_that_nothing_did_is_not_told(language: str, kind: Kind) -> None:
+    assert [sentence for sentence in CLAIMS[language][kind] if not is_withheld(sentence, kind)] == []
+
+
+@pytest.mark.parametrize("language", NO_CLAIMS)
+def test_rules_questions_and_denials_are_told(language: str) -> None:
+    assert [sentence for sentence in NO_CLAIMS[language] if passed(sentence) != sentence] == []
+
+
+def test_a_claim_in_other_words_is_not_told_either() -> None:
+    results = (looked_up(SHIPPED_WITH_A_FILTER), tracked("Shipment information updated"))
+    assert [sentence for sentence in PLAIN_CLAIMS if claim_in(sentence, *results) is None] == []
+
+
+def test_what_a_desk_says_every_day_is_told() -> None:
+    assert [sentence for sentence in ORDINARY if claim_in(sentence) is not None] == []
+
+
+def passed(text: str) -> str:
+    judged = gate()
+    return judged.feed(text) + judged.settle()
+
+
+def is_withheld(sentence: str, kind: Kind) -> bool:
+    """Whether what stands before it is shown, it is not, and it is taken for this kind of deed."""
     judged = gate()
     shown = judged.feed(f"{KEPT}{sentence}") + judged.settle()
-    assert judged.stopped is not None
-    assert judged.stopped.kind == kind
-    assert shown.startswith(KEPT)
-    assert len(shown) < len(KEPT + sentence)
+    is_kind = judged.stopped is not None and judged.stopped.kind == kind
+    return is_kind and shown.startswith(KEPT) and len(shown) < len(KEPT + sentence)
 
 
-@pytest.mark.parametrize("sentence", [sentence for sentences in NO_CLAIMS.values() for sentence in sentences])
-def test_rules_questions_and_denials_are_told(sentence: str) -> None:
-    judged = gate()
-    assert judged.feed(sentence) + judged.settle() == sentence
+BARE: dict[Kind, tuple[str, ...]] = {
+    "refunded": (
+        "It is refunded.",
+        "Refunded!",
+        "Ist erstattet.",
+        "Está reembolsado.",
+        "C'est remboursé.",
+        "Sudah direfund.",
+    ),
+    "cancelled": ("Cancelled as requested.", "Storniert.", "Ya está cancelado.", "Annulé.", "Sudah dibatalkan."),
+    "changed": ("Address changed.", "Adresse geändert.", "Dirección cambiada.", "Adresse modifiée.", "Alamat diubah."),
+    "resent": ("Sent you a new one.", "Ersatz verschickt.", "Reenviado.", "Colis renvoyé.", "Sudah dikirim ulang."),
+    "transferred": (
+        "Escalated.",
+        "Weitergeleitet ans Team.",
+        "Pasado al equipo.",
+        "Transmis à l'équipe.",
+        "Diteruskan ke tim.",
+    ),
+}
 
 
-@pytest.mark.parametrize("sentence", PLAIN_CLAIMS)
-def test_a_claim_in_other_words_is_not_told_either(sentence: str) -> None:
-    results = (looked_up(SHIPPED_WITH_A_FILTER), tracked("Shipment information updated"))
-    assert claim_in(sentence, *results) is not None
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sentence_that_is_nothing_but_a_deed_is_not_told(kind: Kind) -> None:
+    assert [sentence for sentence in BARE[kind] if not is_withheld(sentence, kind)] == []
 
 
-@pytest.mark.parametrize("sentence", ORDINARY)
-def test_what_a_desk_says_every_day_is_told(sentence: str) -> None:
-    assert claim_in(sentence) is None
+def test_a_bare_state_may_be_told_that_a_look_up_shows() -> None:
+    assert claim_in("Cancelled.", looked_up(CANCELLED)) is None
+    assert claim_in("Storniert.", looked_up(CANCELLED)) is None
+    assert claim_in("Cancelled.", looked_up(SHIPPED)) is not None
+    assert claim_in("Escalated.", CALLED) is None
 
 
 def test_every_language_has_claims_of_every_kind() -> None:
