@@ -38,12 +38,12 @@ FORMS: tuple[Form, ...] = get_args(Form)
 
 _CURRENCY = r"usd|eur|gbp|idr|sgd|jpy|chf|aud|cad|nzd|sek|nok|dkk|pln|mxn|myr|inr|cny|hkd|brl|zar"
 MONEY = (
-    rf"(?:(?:[$€£¥]|us\$|\brp\.?|{_CURRENCY}) ?\d[\d.,]*"
-    rf"|\d[\d.,]* ?(?:[$€£¥]|(?:{_CURRENCY}|us dollars?|dollars?|dollar|euros?|pounds?|rupiah|yen|dolares)\b))"
+    rf"(?:(?:[$€£¥]|us\$|\brp\.?|{_CURRENCY}) ?\d[\d.,]{{0,20}}"
+    rf"|\d[\d.,]{{0,20}} ?(?:[$€£¥]|(?:{_CURRENCY}|us dollars?|dollars?|dollar|euros?|pounds?|rupiah|yen|dolares)\b))"
 )
-ORDER_ID = rf"(?:# ?\d{{3,}}|\b(?!(?:{_CURRENCY}|rp)\d)[a-z]{{2,6}}-?\d{{3,}}(?:-\d+)*)"
+ORDER_ID = rf"(?:# ?\d{{3,20}}|\b(?!(?:{_CURRENCY}|rp)\d)[a-z]{{2,6}}-?\d{{3,20}}(?:-\d{{1,20}}){{0,4}})"
 _EVERYWHERE = {
-    "w": r"[^ \n;!?]*[^ \n,;!?.:]",
+    "w": r"[^ \n;!?]{0,40}[^ \n,;!?.:]",
     "gap": r"(?: <w>){0,6}?",
     "long": r"(?: <w>){0,14}?",
     "p": r"(?:, ?[^,;!?\n]{1,60},| ?\([^()\n]{1,80}\)| [-–—] [^–—;!?\n]{1,60}? [-–—])?",
@@ -51,6 +51,8 @@ _EVERYWHERE = {
     "id": ORDER_ID,
 }
 _NAME = re.compile(r"<([a-z]+)>")
+_RUNS = {r"\W": 6, r"\w": 30, "[^.!?]": 200, "[^ ]": 40, r"\d": 20}
+"""What may be repeated in a phrase, and how often."""
 
 
 @dataclass(frozen=True)
@@ -104,10 +106,10 @@ def _wording(read: Mapping[str, Any]) -> Wording:
         conditions=_any_of(read["conditions"]),
         cases=_any_of(read["cases"]),
         rules=_any_of(read["rules"]),
-        pins=re.compile(rf"\b(?:{read['pins']})(?!\w)|{MONEY}|{ORDER_ID}"),
-        denials=re.compile(read["denials"]),
+        pins=re.compile(rf"\b(?:{_bounded(read['pins'])})(?!\w)|{MONEY}|{ORDER_ID}"),
+        denials=re.compile(_bounded(read["denials"])),
         facts=_any_of(read["facts"]),
-        tags=re.compile(rf"(?:^|\W)(?:{read['tags']})\W*$"),
+        tags=re.compile(rf"(?:^|\W)(?:{read['tags']})\W{{0,6}}$"),
         bare={kind: re.compile(rf"(?<![\w'-])(?:{read['bare'][kind]})(?![\w'-])") for kind in KINDS},
         beside=frozenset(read["bare"]["beside"].split()),
         elided=re.compile(rf"(?:{read['elided']['words']}) (?:{read['elided']['before']})(?!\w)"),
@@ -116,7 +118,7 @@ def _wording(read: Mapping[str, Any]) -> Wording:
 
 
 def _any_of(words: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{words})(?!\w)")
+    return re.compile(rf"\b(?:{_bounded(words)})(?!\w)")
 
 
 def _patterns(read: Mapping[str, Any], kind: Kind, words: Mapping[str, str]) -> Iterator[Pattern]:
@@ -128,4 +130,11 @@ def _patterns(read: Mapping[str, Any], kind: Kind, words: Mapping[str, str]) -> 
 def _filled(phrase: str, words: Mapping[str, str]) -> str:
     while _NAME.search(phrase):
         phrase = _NAME.sub(lambda name: f"(?:{words[name[1]]})", phrase)
-    return phrase
+    return _bounded(phrase)
+
+
+def _bounded(expression: str) -> str:
+    """The expression with an end to every run, so that no text takes it longer than another of its length."""
+    for run, length in _RUNS.items():
+        expression = expression.replace(f"{run}*", f"{run}{{0,{length}}}").replace(f"{run}+", f"{run}{{1,{length}}}")
+    return expression

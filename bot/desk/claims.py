@@ -31,6 +31,8 @@ HELD = 600
 """Characters of one sentence that are held; a longer one is decided on in parts."""
 CARRIED = 300
 """Characters before a sentence that are read with it when it goes on with them."""
+AROUND = HELD + CARRIED
+"""Characters before and behind a claim that are read with it: as many as a gate ever has."""
 BARE = 100
 """Characters of a clause that may be nothing but a deed."""
 QUOTED = 8
@@ -203,7 +205,7 @@ def _is_harmless(found: re.Match[str], pattern: Pattern, wording: Wording) -> bo
     if _stands_before(wording.conditions, clause, near) or _is_denied(found, clause, pattern, wording):
         return True
     before = _IDIOM.sub("", text[_last_end(_SENTENCE_END, text, found.start()) : found.start()])
-    rest = _SENTENCE_END_BUT_ASKED.split(text[found.end() :], maxsplit=1)[0]
+    rest = _SENTENCE_END_BUT_ASKED.split(text[found.end() : found.end() + AROUND], maxsplit=1)[0]
     if _is_asked(found, clause, rest, pattern, wording):
         return True
     match pattern.form:
@@ -246,16 +248,21 @@ def _stands_before(pattern: re.Pattern[str], clause: str, words: int) -> bool:
 
 def _last_end(pattern: re.Pattern[str], text: str, before: int) -> int:
     """Where the last match before a position ends; 0 without one."""
-    return max((found.end() for found in pattern.finditer(text, 0, before)), default=0)
+    start = max(0, before - AROUND)
+    return max((found.end() for found in pattern.finditer(text, start, before)), default=start)
 
 
 def _claim(found: re.Match[str], pattern: Pattern, named: str) -> Claim:
     text = found.string
     following = _JOINT.search(text, found.end())
-    end = following.start() if following else len(text)
+    end = min(following.start() if following else len(text), found.end() + AROUND)
     # The subject stands nearest to the verb; amounts may stand anywhere between.
     clause, whole = _cut(text, found.end(), end), _cut(text, found.start(), end)
-    orders = orders_in(clause) or orders_in(text[: found.end()])[-1:] or ([named] if named else [])
+    orders = (
+        orders_in(clause)
+        or orders_in(text[max(0, found.end() - AROUND) : found.end()])[-1:]
+        or ([named] if named else [])
+    )
     return Claim(
         pattern.kind,
         pattern.form,
