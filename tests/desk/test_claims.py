@@ -1,6 +1,7 @@
 """The claim guard: no deed is told that nothing did or shows, and nothing else is held against a text."""
 
 import re
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from bot.agent.guardrails import OutputGate
 from bot.agent.messages import ToolResult
 from bot.agent.tools import RESULT_LIMIT, ToolOutput
 from bot.desk.claim_patterns import KINDS, Kind, load_wordings
-from bot.desk.claims import HELD, Claim, ClaimGate, Grounds, folded
+from bot.desk.claims import HELD, Claim, ClaimGate, Grounds, find_bare_claims, find_claims, folded
 from bot.desk.escalate import ESCALATE
 from bot.desk.values import Value
 from demo.model.phrases import PHRASES
@@ -805,3 +806,16 @@ def test_any_text_goes_through_whole_or_ends_at_a_claim(text: str) -> None:
 def test_folding_twice_is_folding_once(text: str) -> None:
     once = folded(text)
     assert folded(once) == once or "&" in once
+
+
+@pytest.mark.parametrize("seed", ["$", "1$", "-", "(", "no ", "ORD-1234 ", "refunded, ", "you are getting ", "A "])
+def test_looking_for_claims_takes_a_time_that_grows_no_faster_than_the_text(seed: str) -> None:
+    def seconds(length: int) -> float:
+        text = folded(seed * (length // len(seed)))
+        begin = time.process_time()
+        list(find_claims(text, WORDINGS))
+        list(find_bare_claims(text, WORDINGS))
+        return time.process_time() - begin
+
+    seconds(300)
+    assert seconds(12_000) < 16 * max(seconds(3_000), 0.01)
