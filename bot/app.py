@@ -232,6 +232,7 @@ async def open_app(
             targets=settings.targets,
             on_call=settings.on_call_mention,
             pages=settings.urgent_pages == "on",
+            escalate_notice=settings.escalate_notice,
         )
         cases = Cases(database, outbox, slack, clock, messages, metrics, settings.open_cases, settings.desk_channels)
         staff = Staff(

@@ -240,6 +240,8 @@ class Settings(BaseModel):
     """The person (`U…`) who is written to directly when a case has waited for twice its time. Unset: nobody."""
     urgent_pages: Literal["on", "off"] = "off"
     """`on`: "It's urgent" calls `ON_CALL` outside of `DESK_HOURS` too. `off`: it only raises the priority."""
+    escalate_notice: Literal["thread", "ephemeral"] = "thread"
+    """Where the author of a message reads that staff have escalated it: in the `thread`, or `ephemeral`, alone."""
     slack_rate: Annotated[float, Field(ge=0.1, le=1_000)] = 1.0
     """How many times Slack's published rate limits are kept to; more than 1 only where Slack has agreed to it."""
     sentences_path: Path | None = None

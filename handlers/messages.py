@@ -27,7 +27,7 @@ from bot.desk.second_thoughts import says_stop
 from bot.errors import StoreUnavailable
 from bot.slack.client import Identity
 from bot.store.inbox import Arrival
-from bot.turns.said import RAW_LIMIT, said
+from bot.turns.said import RAW_LIMIT, addressed_to, said
 from handlers.desk import Desk
 from handlers.payloads import (
     SPOKEN,
@@ -124,6 +124,8 @@ def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: C
         return None
     words = said(event, me)
     mentioned = event["type"] == "app_mention" or _mentions(event, me)
+    is_direct = channel.startswith("D")
+    whom = {} if is_staff or is_direct else addressed_to(event, me, mentions_us=mentioned)
     return Arrival(
         event_id=body["event_id"],
         kind="staff" if is_staff else "message",
@@ -131,8 +133,8 @@ def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: C
         ts=ts,
         author=author,
         author_team=_team(event, me),
-        body=words,
-        addressed=is_staff or mentioned or channel.startswith("D"),
+        body=words | whom,
+        addressed=is_staff or mentioned or is_direct,
         stops=not is_staff and not words["files"] and says_stop(words["text"]),
         calls=not is_staff and asks_for_person(words["text"]),
     )
@@ -155,6 +157,8 @@ def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Col
     speaks_anew = not is_staff and _mentions(now, me) and not _mentions(before, me)
     if before and said(before, me) == words and not speaks_anew:
         return None
+    is_direct = channel.startswith("D")
+    whom = {} if is_staff or is_direct else addressed_to(now, me, mentions_us=_mentions(now, me))
     return Arrival(
         event_id=body["event_id"],
         kind="edit",
@@ -162,8 +166,8 @@ def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Col
         ts=at,
         author=author,
         author_team=_team(now, me),
-        body={**words, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
-        addressed=is_staff or _mentions(now, me) or channel.startswith("D"),
+        body={**words, **whom, "of": ts, "is_staff": is_staff, "speaks_anew": speaks_anew},
+        addressed=is_staff or _mentions(now, me) or is_direct,
     )
 
 

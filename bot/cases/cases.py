@@ -105,10 +105,12 @@ class Cases:
         subject: str = "",
         summary: str = "",
         one_a_customer: bool = False,
+        called_by: str = "",
     ) -> Case:
         """Open a case for the thread and tell both sides; the case that is open already, when there is one.
 
-        Without a `subject` it is called by what the customer wrote last.
+        Without a `subject` it is called by what the customer wrote last. `called_by` is the name of the colleague who
+        called for it over the customer's message.
 
         With `one_a_customer` it may be of another thread of theirs, and is then of the same reason. Who has `most`
         has no more: both sides are told that the thread belongs to the latest of these.
@@ -127,6 +129,7 @@ class Cases:
                 subject=mask(subject),
                 told=mask(summary).strip(),
                 one_a_customer=one_a_customer,
+                called_by=called_by,
             )
         if is_new:
             reach("case_opened")
@@ -147,6 +150,7 @@ class Cases:
         subject: str,
         told: str,
         one_a_customer: bool,
+        called_by: str,
     ) -> tuple[Case, bool]:
         """The case that the thread belongs to from here on, and whether it is a new one."""
         await lock(tx, f"cases/{customer.team}/{customer.user}")
@@ -194,7 +198,7 @@ class Cases:
             raise RuntimeError("the thread's case was opened inside this transaction")
         reach("case_added")
         files = await earlier(tx, case, thread, self.messages.desk(case))
-        rows = self.messages.opened(case, lines, usual=usual)
+        rows = self.messages.opened(case, lines, usual=usual, called_by=called_by)
         await outbox.add(tx, *rows, *files, self.messages.session(case), now=now)
         await self._note(tx, customer.user, "opened", case, reason=reason)
         return case, True

@@ -7,7 +7,7 @@ repeated says nothing twice.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import get_args
+from typing import Literal, get_args
 
 from bot.cases import transcripts
 from bot.cases.case import RUNGS, State
@@ -15,7 +15,8 @@ from bot.cases.hours import Targets
 from bot.conversation import Standing, ThreadRef
 from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, learning_cards, staff_cards
-from bot.slack.blocks import LINK, Card, moment
+from bot.slack.blocks import LINK, Card, moment, one_line
+from bot.slack.cards import NAME_LIMIT
 from bot.slack.mrkdwn import escape
 from bot.slack.sessions import SessionStatus
 from bot.store.cases import MERGED, Case, card_key, ref_of
@@ -75,21 +76,38 @@ class CaseMessages:
     """Who is called when nobody claims a case, as a mention; empty for nobody."""
     pages: bool = False
     """Whether they are called outside of opening hours too, when a customer says that it is urgent."""
+    escalate_notice: Literal["thread", "ephemeral"] = "thread"
+    """Who reads that a colleague has called for a case: everybody in the thread, or its customer alone."""
 
-    def opened(self, case: Case, lines: Sequence[Line], *, usual: float | None = None) -> list[Outgoing]:
+    def opened(
+        self, case: Case, lines: Sequence[Line], *, usual: float | None = None, called_by: str = ""
+    ) -> list[Outgoing]:
         """The customer is told; the card is posted, and in its thread how to use it and what was said before.
 
-        `usual` is the usual time until somebody is there, in minutes.
+        `usual` is the usual time until somebody is there, in minutes. `called_by` is the colleague who called for it;
+        the customer reads that, without buttons, since they have asked for nothing.
         """
         card = self._card(case)
         told = self._told_who_waits(case, usual)
         if why := self._why(case.reason, language(case)):
             told = _after(why, told)
         rows = [
-            self._to_customer(case, "opened", told),
+            self._called_over(case, called_by) if called_by else self._to_customer(case, "opened", told),
             Outgoing(card_key(case), "post", self.desk(case), payload(card), case_id=case.id),
         ]
         return [*rows, *self._opening(case, lines)]
+
+    def _called_over(self, case: Case, by: str) -> Outgoing:
+        """A colleague has called for it: its customer is told, unseen by others where that is set."""
+        key, words = "called_over", {"name": one_line(by, NAME_LIMIT)}
+        if case.state == "away":
+            key, words = "called_over_away", {**words, "back": self._back(case.due or 0.0)}
+        said = {"text": self.sentences.say(language(case), key, **words)}
+        thread, name = case.thread, f"case/{case.id}/opened/{case.version}"
+        if self.escalate_notice == "thread" or thread.is_direct:
+            return Outgoing(name, "post", thread.channel, said, thread_ts=thread.ts, case_id=case.id)
+        alone = {**said, "user": case.customer}
+        return Outgoing(name, "ephemeral", thread.channel, alone, thread_ts=thread.ts, case_id=case.id)
 
     def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line, *, reason: str) -> list[Outgoing]:
         """A further thread belongs to an open case; `code` is its language, `latest` the customer's last line in it.

@@ -82,6 +82,14 @@ def leaving_cases(team: Team, database: Database) -> Team:
     return replace(team, agents=agents)
 
 
+def without_escalating(team: Team) -> Team:
+    """The same team, of which nobody can call a person."""
+    agents = (
+        replace(agent, tools=tuple(each for each in agent.tools if each.name != ESCALATE)) for agent in team.agents
+    )
+    return replace(team, agents=tuple(agents))
+
+
 def _leaving_cases(tool: Tool, database: Database) -> Tool:
     async def run(context: Context, **arguments: Any) -> ToolOutput:
         async with database.transaction() as tx:

@@ -2,6 +2,7 @@
 
 is_rhetorical        it asks what the other side is like
 is_about_something   it has a word of its own
+tells_nothing        a word says nothing of what a question is about
 names_a_number       an order, a parcel or an amount may be meant
 """
 
@@ -96,6 +97,11 @@ def is_about_something(question: str) -> bool:
     return names_a_number(question) or any(
         (len(word) >= SUBJECT_LENGTH or not word.isascii()) and word not in _TELLS_NOTHING for word in words
     )
+
+
+def tells_nothing(word: str) -> bool:
+    """True for a word, in lower case, of which every question is made."""
+    return word in _TELLS_NOTHING
 
 
 def names_a_number(text: str) -> bool:

@@ -250,6 +250,16 @@ async def last_said(tx: AsyncConnection, thread: ThreadRef, author: str) -> floa
     return at
 
 
+async def answered_last(tx: AsyncConnection, item: InboxItem) -> str | None:
+    """Who wrote the latest message of the thread, before this one, that the assistant or a person has taken up."""
+    table = schema.inbox
+    where = (table.c.thread == item.thread.key, table.c.kind.in_(("message", "edit")), table.c.ts < item.ts)
+    taken_up = (table.c.state.in_(("done", "dead")), table.c.reason != "noted")
+    statement = select(table.c.author).where(*where, *taken_up).order_by(table.c.ts.desc()).limit(1)
+    author: str | None = (await tx.execute(statement)).scalars().first()
+    return author
+
+
 async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) -> Mapping[str, Any] | None:
     """What `author` wrote at (channel, ts); None when there is no such message of theirs."""
     table = schema.inbox

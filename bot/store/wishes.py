@@ -29,6 +29,8 @@ from bot.store.threads import find_thread
 LATE_SECONDS = 3600.0
 """How much later than its message an edit may come to stand for a message that has not come itself."""
 
+OVERHEARD = "overheard"
+"""In the body of a message: it was not for the assistant."""
 IDLE = "idle"
 """In the body of a stop: there was nothing to be stopped."""
 
@@ -102,6 +104,16 @@ def is_erased_in(body: ColumnElement[Any]) -> ColumnElement[bool]:
     return deleted.is_not(None)
 
 
+def words_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an edit's body a message's body takes over: its words, and whom it mentions."""
+    return {name: body[name] for name in ("text", "masked", "files", "to_us", "others", "leads") if name in body}
+
+
+def is_overheard(body: Mapping[str, Any]) -> bool:
+    """Whether the message was for others in a channel's thread; then nothing of its words is kept."""
+    return OVERHEARD in body
+
+
 def edited_at(body: Mapping[str, Any]) -> str:
     """Slack's time of the edit that a body is of; empty for the message as it was sent."""
     return str(body.get("edited", ""))
@@ -130,6 +142,12 @@ async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any
         wish = schema.inbox.c.wish
         values |= {"wish": case((wish == "edited", ""), else_=wish), "attempts": 1}
     await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item_id).values(**values))
+
+
+async def overhear(tx: AsyncConnection, item: InboxItem) -> None:
+    """Keep nothing of what the row says but that it was for others."""
+    kept = {name: item.body[name] for name in ("of", "edited", "is_staff", "speaks_anew") if name in item.body}
+    await replace_body(tx, item.id, {**kept, "text": "", "masked": False, "files": [], OVERHEARD: True})
 
 
 async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
@@ -244,7 +262,7 @@ async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float
             return Stored(None)
         if not arrival.addressed and not await _began_before(tx, arrival.thread.key, of):
             return Stored(None)
-    body = {name: arrival.body[name] for name in ("text", "masked", "files")} | {"edited": arrival.ts}
+    body = words_in(arrival.body) | {"edited": arrival.ts}
     kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"
     message = replace(arrival, kind=kind, ts=of, body=body)
     return Stored(await inbox.add(tx, message, now=now), arrival.thread.key)

@@ -64,6 +64,8 @@ SETTLE_SECONDS = 30.0
 """What an answer may take beyond the agent's own limit: searching, ending the stream, storing."""
 QUEUE_SECONDS = 300.0
 """How long a question may wait for a place; past it the attempt has failed."""
+UNANSWERED = "unanswered"
+"""How a turn ends that says nothing, since the message was not said to the assistant."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
 
@@ -97,7 +99,9 @@ class Answers:
             Interrupted: the message is another by now, or none, or its answer has not begun and is not wanted.
             Silenced: a person has the thread by now.
         """
-        async with self.sessions.working(question.item, question.language):
+        # Who did not ask sees nothing before there is an answer.
+        working = self.sessions.working(question.item, question.language)
+        async with contextlib.nullcontext() if question.is_unasked else working:
             return await self._answer_in_turn(question)
 
     async def _answer_in_turn(self, question: Question) -> str:
@@ -250,6 +254,8 @@ class Answers:
         return ended
 
     async def _conclude(self, asked: Asked) -> str:
+        if _is_better_unsaid(asked):
+            return await self._stay_silent(asked)
         match asked.verdict:
             case "stopped":
                 return await self._stopped(asked)
@@ -265,6 +271,15 @@ class Answers:
                 return await self._say_not_found(asked)
             case "stands":
                 return await (self._deliver_privately(asked) if asked.reply.withheld else self._deliver(asked))
+
+    async def _stay_silent(self, asked: Asked) -> str:
+        """There is no answer, and nobody has asked the assistant: nothing is said and nothing is kept but the costs."""
+        await asked.writer.finish()
+        async with self.database.transaction() as tx:
+            for use in costs_of(asked.question.item, asked.journal.rounds, asked.outcome):
+                await spending.add(tx, use, now=self.clock.now())
+            await turns.forget(tx, asked.question.item.id)
+        return UNANSWERED
 
     async def _stopped(self, asked: Asked) -> str:
         """The customer has heard enough: what is shown stays, and it is said that no more comes."""
@@ -578,6 +593,16 @@ def _is_of_no_use(asked: Asked) -> bool:
     """
     wish = asked.question.interruption.wish
     return wish == "deleted" or (wish in ("edited", "claimed", "called") and asked.verdict != "escalated")
+
+
+def _is_better_unsaid(asked: Asked) -> bool:
+    """Whether an answer to what was not said to the assistant is none: it rests on nothing, or could not be made."""
+    question, reply = asked.question, asked.reply
+    if not question.is_unasked or reply.shown or asked.journal.has_written:
+        return False
+    if asked.verdict == "stands":
+        return not (question.concerns or reply.evidence.supports(asked.outcome.text))
+    return asked.verdict not in ("escalated", "stopped")
 
 
 def _holds_private(messages: Sequence[Message]) -> bool:

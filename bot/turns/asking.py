@@ -27,6 +27,7 @@ from bot.desk import policy
 from bot.desk.answers import Evidence, TurnContext, known_from, page_text, passages_text
 from bot.desk.claim_patterns import Wording
 from bot.desk.claims import Claim, ClaimGate, Grounds
+from bot.desk.escalate import without_escalating
 from bot.desk.grounding import Kept
 from bot.desk.rhetoric import names_a_number
 from bot.desk.team import IN_DOUBT
@@ -115,7 +116,8 @@ class Agents:
     async def ask(self, question: Question, writer: StreamWriter, journal: TurnJournal, *, limits: Limits) -> Asked:
         """Have the question answered; what may be shown of the answer goes to `writer` as it comes."""
         inquiry = _Inquiry(question, writer, journal, limits)
-        questions = policy.questions_apart(question.text) if self.takes_apart else ()
+        takes_apart = self.takes_apart and not question.is_unasked
+        questions = policy.questions_apart(question.text) if takes_apart else ()
         return await (self._apart(inquiry, questions) if questions else self._whole(inquiry))
 
     async def _whole(self, inquiry: _Inquiry) -> Asked:
@@ -124,9 +126,11 @@ class Agents:
         evidence = self._evidence(question, findings)
         reply = self._reply(inquiry, inquiry.writer, evidence)
         terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
-        outcome = await self.way_of(question.text)(
-            self.team, self._in_charge(question), inquiry.conversation, terms=terms
-        )
+        team, way = self.team, self.way_of(question.text)
+        if not question.concerns:
+            # Nobody is called over what may be for others.
+            team, way = without_escalating(team), self.way_of("")
+        outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms)
         verdict: Verdict = judge(question.text, outcome, reply)
         if question.interruption.is_set() and verdict != "escalated":
             verdict = "stopped"
@@ -291,6 +295,7 @@ class Agents:
             is_direct=question.item.thread.is_direct,
             titles=titles,
             private=any(deed.private for deed in inquiry.journal.deeds),
+            is_unasked=question.is_unasked,
             interruption=question.interruption,
         )
 

@@ -67,7 +67,8 @@ class CallingOver:
         await self._keep(item.thread, message, customer)
         by_staff = customer.user != item.author
         reason = "called_by_staff" if by_staff else "asked_for_person"
-        case = await self.cases.open(item.thread, customer, reason=reason, priority="medium")
+        by = (await self.slack.user(item.author)).display_name if by_staff else ""
+        case = await self.cases.open(item.thread, customer, reason=reason, priority="medium", called_by=by)
         if by_staff:
             await self._tell(item, f"{case.ref} is open for <@{customer.user}>.")
         return "pressed"
@@ -103,6 +104,11 @@ class CallingOver:
         )
         async with self.database.transaction() as tx:
             await threads.add_thread(tx, thread, now=self.clock.now())
+            known = await threads.find_thread(tx, thread)
+            if known is None or not known.language:
+                # Nobody has spoken to us there yet.
+                language = self.sentences.language_of(str(arrival.body["text"]), customer.locale)
+                await threads.set_language(tx, thread, language)
             await inbox.insert(tx, arrival, now=self.clock.now(), state="done", reason="escalated")
 
     async def _tell_stands(self, item: InboxItem, case: Case, customer: Customer) -> None:

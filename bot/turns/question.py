@@ -36,6 +36,10 @@ class Question:
     """How often the thread had changed hands when it was decided that the assistant answers."""
     changes: int = -1
     """How many changes of hands this process had made when that was read; by itself it matches none."""
+    is_unasked: bool = False
+    """The app was not mentioned: what it cannot answer ends in silence."""
+    concerns: bool = True
+    """Whether the words name the matter of the conversation; else no person is called over them."""
     interruption: Interruption = field(default_factory=Interruption)
     """Ends the answer early."""
 

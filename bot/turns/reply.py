@@ -71,6 +71,8 @@ class Reply:
     """Requests to a model that were made again, by the reason."""
     failures: list[str] = field(default_factory=list)
     """Requests to a model that failed, at most FAILURES_KEPT: the model, and what its provider said of it."""
+    is_unasked: bool = False
+    """True: nothing is shown before the answer is."""
     interruption: Interruption = field(default_factory=Interruption)
     """Told when the page turns out to be stopped, so that nobody writes on for it."""
     _held: list[str] = field(default_factory=list)
@@ -131,6 +133,8 @@ class Reply:
 
     def _show(self, call_id: str, name: str, title: str, *, status: TaskStatus) -> None:
         """A card for a look-up; where others read only for the pages, since even that one was made tells something."""
+        if self.is_unasked and not self.shown:
+            return
         if name == SEARCH or (self.is_direct and _is_shown(name)):
             self.writer.task(call_id, title=self.titles.get(name, title), status=status)
 

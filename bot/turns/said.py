@@ -1,9 +1,11 @@
 """What is kept of what somebody wrote in Slack: its words without markup and secrets, and which files came with it.
 
-said     the body of a message's row
-filled   the fields of a dialog
+said           the body of a message's row
+addressed_to   whom a message in a channel mentions
+filled         the fields of a dialog
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +19,12 @@ TEXT_LIMIT = 12_000
 """Characters of one message that are kept."""
 FILES_LIMIT = 10
 """Files of one message."""
+MENTIONS_LIMIT = 20
+"""Mentions of others that are kept of one message."""
+ADDRESSING = ("to_us", "others", "leads")
+"""The fields of a row's body that say whom a message in a channel mentions."""
+
+_MENTION = re.compile(r"<(?:@|!subteam\^|!(?=here|channel|everyone))([A-Za-z0-9]{1,32})(?:\|[^<>]*)?>")
 
 
 def said(message: Mapping[str, Any], me: Identity) -> dict[str, Any]:
@@ -26,6 +34,15 @@ def said(message: Mapping[str, Any], me: Identity) -> dict[str, Any]:
     files = (file for file in message.get("files") or () if isinstance(file, dict))
     there = [file for file in files if file.get("mode") != "tombstone"][:FILES_LIMIT]
     return {"text": mask(text), "masked": mask(text) != text, "files": [_file(file) for file in there]}
+
+
+def addressed_to(message: Mapping[str, Any], me: Identity, *, mentions_us: bool) -> dict[str, Any]:
+    """Whom a message in a channel mentions, for the body of its row: the app (`to_us`), and `others`, people, groups or
+    everybody; `leads` says that it begins with one of these."""
+    text = (message.get("text") or "")[:RAW_LIMIT]
+    found = [each for each in _MENTION.finditer(text) if each[1] != me.user]
+    leads = bool(found) and not text[: found[0].start()].strip()
+    return {"to_us": mentions_us, "others": [each[1][:32] for each in found[:MENTIONS_LIMIT]], "leads": leads}
 
 
 def filled(fields: Mapping[str, str | list[str]]) -> dict[str, str | list[str]]:

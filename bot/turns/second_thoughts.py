@@ -79,6 +79,8 @@ class SecondThoughts:
             if await wishes.latest_edit(tx, edit) is not None:
                 # The later one stands for both.
                 return None
+            if wishes.is_overheard(row.body):
+                return await self._overheard(tx, edit)
             before, said = row.words, str(row.body["text"])
             noted = {**edit.body, "before": before}
             await wishes.replace_body(tx, edit.id, noted)
@@ -102,6 +104,15 @@ class SecondThoughts:
                 await wishes.replace_body(tx, edit.id, {**noted, "answers": True})
         self.outbox.wake()
         return replace(edit, body=noted) if answers else None
+
+    async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
+        """An edit of what was said to others: with a mention of us it is said to us, else nothing of it is kept."""
+        if not edit.body.get("to_us"):
+            await wishes.overhear(tx, edit)
+            return None
+        body = {**edit.body, "before": "", "answers": True}
+        await wishes.replace_body(tx, edit.id, body)
+        return replace(edit, body=body)
 
     async def deleted(self, deed: InboxItem, *, scrubs: bool = True) -> None:
         """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done.
@@ -221,4 +232,4 @@ class SecondThoughts:
 
 def _words(edit: InboxItem) -> dict[str, Any]:
     """What of an edit a message's body takes over."""
-    return {name: edit.body[name] for name in ("text", "masked", "files")} | {"edited": edit.ts}
+    return wishes.words_in(edit.body) | {"edited": edit.ts}

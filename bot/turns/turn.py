@@ -2,6 +2,7 @@
 
 take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
                    deletes the message meanwhile, begin again with what it is by then
+  _listen          in a channel's thread: is it said to us, or to others?
   _customer_wrote  a case is open: the next one · a person was there: thanks, or the case again · a stop of nothing:
                    say so · the words ask for a person: a case · else an answer
   _endangered      an open case is as urgent as what its customer writes now
@@ -19,15 +20,17 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.agent.messages import AgentMessage, CustomerMessage
 from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
 from bot.cases.messages import SAID_FIRST, how_it_stands
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
-from bot.desk import policy
+from bot.desk import addressing, policy
 from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Allowance, Budgets, Window
 from bot.desk.danger.finding import DangerFinder
@@ -39,7 +42,7 @@ from bot.failpoints import reach
 from bot.sentences import Language, Sentences
 from bot.slack.client import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.store import attempts, inbox, outbox, pauses, threads, turns
+from bot.store import attempts, inbox, outbox, pauses, threads, turns, wishes
 from bot.store import cases as case_rows
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -49,7 +52,7 @@ from bot.store.persons import REQUEST
 from bot.store.threads import ThreadState
 from bot.telemetry import Metrics
 from bot.turns import erasure
-from bot.turns.answer import Answers
+from bot.turns.answer import UNANSWERED, Answers
 from bot.turns.dead import UNSTORABLE, dead_line
 from bot.turns.interruptions import Interrupted, Interruption, Interruptions
 from bot.turns.presses import BY_STAFF, Presses
@@ -85,6 +88,21 @@ Ending = tuple[FinishedState, str]
 """How a row is closed, and why in one stable word."""
 
 
+OVERHEARD = "overheard"
+"""How a row ends whose message was for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """Whom a message is for."""
+
+    is_for_us: bool = True
+    is_unasked: bool = False
+    """True: it stands in a channel's thread and does not mention the app."""
+    concerns: bool = True
+    """Whether it names the matter that the person has with us, rather than being any question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """A customer's message with what was read beside it."""
@@ -100,6 +118,7 @@ class Heard:
     """How often the thread had changed hands, before it was read who has it now,"""
     changes: int
     """and how many such changes this process had made by then, of whatever threads."""
+    hearing: Hearing = Hearing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,12 +306,12 @@ class Turns:
             return self.sentences.language_for(state.language)
         return self.sentences.language_of(item.words, "")
 
-    async def _identify(self, item: InboxItem) -> Customer | None:
+    async def _identify(self, item: InboxItem, *, is_unasked: bool) -> Customer | None:
         """The author. While the shop takes its time to say who that is, the customer sees that something is done."""
         asking = asyncio.create_task(self.identities.identify(item.author))
         try:
             await asyncio.wait({asking}, timeout=SIGN_SECONDS)
-            if not asking.done():
+            if not asking.done() and not is_unasked:
                 async with self.database.transaction() as tx:
                     case = await case_rows.find_open(tx, item.thread)
                 if case is None:
@@ -301,9 +320,51 @@ class Turns:
         finally:
             asking.cancel()
 
+    async def _listen(self, item: InboxItem) -> Hearing:
+        """Whether a message is for us. In a channel we are spoken to by a mention, or by a reply of whoever was
+        answered last; the words of a case's customer go to the people who are on it (bot/desk/addressing.py)."""
+        if item.thread.is_direct or item.body.get("to_us", True):
+            return Hearing()
+        text, others = item.words, frozenset(item.body["others"])
+        async with self.database.transaction() as tx:
+            case = await case_rows.find_open(tx, item.thread)
+            ended = None if case else await case_rows.latest_of(tx, item.thread)
+            answered = await inbox.answered_last(tx, item)
+            state = await threads.find_thread(tx, item.thread)
+            episode = await self.summaries.read(tx, item.thread, state) if state else None
+        if case is not None and item.author == case.customer:
+            # They may write to whoever is on it by name.
+            is_for_others = item.body["leads"] and not any(case.speaker(other) is not None for other in others)
+            return Hearing(not is_for_others, is_unasked=True)
+        if others:
+            return Hearing(False)
+        history = episode.history if episode else ()
+        matter = [message.text for message in history if isinstance(message, CustomerMessage)]
+        if case is not None:
+            # What others ask in the thread of a case is no matter of the case's.
+            matter += [case.title, case.summary]
+            return Hearing(item.author == answered and _concerns(text, matter), is_unasked=True)
+        if ended is not None and item.author == ended.customer and may_be_reopened(ended, now=self.clock.now()):
+            matter += [ended.title, ended.summary]
+            if is_last_word(text) or addressing.says_unsettled(text) or _concerns(text, matter):
+                return Hearing(is_unasked=True)
+        asked_back = item.author == answered and _has_asked_back(episode)
+        if item.author != answered or not addressing.concerns_us(text, matter=matter, is_asked_back=asked_back):
+            return Hearing(False)
+        return Hearing(is_unasked=True, concerns=asked_back or _concerns(text, matter))
+
+    async def _leave(self, item: InboxItem) -> None:
+        """Keep nothing of a message that was for others."""
+        async with self.database.transaction() as tx:
+            await wishes.overhear(tx, item)
+
     async def _customer_wrote(self, item: InboxItem, interruption: Interruption, *, is_over: bool) -> Ending:
+        hearing = await self._listen(item)
+        if not hearing.is_for_us:
+            await self._leave(item)
+            return "dropped", OVERHEARD
         async with asyncio.timeout(SETTLE_SECONDS):
-            customer = await self._identify(item)
+            customer = await self._identify(item, is_unasked=hearing.is_unasked)
         if customer is None:
             return "dropped", "not_a_person"
         is_stop = says_stop(item.words)
@@ -318,7 +379,7 @@ class Turns:
             ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
-        heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands, state.changes)
+        heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands, state.changes, hearing)
         if item.body.get("masked"):
             await self._say(heard, "masked")
         danger = self.danger.find(item.words)
@@ -326,13 +387,18 @@ class Turns:
             if danger:
                 await self._endangered(case, heard, danger)
             return "done", await self._to_people(case, heard, is_helped=not (is_paused or is_over))
-        if ended is not None and await self._is_about(ended, item, customer):
+        if ended is not None and hearing.concerns and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, heard, danger)
         if item.wish == "called":
             return "done", await self._call(heard)
         reason = danger or ("asked_for_person" if policy.asks_for_person(item.words) else None)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
+        has_nothing = is_stop or not (reason or item.body["text"])
+        if hearing.is_unasked and has_nothing and not await self.answers.has_begun(item, before=self.clock.now()):
+            # There is nothing to be stopped, and nobody has asked what we can do.
+            await self._leave(item)
+            return "dropped", OVERHEARD
         if not item.body["text"]:
             await self._say(heard, "file_unread" if item.body.get("files") else "greeting")
             return "done", "no_words"
@@ -342,10 +408,17 @@ class Turns:
             await self.cases.open(item.thread, customer, reason=reason, priority="medium")
             return "done", "escalated"
         if await self.budgets.set_aside(item):
+            if hearing.is_unasked:
+                await self._leave(item)
+                return "dropped", "over_budget"
             return await self._over_budget(heard)
-        if len(episode.turns) >= self.summaries.turns:
+        if len(episode.turns) >= self.summaries.turns and not hearing.is_unasked:
             heard = await self._begin_anew(heard)
-        return "done", await self._answer(heard)
+        ended_as = await self._answer(heard)
+        if ended_as == UNANSWERED:
+            await self._leave(item)
+            return "dropped", ended_as
+        return "done", ended_as
 
     async def _to_people(self, case: Case, heard: Heard, *, is_helped: bool) -> str:
         """The message belongs to a case: to whoever is on it, and with `is_helped` perhaps to the assistant as well."""
@@ -475,6 +548,8 @@ class Turns:
             files=file_names(item.body),
             hands=heard.hands,
             changes=heard.changes,
+            is_unasked=heard.hearing.is_unasked,
+            concerns=heard.hearing.concerns,
             interruption=heard.interruption,
         )
         return await self.answers.answer(question)
@@ -561,6 +636,10 @@ class Turns:
         if item.body.get("action") in (*BY_STAFF, REQUEST):
             await self.presses.tell_failed(item)
             return "dead", reason
+        if item.body.get("to_us") is False and not addressing.calls_for_people(item.words):
+            # Nobody has asked us, so nobody waits for an answer.
+            await self.answers.close_leftover(item)
+            return "dead", reason
         await self.answers.close_leftover(item)
         await self.cases.open(item.thread, await self._somebody(item), reason="technical", priority="high")
         return "dead", reason
@@ -575,6 +654,16 @@ class Turns:
             except Exception as error:  # noqa: BLE001 - whatever it is, somebody must look after the customer
                 logger.warning("nobody says who the author is", extra={"turn": item.id, "fault": type(error).__name__})
         return known or Customer(item.author_team, item.author, name=item.author, locale="", standing="member")
+
+
+def _concerns(text: str, matter: Sequence[str]) -> bool:
+    return addressing.calls_for_people(text) or addressing.names_matter(text, matter)
+
+
+def _has_asked_back(episode: Episode | None) -> bool:
+    """Whether the last thing that the assistant said is a question."""
+    said = [message.text for message in episode.history if isinstance(message, AgentMessage)] if episode else []
+    return bool(said) and said[-1].rstrip().endswith(("?", "？"))
 
 
 def _waits(case: Case) -> str:

@@ -1,0 +1,89 @@
+"""Who a reply in a channel's thread is for, when it does not mention the app. Others may talk there among themselves.
+
+concerns_us     a reply of the person who was answered last goes on with their matter
+asks            it is a question
+names_matter    it names what the conversation is about
+says_unsettled  it says that something still does not work
+
+The words are those of the five languages. What these rules leave out is neither answered nor shown to anybody.
+"""
+
+import re
+from collections.abc import Iterable
+
+from bot.desk.policy import asks_for_person, needs_person
+from bot.desk.rhetoric import tells_nothing
+
+READ_LIMIT = 2_000
+"""Characters of a text that are read."""
+STEM = 5
+"""Letters at the beginning of two words by which they count as the same;"""
+SHORTEST = 4
+"""and the letters of a word that can name a matter."""
+
+_QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|^[ \t]*(?:>|&gt;)[^\n]*", re.MULTILINE)
+_ASKS = re.compile(r"[?？]")
+_BEGINS_QUESTION = re.compile(
+    r"(?:^|[.;\n])\s*(?:(?:and|but|so|ok|okay|also|then|und|aber|oder|y|pero|et|mais|dan|tapi|kalau)\s+)?(?:"
+    r"(?:what(?!\s+an?\b)|when|where|which|who|why|how)(?:'s|s)?\b"
+    r"|(?:can|could|will|would|do|does|did|is|are|was|has|have|may|should)\s+(?:i|you|it|they|we|my|the|there|this|that)\b"
+    r"|(?:apa|apakah|bagaimana|gimana|kapan|di ?mana|kenapa|mengapa|berapa|bisakah|bolehkah|apa bisa)\b"
+    r"|(?:was|wann|wo|woher|wohin|warum|wieso|wie|welche[rsmn]?|wer|wem)\b"
+    r"|(?:kann|können|darf|ist|sind|gibt|geht|habt|haben|wird)\s+(?:ich|sie|ihr|man|es|das|die|der|mein\w*|du)\b"
+    r"|(?:qué\s+(?:es|hay|pasa|hago|tengo|debo|puedo|significa)|cuándo|cuando|dónde|donde|cuál|cuáles|cómo)\b"
+    r"|(?:cuánto|cuánta|por qué|puedo|pueden?|puedes|tienen?|hay)\b"
+    r"|(?:quand|où|pourquoi|comment|combien|quel(?:le)?s?|est-ce|qu'est-ce|puis-je|pouvez-vous|peux-tu|avez-vous)\b"
+    r")",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\b[A-Za-z]{2,8}[-#]?\d{3,}\b|#\d{3,}\b|\b\d{5,}\b")
+_WORD = re.compile(r"[^\W\d_]+")
+_UNSETTLED = re.compile(
+    r"\bstill\b|\bagain\b|\b(?:not|isn't|isnt) (?:solved|fixed|working|resolved|there|here)\b"
+    r"|\b(?:does|did)(?:n't|nt| not) work\b"
+    r"|\bmasih\b|\bbelum\b|\blagi\b|\btidak (?:bisa|berfungsi|jalan)\b"
+    r"|\bimmer noch\b|\bnoch immer\b|\bwieder\b|\b(?:geht|funktioniert|klappt) (?:\w+ )?nicht\b|\bnoch nicht\b"
+    r"|\bsigue\b|\btodavía\b|\baún\b|\botra vez\b|\bno funciona\b"
+    r"|\btoujours\b|\bencore\b|\bne (?:marche|fonctionne) (?:\w+ )?pas\b|\bpas (?:réglé|résolu)\b",
+    re.IGNORECASE,
+)
+
+
+def concerns_us(text: str, *, matter: Iterable[str], is_asked_back: bool = False) -> bool:
+    """Whether a reply that mentions nobody, of the person who was answered last, speaks to the assistant.
+
+    `matter` is what the conversation is about, in anybody's words. With `is_asked_back` the assistant has asked them
+    something, so that any reply is an answer to it.
+    """
+    return is_asked_back or asks(text) or calls_for_people(text) or names_matter(text, matter)
+
+
+def calls_for_people(text: str) -> bool:
+    """Whether a person is asked for, or needed."""
+    return asks_for_person(text) or needs_person(text)
+
+
+def asks(text: str) -> bool:
+    """Whether the text holds a question, with or without its mark."""
+    said = _QUOTED.sub(" ", text[:READ_LIMIT])
+    return bool(_ASKS.search(said) or _BEGINS_QUESTION.search(said))
+
+
+def names_matter(text: str, matter: Iterable[str]) -> bool:
+    """Whether the text names an order or the like, or shares a telling word with the matter."""
+    said = _QUOTED.sub(" ", text[:READ_LIMIT])
+    if _NUMBER.search(said):
+        return True
+    words = _telling(said)
+    return bool(words) and any(words & _telling(each[:READ_LIMIT]) for each in matter)
+
+
+def says_unsettled(text: str) -> bool:
+    """Whether the text says that something still does not work, or happens again."""
+    return bool(_UNSETTLED.search(text[:READ_LIMIT]))
+
+
+def _telling(text: str) -> set[str]:
+    """The beginnings of the words that say what a text is about."""
+    words = (word.casefold() for word in _WORD.findall(text))
+    return {word[:STEM] for word in words if len(word) >= SHORTEST and not tells_nothing(word)}
