@@ -293,11 +293,15 @@ class Turns:
                 if again is None:
                     return "done", "noted"
                 item = again
+            hearing = await self._listen(item)
+            if not hearing.is_for_us:
+                await self._leave(item)
+                return "dropped", OVERHEARD
             if item.wish == "stop":
                 return "done", await self.answers.stop_leftover(item, await self._language(item))
             if over is not None and not await self._is_for_people(item):
                 return await self._over_limit(item, over)
-        return await self._customer_wrote(item, interruption, is_over=over is not None)
+        return await self._customer_wrote(item, interruption, hearing, is_over=over is not None)
 
     async def _language(self, item: InboxItem) -> Language:
         async with self.database.transaction() as tx:
@@ -358,11 +362,9 @@ class Turns:
         async with self.database.transaction() as tx:
             await wishes.overhear(tx, item)
 
-    async def _customer_wrote(self, item: InboxItem, interruption: Interruption, *, is_over: bool) -> Ending:
-        hearing = await self._listen(item)
-        if not hearing.is_for_us:
-            await self._leave(item)
-            return "dropped", OVERHEARD
+    async def _customer_wrote(
+        self, item: InboxItem, interruption: Interruption, hearing: Hearing, *, is_over: bool
+    ) -> Ending:
         async with asyncio.timeout(SETTLE_SECONDS):
             customer = await self._identify(item, is_unasked=hearing.is_unasked)
         if customer is None:

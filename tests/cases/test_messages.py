@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
+from bot.cases.case import State
 from bot.cases.messages import SAID_FIRST, CaseMessages
 from bot.cases.transcripts import ATTACHED, PAGES, pages
 from bot.conversation import ThreadRef
@@ -98,3 +100,19 @@ def test_a_customer_reads_why_and_then_once_that_it_was_passed_on(language: Lang
     assert told.count(TEAM[language]) == 1
     further = MESSAGES.joined(case, ThreadRef("T", "D", "1.0"), language, Line("1.1", "U", "Hi"), reason=reason)
     assert str(further[0].payload["text"]).startswith(f"{why}\n")
+
+
+@pytest.mark.parametrize("notice", ["thread", "ephemeral"])
+@pytest.mark.parametrize("state", ["waiting", "away"])
+def test_who_was_escalated_by_a_colleague_reads_who_did_it_and_no_button(
+    notice: Literal["thread", "ephemeral"], state: State
+) -> None:
+    case = a_case(state=state, thread=ThreadRef("T0FRONTDESK", "C0SUPPORT", "1.1"))
+    messages = replace(MESSAGES, escalate_notice=notice)
+    told = messages.opened(case, [Line("1.1", "U0CUSTOMERA", "hello")], called_by="Agent A")[0]
+    assert "Agent A" in told.payload["text"]
+    assert "blocks" not in told.payload
+    assert told.method == ("post" if notice == "thread" else "ephemeral")
+    assert told.payload.get("user") == (None if notice == "thread" else case.customer)
+    direct = replace(case, thread=ThreadRef("T0FRONTDESK", "D0CUSTOMERA", "1.1"))
+    assert messages.opened(direct, [], called_by="Agent A")[0].method == "post"

@@ -21,7 +21,7 @@ async def until_quiet(world: World, post: Post) -> None:
     def finished() -> bool:
         with closing(sqlite3.connect(world.data / "frontdesk.db")) as opened:
             row = opened.execute("select state from inbox where channel = ? and ts = ?", (post.channel, post.ts))
-            return (row.fetchone() or ["new"])[0] != "new"
+            return str((row.fetchone() or ["new"])[0]) != "new"
 
     while not finished():
         await world.next_change()
