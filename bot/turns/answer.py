@@ -20,7 +20,7 @@ answer        wait for a place, have the agents asked (asking.py), end
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -101,7 +101,7 @@ class Answers:
         """
         # Who did not ask sees nothing before there is an answer.
         working = self.sessions.working(question.item, question.language)
-        async with contextlib.nullcontext() if question.is_unasked else working:
+        async with nullcontext() if question.is_unasked else working:
             return await self._answer_in_turn(question)
 
     async def _answer_in_turn(self, question: Question) -> str:
