@@ -353,9 +353,11 @@ class Turns:
             if is_last_word(text) or addressing.says_unsettled(text) or _concerns(text, matter):
                 return Hearing(is_unasked=True)
         asked_back = item.author == answered and _has_asked_back(episode)
-        if item.author != answered or not addressing.concerns_us(text, matter=matter, is_asked_back=asked_back):
+        calls = self._is_for_a_person(text)
+        concerns_us = calls or addressing.concerns_us(text, matter=matter, is_asked_back=asked_back)
+        if item.author != answered or not concerns_us:
             return Hearing(False)
-        return Hearing(is_unasked=True, concerns=asked_back or _concerns(text, matter))
+        return Hearing(is_unasked=True, concerns=asked_back or calls or _concerns(text, matter))
 
     async def _leave(self, item: InboxItem) -> None:
         """Keep nothing of a message that was for others."""
@@ -638,7 +640,7 @@ class Turns:
         if item.body.get("action") in (*BY_STAFF, REQUEST):
             await self.presses.tell_failed(item)
             return "dead", reason
-        if item.body.get("to_us") is False and not addressing.calls_for_people(item.words):
+        if item.body.get("to_us") is False and not self._is_for_a_person(item.words):
             # Nobody has asked us, so nobody waits for an answer.
             await self.answers.close_leftover(item)
             return "dead", reason
