@@ -187,7 +187,7 @@ class Settings(BaseModel):
     chroma_url: Address | None = None
     """A Chroma server that holds the vectors. Unset: they are in `DATA_DIR`, and no server is needed."""
     link_hosts: Annotated[frozenset[str], BeforeValidator(_hosts)] = frozenset()
-    """Hosts that an answer may link to, separated by commas. Links elsewhere are shown without being links."""
+    """Hosts that answers may link or mail to, separated by commas. Other links, domains and addresses become text."""
     host: str = "127.0.0.1"
     """The address that `PORT` listens on. `0.0.0.0` in a container or behind a proxy on another machine."""
     port: Annotated[int, Field(ge=0, le=65535)] = 3000

@@ -10,7 +10,9 @@ as Slack's mrkdwn, agree to be harmless, and rewrites the rest so that neither m
 
 import re
 import unicodedata
+from html.entities import html5
 
+from bot.agent.domains import is_ending, is_suffix
 from knowledge.text import Sieve, visible
 
 # What comes in
@@ -100,17 +102,15 @@ _WORD_LIMIT = 2_500
 _COMMENT_LIMIT = 4_000
 _CODE_LINE_LIMIT = 2_000
 _RUN_LIMIT = 100
+_REFERRING_LIMIT = 300
 
-_COMMON_ENDINGS = """
-    com net org info biz io co me app dev ai xyz site online shop store top club link click live pro tech cloud page web
-    world life today news email support help cc ws tv to ly gl gg sh eu uk us ca au nz in id de at ch fr es it nl be pt
-    pl se no dk fi ie ru su ua by cn hk tw jp kr sg my th ph vn br mx ar cl za tr ir gov edu mil int zip mov
-"""
-_ENDINGS = frozenset(_COMMON_ENDINGS.split())
-"""Under these a bare name may become a link; a name with a path may under any."""
+_FILE_ENDINGS = frozenset({"md", "mk", "ps", "py", "rs"})
+"""Endings of files that are top-level domains as well. Slack's documentation says that addresses without a scheme are
+linked when they look like domains, not which; a bare `README.md` is a file in nearly every text, and stays. A name
+with a path, with `www.`, in an e-mail address or of three parts is no file. `zip`, `mov` and `sh` are not among them:
+names of files under these are used for deceit, and a bracket in `photos[.]zip` costs nothing."""
 _JOINTS = ("](", "![", "<#", "<@", "<!")
 """What makes a link, an image or a mention; it is never put together from pieces."""
-_ENTITIES_KEPT = frozenset({"amp", "lt", "gt", "quot", "apos", "nbsp", "#39", "#x27", "#34"})
 _SCHEME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
 _END_OF_URL = ".,;:?'\"*_~"
 """What stands behind an address rather than in it."""
@@ -119,10 +119,18 @@ _END_OF_URL = ".,;:?'\"*_~"
 _PROSE = re.compile(r"(?:[A-Za-z0-9'\"*_$%+=,;-]*[.?:]*[ ]+|[^\x00-\x7f]+)+")
 _WORD = re.compile(rf"[^\x00-\x20`<>()\[\]!|\x7f-\U0010ffff]{{1,{_WORD_LIMIT}}}")
 _ENTITY = re.compile(r"&(#?[A-Za-z0-9]{1,31});")
+_ENTITY_SO_FAR = re.compile(r"&#?[A-Za-z0-9]{0,31}$")
+_RUN = re.compile(rf"[^\s`<]{{1,{_REFERRING_LIMIT}}}")
 _SEPARATOR = re.compile(r"\\?:(?:\\?/){2}")
-_DOMAIN = re.compile(r"(?<![A-Za-z0-9@.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+([A-Za-z]{2,24})(?![A-Za-z0-9-])")
+_DOMAIN = re.compile(
+    r"(?<![A-Za-z0-9.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+((?i:xn--)[A-Za-z0-9-]{1,59}|[A-Za-z]{2,24})(?![A-Za-z0-9-])"
+)
+_MAIL = re.compile(r"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]+@((?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z0-9-]{2,63})")
+_LABEL = re.compile(r"[\w-]{1,63}")
 _SEAM = re.compile(r"(?!(?i:www)\.)[A-Za-z]+\.[A-Z][a-z]+")
-_EMAIL = re.compile(r"[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+")
+_MAILTO = re.compile(r"(?:mailto|tel):", re.IGNORECASE)
+_BREAK = re.compile(r"</?br[ ]{0,3}/?>", re.IGNORECASE)
+_BREAK_SO_FAR = re.compile(r"</?(?:b(?:r[ ]{0,3}/?)?)?", re.IGNORECASE)
 _AT = re.compile(r"(?<![A-Za-z0-9_@])@(here|channel|everyone)(?![A-Za-z0-9_])", re.IGNORECASE)
 _ALLOWED = re.compile(r"(?i:https)://([A-Za-z0-9.-]+)((?:[/?#][A-Za-z0-9._~:/?#@$&'*+,;=%-]*)?)")
 _EMBEDDED = re.compile(r"//|https?:|%2f%2f|%3a%2f|%5c", re.IGNORECASE)
@@ -154,9 +162,11 @@ _Step = tuple[int, str] | None
 class OutputGate:
     """Takes the model's words in any pieces and gives out the same safe text whatever the pieces were.
 
-    Mentions are shown with a full-width sign and ping nobody. Links stay when they lead by https to a host of the
-    allow-list, exactly; others become text that nothing links by itself (`evil[.]example/x`). Images become their
-    description. Code keeps its text, save for Slack's mentions, which work in code as well.
+    `<br>` is a line break and a character reference its character, save in code; what comes of them is read like any
+    other words. Mentions are shown with a full-width sign and ping nobody. Links stay when they lead by https to a
+    host of the allow-list, exactly; others become text that nothing links by itself (`evil[.]example/x`), as do domains
+    and e-mail addresses of others. Images become their description. Code keeps its text, save for Slack's mentions,
+    which work in code as well.
 
     What could still become one of these is held back: at most a word, a line of code, or a link's length.
     """
@@ -176,6 +186,11 @@ class OutputGate:
         """The length of the run that opened the present code block; 0 outside."""
         self._in_code_line = False
         self._in_long_word = False
+        self._decoded = 0
+        """So many characters of what is held were character references, or stand before one that was."""
+        self._after_break = False
+        self._in_row = False
+        """Whether the line is a row of a table, in which a line break would end it."""
         # Two parsers agree on what is code only while no stray backtick or HTML came before; once one did, the rest
         # of the paragraph, or of the text, is treated as prose, which is always safe.
         self._trusts_text = True
@@ -194,22 +209,35 @@ class OutputGate:
     def _take(self, text: str, *, closing: bool) -> str:
         text = self._held + text
         shown: list[str] = []
-        position = 0
+        position, decoded = 0, self._decoded
         while position < len(text):
+            if "&" in text and not self._fence and position >= decoded:
+                run = _referring(text, position, closing=closing)
+                if run is None:
+                    break
+                # Read again as the characters that it means; a reference that these make is no second one.
+                characters = Sieve().feed(_ENTITY.sub(_character, run))
+                if characters != run:
+                    text, position, decoded = characters + text[position + len(run) :], 0, len(characters)
+                    continue
+            self._decoded = decoded - position
             read = self._code_line if self._fence else self._token
             step = read(text, position, closing=closing)
             if step is None:
                 break
             position, words = step
+            self._after_break = words == "\n" and text[position - 1] == ">"
             if words:
                 words = f" {words}" if self._previous + words[0] in _JOINTS else words
                 shown.append(words)
                 self._note(words)
         self._held = text[position:]
+        self._decoded = max(0, decoded - position)
         return "".join(shown)
 
     def _note(self, words: str) -> None:
         self._previous = words[-1]
+        self._in_row = not words.endswith("\n") and (self._in_row or (self._line_blank and words.lstrip()[:1] == "|"))
         if words.endswith("\n"):
             self._trusts_paragraph = self._trusts_paragraph or self._line_blank
             self._line_start = self._line_blank = True
@@ -218,6 +246,8 @@ class OutputGate:
             self._line_blank = self._line_blank and words.isspace()
 
     def _token(self, text: str, start: int, *, closing: bool) -> _Step:
+        if self._after_break and text[start] == "\n":
+            return start + 1, ""
         prose = None if self._in_long_word else _PROSE.match(text, start)
         if prose is not None:
             return prose.end(), prose[0]
@@ -243,11 +273,20 @@ class OutputGate:
         is_cut = len(word) == _WORD_LIMIT
         if end == len(text) and not closing and not is_cut:
             return None
+        dot = 0 if word[0] == "." else word.rfind(".")
+        if dot >= 0 and (dot == 0 or _is_foreign(text[end : end + 1])):
+            label = _LABEL.match(text, found.start() + dot + 1)
+            if label is not None and label.end() == len(text) and not closing:
+                return None
+            if dot > 0:
+                word, end = word[:dot], found.start() + dot
+            elif label is not None and self._joins(label[0]):
+                return found.start() + 1, "[.]"
         long = is_cut or self._in_long_word
         self._in_long_word = is_cut
         if self._line_blank and word.startswith("~~~"):
             self._trusts_text = False
-        word = _ENTITY.sub(_shown_entity, word)
+        word = _ENTITY.sub(r"&amp;\1;", word)
         if separator := _SEPARATOR.search(word):
             begin = len(word[: separator.start()].rstrip(_SCHEME_CHARACTERS))
             follows = text[end : end + 1]
@@ -263,18 +302,37 @@ class OutputGate:
         ends_here = not follows or follows in ")]>|<!" or follows.isspace()
         return word if ends_here and not before.isalnum() else f"<{url}>{word[len(url) :]}"
 
+    def _joins(self, label: str) -> bool:
+        """Whether a dot in front of the label makes a domain that is not written in ASCII alone."""
+        is_foreign = _is_foreign(self._previous) or not label.isascii()
+        return is_foreign and self._previous.isalnum() and not label[0].isupper() and is_ending(label)
+
     def _defused(self, word: str) -> str:
-        word = _DOMAIN.sub(self._shown_domain, word) if "." in word else word
+        if "." in word:
+            shown: list[str] = []
+            position = 0
+            for mail in _MAIL.finditer(word) if "@" in word else ():
+                if self._is_ours(mail[1]):
+                    shown += _DOMAIN.sub(self._shown_domain, word[position : mail.start()]), mail[0]
+                    position = mail.end()
+            word = "".join([*shown, _DOMAIN.sub(self._shown_domain, word[position:])])
         return _AT.sub("＠\\1", word) if "@" in word else word
+
+    def _is_ours(self, domain: str) -> bool:
+        """Whether mail to the domain is mail to a listed host, or to the domain that the host is part of."""
+        name = domain.lower()
+        return name in self._hosts or (not is_suffix(name) and any(host.endswith(f".{name}") for host in self._hosts))
 
     def _shown_domain(self, found: re.Match[str]) -> str:
         """What is no link either way; two words of a text that lack the blank between their sentences get it."""
-        name = found[0].lower()
+        name, is_mail = found[0].lower(), found.string[: found.start()].endswith("@")
         has_path = found.string[found.end() : found.end() + 1] in tuple("/?#:") and len(found.string) > found.end() + 1
-        links = has_path or name.startswith("www.") or found[1].lower() in _ENDINGS
+        links = has_path or name.startswith("www.") or is_ending(found[1])
         if not links or name in self._hosts:
             return found[0]
-        is_seam = not has_path and _SEAM.fullmatch(found[0]) is not None
+        if found[1].lower() in _FILE_ENDINGS and name.count(".") == 1 and not (has_path or is_mail):
+            return found[0]
+        is_seam = not (has_path or is_mail) and _SEAM.fullmatch(found[0]) is not None
         return found[0].replace(".", ". " if is_seam else "[.]")
 
     def _allows(self, url: str) -> bool:
@@ -293,12 +351,12 @@ class OutputGate:
             so_far = _LINK_SO_FAR.match(text, bracket)
             waits = so_far is not None and so_far.end() == len(text) and not closing
             return None if waits else (start + 1, text[start])
-        label, url = self._scrubbed(found[1]), found[2] or found[3] or ""
+        label, url = self._scrubbed(found[1]), _ENTITY.sub(_character, found[2] or found[3] or "")
         if bracket > start:
             return found.end(), f"({label or 'image'})"
         if self._allows(url):
             return found.end(), self._kept(label if found[1] != url else "", url)
-        return found.end(), self._named(found[1], label, url)
+        return found.end(), self._named(found[1], label, _MAILTO.sub("", url, count=1))
 
     def _angle(self, text: str, start: int, *, closing: bool) -> _Step:
         """`<@U1>`, `<!here>`, `<https://…|text>`, `<!-- a comment -->`, or only a less-than sign."""
@@ -309,19 +367,21 @@ class OutputGate:
             if len(text) - start < _COMMENT_LIMIT and not closing:
                 return None
             return start + 1, "&lt;"
+        is_reference = self._decoded > 0
+        if not is_reference and (found := _BREAK.match(text, start)):
+            return found.end(), " " if self._in_row else "\n"
         if found := _MENTION.match(text, start):
             return found.end(), self._readable(found[1], found[2])
         if found := _ANGLE.match(text, start):
-            url, label = found[1], self._scrubbed(found[2] or "")
+            url, label = _ENTITY.sub(_character, found[1]), self._scrubbed(found[2] or "")
             if self._allows(url):
                 return found.end(), self._kept(label if found[2] != url else "", url)
-            return found.end(), self._named(found[2] or "", label, re.sub(r"^(?:mailto|tel):", "", url))
-        waits = [form.match(text, start) for form in (_MENTION_SO_FAR, _ANGLE_SO_FAR)]
+            return found.end(), self._named(found[2] or "", label, _MAILTO.sub("", url, count=1))
         is_mention = text.startswith(("<@", "<#", "<!"), start)
-        may_come = waits[0] if is_mention else waits[1]
-        if may_come is not None and may_come.end() == len(text) and not closing:
+        forms = (_MENTION_SO_FAR,) if is_mention else (_ANGLE_SO_FAR, _BREAK_SO_FAR)
+        if not closing and any((so_far := form.match(text, start)) and so_far.end() == len(text) for form in forms):
             return None
-        if is_mention:
+        if is_mention or is_reference:
             return start + 1, "&lt;"
         if self._line_blank and re.match(r"<[A-Za-z/?]", text[start : start + 2]):
             self._trusts_text = False
@@ -341,7 +401,8 @@ class OutputGate:
 
     def _named(self, raw: str, label: str, url: str) -> str:
         """A link that is not allowed, as text."""
-        shown = url if _EMAIL.fullmatch(url) else _AT.sub("＠\\1", _unlinked(url))
+        mail = _MAIL.fullmatch(url)
+        shown = url if mail and self._is_ours(mail[1]) else _AT.sub("＠\\1", _unlinked(url))
         if not label.strip() or raw == url:
             return shown
         return f"{label} ({shown})" if shown else label
@@ -351,7 +412,8 @@ class OutputGate:
         if not label:
             return ""
         gate = OutputGate(frozenset())
-        return (gate.feed(label) + gate.close()).replace("[", "(").replace("]", ")")
+        words = (gate.feed(label) + gate.close()).replace("[", "(").replace("]", ")")
+        return words.replace("\n", " ")
 
     def _backticks(self, text: str, start: int, *, closing: bool) -> _Step:
         end = _BACKTICKS.match(text, start).end()  # type: ignore[union-attr]  # there is one at least
@@ -395,9 +457,31 @@ class OutputGate:
         return end + 1, _unpinged(line) + "\n"
 
 
-def _shown_entity(found: re.Match[str]) -> str:
-    """A character reference that could smuggle in what the gate looks for is shown as it is written."""
-    return found[0] if found[1].lower() in _ENTITIES_KEPT else f"&amp;{found[1]};"
+def _referring(text: str, start: int, *, closing: bool) -> str | None:
+    """What stands here up to a blank, when there are character references in it; None when more of it may come."""
+    found = _RUN.match(text, start)
+    run = found[0] if found else ""
+    is_open = len(run) < _REFERRING_LIMIT and start + len(run) == len(text) and not closing
+    if not _ENTITY.search(run):
+        return None if is_open and _ENTITY_SO_FAR.search(run) else ""
+    return None if is_open else run
+
+
+def _character(found: re.Match[str]) -> str:
+    """What a character reference means; one that means nothing stays as it is written."""
+    name = found[1]
+    if not name.startswith("#"):
+        return html5.get(f"{name};", found[0]).replace("\u00a0", " ")
+    is_hex = name[1:2] in ("x", "X")
+    try:
+        return chr(int(name[2:] if is_hex else name[1:], 16 if is_hex else 10)).replace("\u00a0", " ")
+    except (ValueError, OverflowError):
+        return found[0]
+
+
+def _is_foreign(character: str) -> bool:
+    """Whether it is a letter or a digit that ASCII has not."""
+    return character.isalnum() and not character.isascii()
 
 
 def _unlinked(url: str) -> str:
