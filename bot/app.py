@@ -48,6 +48,7 @@ from bot.desk.identity import Identities
 from bot.desk.learning import Learning, build_learners
 from bot.desk.library import Bases, Library
 from bot.desk.overview import Overview
+from bot.desk.own_words import OwnWords, instructions
 from bot.desk.recurrence import read_rule
 from bot.desk.refreshes import Refreshes
 from bot.desk.schedule import Schedule
@@ -258,6 +259,7 @@ async def open_app(
             models=models,
             wordings=wordings,
             link_hosts=settings.link_hosts,
+            own_words=OwnWords(settings.secrets, instructions()),
             lead=build_lead(shop_name=settings.shop_name, cases=cases) if splits and shop else None,
             checker=build_checker(shop_name=settings.shop_name) if settings.check_answers == "on" else None,
             takes_apart=splits,
@@ -278,6 +280,7 @@ async def open_app(
             metrics=metrics,
             hands=Hands(database),
             sessions=sessions,
+            agent_channel=agent_channel,
         )
         budgets = Budgets(
             database,

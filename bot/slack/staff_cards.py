@@ -368,6 +368,16 @@ def for_lead(*, words: str, link: str) -> Card:
     return Card(f"{words} It is yours until somebody presses *Claim* on <{link}|its card>.", ())
 
 
+def withheld(*, is_secret: bool, turn: int) -> Card:
+    """For staff: an answer was stopped since it told what the desk keeps to itself; `turn` is its number."""
+    if is_secret:
+        what = "a secret of the settings, such as a token or a key. Find out how the model came by it, and renew it"
+    else:
+        what = "the assistant's own instructions. The customer may be trying to get at them"
+    words = f":warning: I stopped an answer that contained {what}. The customer did not see it (turn {turn})."
+    return Card(f"{words} More of these today are only counted in the log.", ())
+
+
 def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
     """For somebody (`reader`) who pressed a button that no longer fits; `state` is the case's, `staff` its owner."""
     before = f" <@{staff}> was on it." if staff else ""

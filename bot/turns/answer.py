@@ -10,6 +10,7 @@ answer        wait for a place, have the agents asked (asking.py), end
                          or look-ups were refused that came too fast: say so
     _withdraw            it says that a deed was done which nothing did, or names an amount, a date, a number that
                          stands nowhere: take it back and call a person
+    _withhold            it tells a secret or the instructions: say that it is not told
     _escalated           the agent called a person
     _failed              the agent gave no answer: say so and call a person
     _stopped             the customer wants no more of it
@@ -37,7 +38,7 @@ from bot.desk.values import Value
 from bot.errors import Silenced
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
-from bot.slack import cards
+from bot.slack import cards, staff_cards
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place, is_streaming, without_end
@@ -66,6 +67,8 @@ QUEUE_SECONDS = 300.0
 """How long a question may wait for a place; past it the attempt has failed."""
 UNANSWERED = "unanswered"
 """How a turn ends that says nothing, since the message was not said to the assistant."""
+NOTICE_SECONDS = 86_400.0
+"""For so long staff are told once that answers were withheld."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
 
@@ -89,6 +92,8 @@ class Answers:
     metrics: Metrics
     hands: Hands
     sessions: TurnSessions
+    agent_channel: str = ""
+    """Where staff are told of what concerns no case."""
     alerts: Alerts = field(default_factory=Alerts)
 
     async def answer(self, question: Question) -> str:
@@ -267,6 +272,8 @@ class Answers:
                 return await self._say_out_of_reach(asked, what)
             case "claimed":
                 return await self._withdraw(asked)
+            case "leaked":
+                return await self._withhold(asked)
             case "not_found":
                 return await self._say_not_found(asked)
             case "stands":
@@ -422,6 +429,29 @@ class Answers:
         await self.cases.open(question.item.thread, question.customer, reason="change", priority="medium")
         return await self._keep(asked, "failed", instead=said, reason="change")
 
+    async def _withhold(self, asked: Asked) -> str:
+        """What the desk keeps to itself has not been shown; staff are told, though not each time somebody fishes."""
+        question, reply = asked.question, asked.reply
+        extra = {"turn": question.item.id, "holds": reply.leak}
+        logger.warning("an answer was about to tell what the desk keeps to itself", extra=extra)
+        said = await self._give_what_stands(asked)
+        if not asked.partly:
+            sentence = self.sentences.say(question.language, "answer_withheld")
+            said = f"{reply.said}\n\n{sentence}" if reply.said else sentence
+            asked.writer.text(said.removeprefix(reply.said))
+        await asked.writer.finish(blocks=self._footer_in_part(asked))
+        await self._tell_staff(asked)
+        return await self._keep(asked, "failed", instead=said, reason="leak")
+
+    async def _tell_staff(self, asked: Asked) -> None:
+        """Say in the agent channel that an answer was withheld, once in NOTICE_SECONDS whichever process meets it."""
+        now = self.clock.now()
+        card = staff_cards.withheld(is_secret=asked.reply.leak == "secret", turn=asked.question.item.id)
+        key = f"withheld/{asked.reply.leak}/{int(now // NOTICE_SECONDS)}"
+        async with self.database.transaction() as tx:
+            await outbox.add(tx, Outgoing(key, "post", self.agent_channel, {"text": card.text}), now=now)
+        self.outbox.wake()
+
     async def _failed(self, asked: Asked) -> str:
         question, outcome = asked.question, asked.outcome
         # A model that is away fails every turn; that is one fault, not one a turn.
@@ -462,7 +492,7 @@ class Answers:
         reach("answer_shown")
         question, outcome = asked.question, asked.outcome
         place = thread or question.item.thread
-        if instead is None and asked.reply.claim is not None and not asked.partly:
+        if instead is None and (asked.reply.claim or asked.reply.leak) is not None and not asked.partly:
             instead = asked.reply.said
         if instead is None and not place.is_direct and _holds_private(outcome.messages):
             instead = WITHHELD

@@ -29,6 +29,7 @@ from bot.desk.claim_patterns import Wording
 from bot.desk.claims import Claim, ClaimGate, Grounds
 from bot.desk.escalate import without_escalating
 from bot.desk.grounding import Kept
+from bot.desk.own_words import OwnWords, OwnWordsGate
 from bot.desk.rhetoric import names_a_number
 from bot.desk.team import IN_DOUBT
 from bot.desk.values import Value
@@ -50,11 +51,12 @@ DECLINED = frozenset({"filtered", "refused"})
 """Failures that are no fault of anybody's: the model, or its provider's filter, will not speak of it."""
 
 Verdict = Literal[
-    "stands", "not_found", "pages_down", "too_fast", "claimed", "shop_down", "escalated", "failed", "stopped"
+    "stands", "not_found", "pages_down", "too_fast", "claimed", "leaked", "shop_down", "escalated", "failed", "stopped"
 ]
 """It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · or since
 look-ups were refused that came too fast · it says that a deed was done which nothing did, or names what stands
-nowhere · the shop did not answer · a person was called · there is no answer · the customer wants none any more."""
+nowhere · it tells what the desk keeps to itself · the shop did not answer · a person was called · there is no answer ·
+the customer wants none any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,8 @@ class Agents:
     """How deeds are claimed."""
     link_hosts: frozenset[str]
     """Hosts that an answer may link to."""
+    own_words: OwnWords = field(default_factory=OwnWords)
+    """What no answer may tell."""
     lead: Agent | None = None
     """Leads the work on messages that ask for many things; None: the team answers these like any other."""
     checker: Agent | None = None
@@ -170,6 +174,7 @@ class Agents:
         reply.private = any(part.reply.private for part in parts)
         reply.shown = column.spoke
         reply.claim = next((part.reply.claim for part in parts if part.verdict == "claimed"), None)
+        reply.leak = next((part.reply.leak for part in parts if part.verdict == "leaked"), None)
         for part in parts:
             reply.retries.update(part.reply.retries)
             reply.failures.extend(part.reply.failures[: FAILURES_KEPT - len(reply.failures)])
@@ -184,7 +189,7 @@ class Agents:
             min(part.confidence for part in parts),
             inquiry.journal,
             partly=verdict not in ("stands", "stopped")
-            and (stood or (verdict in ("claimed", "too_fast") and column.spoke)),
+            and (stood or (verdict in ("claimed", "leaked", "too_fast") and column.spoke)),
             did=[message for part in parts for message in part.did],
         )
 
@@ -219,7 +224,7 @@ class Agents:
                 part.section.open()
                 part.reply.release()
                 part.sources = part.reply.evidence.sources(outcome.text)
-            case "not_found" | "pages_down" | "too_fast" | "claimed" | "shop_down" | "failed" as why:
+            case "not_found" | "pages_down" | "too_fast" | "claimed" | "leaked" | "shop_down" | "failed" as why:
                 key = "part_declined" if why == "failed" and outcome.reason in DECLINED else _INSTEAD[why]
                 if why == "claimed" and isinstance(part.reply.claim, Value):
                     key = "part_value_withdrawn"
@@ -293,6 +298,7 @@ class Agents:
             evidence,
             gate,
             is_direct=question.item.thread.is_direct,
+            own=OwnWordsGate(self.own_words),
             titles=titles,
             private=any(deed.private for deed in inquiry.journal.deeds),
             is_unasked=question.is_unasked,
@@ -315,6 +321,8 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
         return "shop_down"
     if reply.is_too_fast:
         return "too_fast"
+    if reply.leak is not None:
+        return "leaked"
     if isinstance(reply.claim, Claim):
         return "claimed"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
@@ -349,6 +357,7 @@ _INSTEAD = {
     "pages_down": "part_pages_down",
     "too_fast": "part_too_fast",
     "claimed": "part_withdrawn",
+    "leaked": "part_withheld",
     "shop_down": "shop_down",
     "failed": "part_failed",
 }
@@ -359,7 +368,9 @@ def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
     """What the whole is worth: the gravest of what cannot be left to the text, else that some of it stands."""
     if stopped and "escalated" not in verdicts:
         return "stopped"
-    grave: Sequence[Verdict] = ("escalated", "failed", "claimed", "shop_down", "pages_down", "stands", "too_fast")
+    grave: Sequence[Verdict] = (
+        *("escalated", "failed", "claimed", "leaked", "shop_down", "pages_down", "stands", "too_fast"),
+    )
     return next((verdict for verdict in grave if verdict in verdicts), "not_found")
 
 

@@ -1,8 +1,9 @@
 """What the customer sees of a running turn: the loop's events become a stream in the thread.
 
-Four things keep text back. Every sentence waits until it is whole, claims no deed that nothing did and names no
-amount, date, number or link that stands nowhere; the first that does ends the text. Without evidence nothing is shown,
-since it may not stand at the end. After a look-up that could not be made, or was refused, nothing is shown until
+Five things keep text back. Every sentence waits until it is whole, claims no deed that nothing did and names no
+amount, date, number or link that stands nowhere; the first that does ends the text, and so does the first that tells a
+secret or the agents' instructions. Without evidence nothing is shown, since it may not stand at the end. After a
+look-up that could not be made, or was refused, nothing is shown until
 another succeeds. In a channel, everything after a private tool result is kept for a direct message, since others read
 the thread.
 """
@@ -18,6 +19,7 @@ from bot.desk.answers import SEARCH, Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
 from bot.desk.claims import Claim, ClaimGate
 from bot.desk.escalate import ESCALATE
+from bot.desk.own_words import Leak, OwnWords, OwnWordsGate
 from bot.desk.values import Value
 from bot.slack.stream import TaskStatus
 from bot.turns.interruptions import Interruption
@@ -52,6 +54,8 @@ class Reply:
     gate: ClaimGate
     is_direct: bool
     """True: only the customer reads the thread."""
+    own: OwnWordsGate = field(default_factory=lambda: OwnWordsGate(OwnWords()))
+    """Stands behind `gate`."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """Tool -> what its card says in the customer's language; without it the tool's own title."""
     private: bool = False
@@ -67,6 +71,8 @@ class Reply:
     claim: Claim | Value | None = None
     """What the agent says was done though nothing did it, or names though it stands nowhere. The text was cut off
     before."""
+    leak: Leak | None = None
+    """What the desk keeps to itself and the agent was about to tell. The text was cut off before."""
     retries: Counter[str] = field(default_factory=Counter)
     """Requests to a model that were made again, by the reason."""
     failures: list[str] = field(default_factory=list)
@@ -106,6 +112,7 @@ class Reply:
         """Decide on what is left, since the agents are done; `text` is what they came to, shown or not."""
         self._say(self.gate.settle())
         self.claim = self.gate.stopped or self.gate.find(text)
+        self.leak = self.own.stopped or self.own.find(text)
 
     def release(self) -> None:
         """Show what was kept back for want of evidence."""
@@ -139,7 +146,7 @@ class Reply:
             self.writer.task(call_id, title=self.titles.get(name, title), status=status)
 
     def _say(self, text: str) -> None:
-        if text:
+        if text := self.own.feed(text):
             self._held.append(text)
         self._release_what_stands()
 
