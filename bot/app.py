@@ -55,6 +55,7 @@ from bot.desk.schedule import Schedule
 from bot.desk.shelf import Publishing, Shelf
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
+from bot.desk.values import load_value_words
 from bot.desk.why import Why
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.outside import (
@@ -211,6 +212,7 @@ async def open_app(
         bases = await stack.enter_async_context(open_knowledge(settings))
         knowledge = bases.public
         models = await stack.enter_async_context(open_models(settings, prices))
+        load_value_words()
         splits, wordings, voices = settings.compound_answers == "split", load_wordings(), load_voices()
         # What keeps the loop busy comes before: a member that does not renew its lease in time has to end.
         membership = await stack.enter_async_context(

@@ -19,6 +19,8 @@ from knowledge.text import count_hidden, visible
 
 FRONT_MATTER_LIMIT = 16_384
 """Characters of front matter that are parsed; a longer block is taken for ordinary text."""
+FRONT_MATTER_DEPTH = 20
+"""Brackets that may be open at once in front matter that is parsed; the parser looks at all of them at each sign."""
 TITLE_LIMIT = 200
 """Characters of a title; longer ones are cut."""
 
@@ -143,13 +145,22 @@ def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
         return {}, text
     try:
-        loaded = _FrontMatter(match[1]).get_single_data()
+        loaded = _loaded(match[1])
     except (yaml.YAMLError, ValueError, RecursionError):
         loaded = {name: value.strip(" \t\"'") for name, value in _PLAIN_FIELD.findall(match[1])}
     if loaded is not None and not isinstance(loaded, dict):
         return {}, text
     fields = {str(name).strip().lower(): _plain(value) for name, value in (loaded or {}).items()}
     return {name: value for name, value in fields.items() if value}, text[match.end() :]
+
+
+def _loaded(text: str) -> object:
+    depth = 0
+    for sign in text:
+        depth += (sign in "[{") - (sign in "]}")
+        if depth > FRONT_MATTER_DEPTH:
+            raise yaml.YAMLError("nested too deep")
+    return _FrontMatter(text).get_single_data()
 
 
 def page_fields(fields: Mapping[str, str]) -> dict[str, str]:

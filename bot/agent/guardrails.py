@@ -210,8 +210,9 @@ class OutputGate:
         text = self._held + text
         shown: list[str] = []
         position, decoded = 0, self._decoded
+        may_refer = "&" in text
         while position < len(text):
-            if "&" in text and not self._fence and position >= decoded:
+            if may_refer and not self._fence and position >= decoded:
                 run = _referring(text, position, closing=closing)
                 if run is None:
                     break
@@ -420,7 +421,8 @@ class OutputGate:
         count = end - start
         if end == len(text) and not closing and count < _RUN_LIMIT:
             return None
-        if count >= 3 and self._line_start and self._trusts_text:
+        # A longer run comes in parts, of which none opens a block: what follows is read as prose.
+        if 3 <= count < _RUN_LIMIT and self._line_start and self._trusts_text:
             if found := _FENCE.match(text, start):
                 self._fence = count
                 return found.end(), found[0]

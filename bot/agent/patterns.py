@@ -55,7 +55,7 @@ _ONE = (
     "answered elsewhere."
 )
 _VERDICT = re.compile(r"\b(?:stands?|draft|verdict)\b", re.IGNORECASE)
-_DRAFT_MARK = re.compile(r"\s*</?draft>\s*")
+_DRAFT_MARK = re.compile(r"(?<!\s)\s*</?draft>\s*")
 _MARK = re.compile(r"<\s*(/?)\s*(question|results?|draft)\b", re.IGNORECASE)
 
 T = TypeVar("T")

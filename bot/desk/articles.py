@@ -46,6 +46,8 @@ LOOK_SECONDS = 1.0
 """What finding the question to a message may take: a dialog has to open within three seconds."""
 
 _NUMBER = re.compile(rf"{LEARNED}/(?:FD-\d+-)?(\d+)\.md")
+_TITLE = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
+"""What stands in parentheses behind a colleague's name."""
 
 
 class Decided(FrontdeskError):
@@ -319,7 +321,7 @@ def how_it_stands(suggestion: Suggestion) -> str:
 def names_of(case: Case, said: Sequence[Message]) -> list[str]:
     """The names of the people in a case's conversation, as far as they are known."""
     headings = [message.text.partition("\n")[0] for message in said if isinstance(message, StaffMessage)]
-    staff = [re.sub(r"\s*\([^)]*\)\s*$", "", heading.strip("* ")) for heading in headings]
+    staff = [_TITLE.sub("", heading.strip("* ")) for heading in headings]
     return [name for name in (case.customer_name, case.owner_name or "", *staff) if name.strip()]
 
 

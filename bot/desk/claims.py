@@ -12,6 +12,7 @@ words could do harm: a customer who reads "I have refunded you" will hold the sh
 import html
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -31,6 +32,9 @@ HELD = 600
 """Characters of one sentence that are held; a longer one is decided on in parts."""
 CARRIED = 300
 """Characters before a sentence that are read with it when it goes on with them."""
+CARRIED_PARTS = 12
+"""Sentences before it that are read with it at most: were all the characters read again with each, a row of the
+shortest sentences would take a hundred times as long as one of its length."""
 AROUND = HELD + CARRIED
 """Characters before and behind a claim that are read with it: as many as a gate ever has."""
 BARE = 100
@@ -356,7 +360,10 @@ def _shows(record: Record, claim: Claim) -> bool:
 
 # Letting through
 
-_END = re.compile(r"\n|[。！？]|(?:[!?…]|(?<![0-9])\.|(?<=[0-9]{3})\.|(?<=[.,:][0-9]{2})\.)[.!?…]*[\"'”’»)\]*_`]*\s")
+_END = re.compile(
+    r"\n|[。！？]|(?:(?<![!?…])[!?…]|(?<![0-9.])\.|(?<=[0-9]\.)\.|(?<=[0-9]{3})\.|(?<=[.,:][0-9]{2})\.)"
+    r"[.!?…]*+[\"'”’»)\]*_`]*+\s"
+)
 """The end of a sentence, or of a line. A point behind one or two digits, as in "22. November", ends none."""
 _OPEN = re.compile(
     r"[^.!?…:\s\"'”’»)\]*_`][\"'”’»)\]*_`]*\s*$|(?:\.\.|…)\s*$"
@@ -397,8 +404,10 @@ class ClaimGate:
         """The end of what was let through, as far as the next sentence may go on with it."""
         self._named = ""
         """The order that was spoken of last."""
-        self._said = ""
-        """The end of what was let through."""
+        self._carried: deque[str] = deque(maxlen=CARRIED_PARTS)
+        """The sentences that it is the end of."""
+        self._told: deque[str] = deque(maxlen=CARRIED_PARTS)
+        """The last sentences that were let through."""
 
     def feed(self, text: str) -> str:
         """The sentences that are whole now and may be shown."""
@@ -425,8 +434,8 @@ class ClaimGate:
 
     def _next_end(self) -> int:
         """Where the next part to decide on ends; 0 while that is open."""
-        found = _END.search(self._held)
-        if found and found.end() <= HELD:
+        found = _END.search(self._held, 0, HELD)
+        if found:
             return found.end()
         if len(self._held) < HELD + 1:
             return 0
@@ -440,21 +449,26 @@ class ClaimGate:
         before, joint = self._what_it_continues(part)
         own = folded(part)
         text = _NUMBER.sub(r"\1 ", before + joint + own)
+        # Marks alone claim nothing and name nothing.
+        found = self._first_claim(text, own) or self._first_ungrounded(part, joint) if _FIRST.search(part) else None
+        if found is not None:
+            self.stopped, self._held = found, ""
+            return ""
+        if not joint:
+            self._carried.clear()
+        self._carried.append(part)
+        self._before = "".join(self._carried)[-CARRIED:]
+        self._told.append(part)
+        self._named = (orders_in(text) or [self._named])[-1]
+        return part
+
+    def _first_claim(self, text: str, own: str) -> Claim | None:
+        """The first claim that rests on nothing, and that ends in the part's own folded text, the end of `text`."""
         claims = chain(
             find_claims(text, self._wordings, since=len(text) - len(own), named=self._named),
             find_bare_claims(own, self._wordings, named=self._named),
         )
-        for claim in claims:
-            if not self._grounds.bear(claim):
-                self.stopped, self._held = claim, ""
-                return ""
-        if (value := self._first_ungrounded(part, joint)) is not None:
-            self.stopped, self._held = value, ""
-            return ""
-        self._said = (self._said + part)[-HELD:]
-        self._before = (self._before + part if joint else part)[-CARRIED:]
-        self._named = (orders_in(text) or [self._named])[-1]
-        return part
+        return next((claim for claim in claims if not self._grounds.bear(claim)), None)
 
     def _first_ungrounded(self, part: str, joint: str) -> Value | None:
         """The first value of the part that stands in nothing that was kept."""
@@ -468,7 +482,7 @@ class ClaimGate:
         if not values:
             return None
         grounding = self._grounds.kept.grounding()
-        context = plain(self._said) + own
+        context = plain("".join(self._told)[-HELD:]) + own
         for value in values:
             if grounding.holds(value, context) or grounding.says(text[value.start : value.end]):
                 continue

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from itertools import islice
 from typing import Any, Literal
 
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolResult
@@ -29,6 +30,8 @@ TEXT_LIMIT = 400_000
 """Characters of an episode that are read; what goes beyond grounds nothing."""
 PHONE_DIGITS = 6
 """Digits that two ways to write a telephone number must share at their ends."""
+MAX_COUNTED = 4_000
+"""Pairs of a day and a span of days that are tried for one date; an episode has some hundred."""
 FIGURES_OF_ONE = 40
 """Amounts of one result of which sums and differences are counted."""
 
@@ -66,6 +69,9 @@ class Grounding:
     """What the customer wrote."""
     _read: int = 0
     """Characters taken in so far."""
+    _ends: set[str] = field(default_factory=set)
+    _ends_of: int = 0
+    """With how many keys the ends of telephone numbers were last gathered."""
 
     def __post_init__(self) -> None:
         if self.today is not None:
@@ -89,10 +95,14 @@ class Grounding:
         self._keys.update(key for token in _TOKEN.findall(whole) for key in _keys_of(token))
         self._keys.update(key_of(token) for token in _CAPITALS.findall(whole))
         bare = _FIGURE if source == "result" else _CELL
-        taken = [(value.start, value.end) for value in values if value.currencies or value.kind not in _BARE_KINDS]
+        taken = {
+            place
+            for value in values
+            if value.currencies or value.kind not in _BARE_KINDS
+            for place in range(value.start, value.end)
+        }
         for match in bare.finditer(whole):
-            start = match.start(match.lastindex or 0)
-            if not any(begin <= start < end for begin, end in taken):
+            if match.start(match.lastindex or 0) not in taken:
                 self._add_amount(numbers_in(match[match.lastindex or 0]), frozenset())
         self._keys.update(f"{int(hour)}.{minute}" for hour, minute in _TIME.findall(whole))
 
@@ -204,13 +214,20 @@ class Grounding:
     def _has_number(self, value: Value) -> bool:
         if value.key in self._keys or any(number in self._amounts for number in value.numbers):
             return True
-        if value.key.isdigit():
-            tail = value.key.lstrip("0")
-            return len(tail) >= PHONE_DIGITS and any(
-                key.isdigit() and len(key) >= PHONE_DIGITS and (key.endswith(tail) or tail.endswith(key.lstrip("0")))
-                for key in self._keys
-            )
-        return False
+        tail = value.key.lstrip("0")
+        if not value.key.isdigit() or len(tail) < PHONE_DIGITS or tail[-PHONE_DIGITS:] not in self._phone_ends():
+            return False
+        return any(key.endswith(tail) or tail.endswith(key.lstrip("0")) for key in self._phones())
+
+    def _phones(self) -> Iterator[str]:
+        """The numbers that may be a telephone's."""
+        return (key for key in self._keys if key.isdigit() and len(key.lstrip("0")) >= PHONE_DIGITS)
+
+    def _phone_ends(self) -> set[str]:
+        """Their last digits: most numbers that stand nowhere are told by these, without a look at each."""
+        if self._ends_of != len(self._keys):
+            self._ends_of, self._ends = len(self._keys), {key[-PHONE_DIGITS:] for key in self._phones()}
+        return self._ends
 
     def _is_counted(self, value: Value, context: str) -> bool:
         """Whether the day follows from one that is known and from a number of days that is, one of them named here."""
@@ -218,13 +235,17 @@ class Grounding:
         own = {day for each in read_values(context) if each.kind == "date" for day in each.days}
         counts = durations(context)
         bases = self._days | (self._heard._days if self._heard is not None else set())
-        for base in bases:
-            is_named = any(_agree(base, day) for day in own)
-            for length in self._durations if is_named else self._durations & counts:
-                for day in _behind(base, length, today):
-                    if any(_agree(day, each) for each in value.days):
-                        return True
-        return False
+        tried = (
+            (base, length)
+            for base in bases
+            for length in (self._durations if any(_agree(base, day) for day in own) else self._durations & counts)
+        )
+        return any(
+            _agree(day, each)
+            for base, length in islice(tried, MAX_COUNTED)
+            for day in _behind(base, length, today)
+            for each in value.days
+        )
 
 
 @dataclass(slots=True)

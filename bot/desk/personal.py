@@ -23,27 +23,34 @@ team user
 _ORDINARY = FUNCTION_WORDS | frozenset(_ROLES.split())
 """Words that are parts of names and say nothing of anybody."""
 
+_CAPITALIZED = r"[^\W\d_a-z][\w'’.-]{0,40}"
+_WORD = r"[^\W\d][\w'’.-]{0,40}"
 _HOUSE = r"\d{1,5}\s?[a-zA-Z]?"
-_TOWN = r"(?:,?\s+(?:[A-Z]{1,2}-)?\d{4,5}\s+[^\W\d_][\w-]+)?"
+_GAP = r"\s{1,4}"
+_TOWN = rf"(?:,?{_GAP}(?:[A-Z]{{1,2}}-)?\d{{4,5}}{_GAP}[^\W\d_][\w-]{{1,40}})?"
+# Words and gaps have a greatest length: without one, a row of dashes would be read to its end from each of them.
 _ADDRESS = re.compile(
     rf"""
     # 12 Elm Street; 221B Old Kent Road
-    (?<!\w){_HOUSE}\s+(?:[^\W\d_a-z][\w'’.-]*\s+){{1,4}}
+    (?<!\w){_HOUSE}{_GAP}(?:{_CAPITALIZED}{_GAP}){{1,4}}
         (?i:street|st|avenue|ave|road|rd|lane|ln|drive|boulevard|blvd|court|square|terrace|crescent)\b\.?{_TOWN}
     # Lindenstraße 5; Am Alten Platz 17b, 10115 Berlin
-    | (?<!\w)(?:[^\W\d_a-z][\w'’.-]*\s+){{0,3}}[\w-]*(?i:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse)\s+{_HOUSE}\b{_TOWN}
+    | (?<![\w-])(?:{_CAPITALIZED}{_GAP}){{0,3}}[\w-]{{0,60}}(?i:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse)
+        {_GAP}{_HOUSE}\b{_TOWN}
     # 8 bis, rue de la Paix; Calle de Alcalá 45; Jl. Merdeka No. 3
-    | (?<!\w){_HOUSE}(?:\s?(?:bis|ter))?,?\s+(?i:rue|boulevard|chemin|impasse|quai)\s+(?:[\w'’.-]+\s?){{1,5}}{_TOWN}
-    | (?<!\w)(?i:calle|avenida|plaza|paseo|carrer)\s+(?:[^\W\d][\w'’.-]*\s+){{1,4}}(?:[Nn][º.o]\.?\s*)?{_HOUSE}\b{_TOWN}
-    | (?<!\w)(?i:jl\.|jalan)\s+(?:[^\W\d][\w'’.-]*\s+){{1,4}}(?:[Nn]o\.?\s*)?{_HOUSE}\b{_TOWN}
+    | (?<!\w){_HOUSE}(?:\s?(?:bis|ter))?,?{_GAP}(?i:rue|boulevard|chemin|impasse|quai)
+        {_GAP}(?:[\w'’.-]{{1,40}}\s?){{1,5}}{_TOWN}
+    | (?<!\w)(?i:calle|avenida|plaza|paseo|carrer){_GAP}(?:{_WORD}{_GAP}){{1,4}}
+        (?:[Nn][º.o]\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}
+    | (?<!\w)(?i:jl\.|jalan){_GAP}(?:{_WORD}{_GAP}){{1,4}}(?:[Nn]o\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}
     """,
     re.VERBOSE,
 )
 _PERSONAL = [
     (_ADDRESS, "[address]"),
-    (re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[e-mail address]"),
+    (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[e-mail address]"),
     (re.compile(r"https?://\S+|www\.\S+"), "[link]"),
-    (re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>"), "[person]"),
+    (re.compile(r"<@[A-Z0-9]+(?:\|[^<>]*)?>"), "[person]"),
     # Phone numbers and the like, written in groups.
     (re.compile(r"(?<!\w)\+?\d[\d ()/.-]{5,}\d(?!\w)"), "[number]"),
     (IDENTIFIER, "[number]"),

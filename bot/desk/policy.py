@@ -85,9 +85,10 @@ COMPOUND_LIMIT = 4_000
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 _PIECE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*|```.*?```", re.MULTILINE | re.DOTALL)
-_QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|“[^”]*”|„[^“”]*[“”]|«[^»]*»|\"[^\"\n]*\"")
+_QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|\"[^\"\n]*\"")
 """Other people's words, code, addresses: no sentence of the customer's ends in there."""
-_ASKS = re.compile(r"[?？][!?？！…]*[\s)\]*_~]*$")
+_MARKS_FROM_END = re.compile(r"[\s)\]*_~]*([!?？！…]*)")
+"""What a sentence ends in, read backwards: sought from its beginning it would be sought from each of its marks."""
 
 
 def asks_for_person(text: str) -> bool:
@@ -195,6 +196,12 @@ def _pieces(text: str) -> list[_Piece]:
 def _kind(piece: str) -> str:
     if len(WORD.findall(piece)) < QUESTION_WORDS or _PLEASANTRY_PATTERN.fullmatch(piece):
         return "statement"
-    if _ASKS.search(piece):
+    if _asks(piece):
         return "question"
     return "request" if _REQUEST_PATTERN.search(piece) else "statement"
+
+
+def _asks(piece: str) -> bool:
+    """Whether a question mark is among the marks that the sentence ends in."""
+    found = _MARKS_FROM_END.match(piece[::-1])
+    return found is not None and not {"?", "？"}.isdisjoint(found[1])

@@ -215,7 +215,7 @@ class Blotter:
     def _clean_nested(self, text: str) -> str:
         try:
             inside = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return self.clean(text)
         return json.dumps(self.clean_json(inside), ensure_ascii=False)
 

@@ -78,8 +78,8 @@ def read_values(text: str) -> list[Value]:
 def durations(text: str) -> set[Duration]:
     """The spans of time that a `plain` text names; of "5 to 7 days" both."""
     found: set[Duration] = set()
-    for match in _words().span.finditer(text):
-        unit = _words().units_of_time[match["unit"].casefold()]
+    for match in load_value_words().span.finditer(text):
+        unit = load_value_words().units_of_time[match["unit"].casefold()]
         found |= {Duration(int(count), unit) for count in (match["from"], match["count"]) if count}
     return found
 
@@ -190,7 +190,7 @@ class _Reader:
     def read(self) -> list[Value]:
         if not _MAY_HOLD.search(self._text):
             return []
-        words = _words()
+        words = load_value_words()
         if "." in self._text:
             for link in (_SCHEME, _MAIL, _DEFUSED, _BARE_NAME):
                 self._each(link, _link)
@@ -279,7 +279,7 @@ class _Reader:
         return Value("percentage", *match.span(), numbers=numbers) if numbers else None
 
     def _amount(self, match: re.Match[str]) -> Value | None:
-        words = _words()
+        words = load_value_words()
         factor = words.multipliers.get((match["many"] or "").casefold(), 1)
         sign = match["sign"].casefold()
         is_cents = sign in words.cents
@@ -329,7 +329,7 @@ class _Reader:
 
     def _figure(self, match: re.Match[str]) -> Value | None:
         """A number that nothing stands beside: an amount when it has cents, else worth a look from four digits on."""
-        figure, words = match[0], _words()
+        figure, words = match[0], load_value_words()
         digits = re.sub(r"\D", "", figure)
         if re.fullmatch(r"\d+", figure):
             is_year = len(figure) == 4 and 1900 <= int(figure) <= 2199
@@ -417,7 +417,7 @@ def is_day(day: Day) -> bool:
 
 def _months(name: str, *, is_sure: bool) -> frozenset[int]:
     """The months that a word may name. Short names that are words as well need a capital or a year beside them."""
-    names, bare = _words().months, name.casefold().strip("'’.")
+    names, bare = load_value_words().months, name.casefold().strip("'’.")
     if is_sure or name[:1].isupper() or not name[:1].isascii() or (len(bare) > 3 and bare not in ("mars", "mart")):
         for length in range(len(bare), max(2, len(bare) - 5), -1):
             if length < len(bare) and length < 5:
@@ -464,7 +464,7 @@ def _follows_clock(match: re.Match[str]) -> bool:
     if not is_time:
         return False
     joint = match.string[match.end() : match.end() + 3].strip()[:1]
-    return bool(before and before[-1].casefold() in _words().clock) or joint in ("-", ":")
+    return bool(before and before[-1].casefold() in load_value_words().clock) or joint in ("-", ":")
 
 
 # The words of many languages
@@ -488,7 +488,9 @@ class _Words:
 
 
 @cache
-def _words() -> _Words:
+def load_value_words() -> _Words:
+    """The names of months, currencies and units as patterns; some tenths of a second at first, so an app loads them
+    before it serves."""
     text = resources.files("bot").joinpath("desk", "value_words.yml").read_text(encoding="utf-8")
     read = yaml.safe_load(text)
     months: dict[str, frozenset[int]] = {}
@@ -504,7 +506,8 @@ def _words() -> _Words:
         currencies.setdefault(code.casefold(), frozenset({code}))
     cents = _split(read["cents"])
     multipliers = {plain(name).casefold(): factor for name, factor in read["multipliers"].items()}
-    signs = sorted({chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) == "Sc"})
+    # No plane behind the second has signs of currencies.
+    signs = sorted({chr(code) for code in range(0x20000) if unicodedata.category(chr(code)) == "Sc"})
     any_sign = [*currencies, *signs]
     short = [each for each in any_sign if _may_stand_before(each)]
     percent = "|".join(["%", *(_bounded(each.replace("-", " ")) for each in _split(read["percent"]))])

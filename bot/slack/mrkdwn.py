@@ -164,7 +164,7 @@ def best_cut(text: str, *, limit: int, floor: int = 0) -> int:
     """
     if size(text) <= limit:
         return len(text)
-    fence_bytes = max((len(run) for run in re.findall(r"`{3,20}|~{3,20}", text)), default=0)
+    fence_bytes = max((len(run) for run in re.findall(r"`{3,20}|~{3,20}", text[:limit])), default=0)
     fit = _fitting(text, limit - fence_bytes - 1)
     if fit <= floor:
         return floor

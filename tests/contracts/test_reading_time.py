@@ -1,0 +1,415 @@
+"""What reads words from outside takes time in proportion to their length, whatever the words are.
+
+All of it runs on the event loop, or holds the interpreter's lock in a thread: one message that takes seconds is an
+outage for everybody. So each function that sees text of customers, staff, models, pages or shops reads a table of
+texts on which patterns go quadratic, at the length of the longest message that is kept. It may take so many times as
+long as a plain scan of the same text on the same machine, or must grow no faster than its text.
+"""
+
+import logging
+import re
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import date
+from functools import cache, partial
+from itertools import cycle
+from types import SimpleNamespace
+from typing import Annotated, cast
+
+import pytest
+from pydantic import Field
+
+from bot.agent.failures import lost_connection, provider_failure
+from bot.agent.guardrails import OutputGate, clean, mask
+from bot.agent.markup import Markup
+from bot.agent.markup_calls import calls_in, is_whole_json
+from bot.agent.messages import CustomerMessage, StaffMessage, ToolResult
+from bot.agent.patterns import _unmarked, _version
+from bot.agent.replies import _new_part
+from bot.agent.sse import SseReader
+from bot.agent.tools import Context, ToolOutput, tool
+from bot.agent.wording import sound_arguments, tidy_name, words_of
+from bot.cases.messages import copy_for_staff
+from bot.desk import affirmation, policy, rhetoric, second_thoughts
+from bot.desk.answers import Evidence, known_from, passages_text
+from bot.desk.articles import names_of
+from bot.desk.claim_patterns import load_wordings
+from bot.desk.claims import Claim, ClaimGate, Grounds, find_claims, folded
+from bot.desk.danger.lexicon import find_danger
+from bot.desk.danger.similarity import Similarity, open_similarity
+from bot.desk.drafts import presentable
+from bot.desk.gaps import impersonal
+from bot.desk.grounding import Grounding, Kept
+from bot.desk.learning import read_article
+from bot.desk.library_words import plain
+from bot.desk.own_words import OwnWords, OwnWordsGate, instructions
+from bot.desk.personal import names_in, without_personal
+from bot.desk.summing_up import as_summary, transcript
+from bot.desk.traces import harmless
+from bot.desk.values import durations, read_values
+from bot.desk.values import plain as plain_values
+from bot.sentences import language_of
+from bot.slack import mrkdwn
+from bot.slack.blocks import one_line
+from bot.store.cases import Case
+from bot.telemetry import _JsonLines
+from bot.turns.said import said
+from handlers import commands, frontdesk
+from knowledge.chunking import chunk
+from knowledge.documents import Document, read_page
+from knowledge.documents import clean as clean_page
+from knowledge.embedding.windows import windows
+from knowledge.knowledge_base import Findings
+from knowledge.markdown import headings
+from knowledge.passages import Hit
+from knowledge.questions import facets, without_identifiers
+from knowledge.secrets import find_secrets
+from knowledge.sources.faq import read_faq, read_faq_lines
+from knowledge.sources.files import Unfit
+from knowledge.sources.html import read_html
+from knowledge.sources.reader import decode_html
+from knowledge.text import count_hidden, visible
+from tests.turns.arrivals import ME
+
+LENGTH = 12_000
+"""Characters of the longest message that is kept."""
+SHORT, QUARTER = 1_000, 3_000
+"""The shorter texts that tell whether the long one need be read."""
+SURELY_FAST = 1
+"""Scans. What reads the short text in less takes at most 144 for the long one, were it quadratic."""
+SURELY_LINEAR = 3.8
+"""How many times as long as the short text one of three times its length may take to be linear for the most part."""
+FREE = 40
+"""Scans that any reading of the long text may take, however it grows."""
+GROWTH = 9
+"""How many times as long as a quarter's the reading may take beyond that: 4 is linear, 16 quadratic."""
+MOST = 300
+"""Scans that no reading may take."""
+MOST_OF_PARTS = 3_000
+"""Scans for those that judge sentence by sentence, or cut by headings: the shortest make some six thousand."""
+BY_PARTS = frozenset(
+    {
+        *("claim gate", "claim gate in pieces", "claim among others", "find claims", "grounded in words"),
+        *("grounded in results", "chunks"),
+    }
+)
+"""Judging what a model writes runs on the loop, as it streams and so a piece at a time; chunks are cut beside it."""
+SHARES = 16
+"""Of so many seeds a reader reads one when time is short."""
+
+SEEDS = (
+    *"!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~aA1",
+    *"“”„«»‹›‘’–—…·¿¡？！。、，；：（）「」•€§°é́ß漢かก한م",
+    "\n", " ", "\t", "\r\n", "\u00a0", " \n", "\n\n", "  \n", "é", "\u200d", "👍🏽", "👨‍👩‍👧", "🇩🇪", "ab ", "a b ",
+    "Ab ", "word ", "Word ", "a b c d ", "a-b-", "a-", "a_", "a.", "a. ", "A.", "a:", "a,", "a, ", "a\n", "1-",
+    "1 ", "12 ", "1a", "1a ", "1.", "1,", "1, ", "+1 ", "(1)", "$1 ", "1/1/", "4111 ", "4111-", "DE12 ", "AA11",
+    "a@", "a@a", "a@a.", "@a", "@a.a ", "a.a@", "mailto:", "www.", "http://", "https://a.b/", "https://a?", "//",
+    "a://", "<<", "<a", "<a ", "< a", "</", "<@U", "<!", "<!--", "-->", "<!---->", "<br", "<br>", "<|", "<think>",
+    "</think>", "](", "[a](", "[a]", "![", "[[", "[a](<", "![a](b", "<http:a|", "<@U1|", "&lt;", "&amp;", "&#",
+    "&#60;", "&#x", "``", "```", "```\n", "`a`", "`a", "``a", "```a\n", "~~", "~~~\n", "**", "**a", "__a", "~~a",
+    "*a", "_a", "*a* ", "\"a", "“a", "„a", "«a", "'a", "‘a", "(a", "[a", "{a", "\" ", "{\"a\":", "{\"", "[{", "{{",
+    "\\\"", "| ", "|-", "|a", "- ", "* ", "1. ", "# ", "> ", "#a", "+ ", "\n- ", "\n# ", "\n|", "=\n", "-\n",
+    "---\n", "\t- ", "a? ", "a! ", "? ", "?a", "a?\n", "。a", " .", "..", ". . ", "…a", ".\"", ".)", "?!", "a’",
+    "d’a ", "don't ", "' ", "1 Elm ", "12 Elm Street ", "Am Platz ", "A ", "A a ", "10115 ", "Jl. a ", "calle A ",
+    "1 rue ", "1 bis ", "-weg ", "password: ", "password is ", "xoxb-", "sk-", "eyJa", "eyJaaaaaaaa.", "bearer ",
+    "-----BEGIN A ", "ghp_", "-----BEGIN PRIVATE KEY-----", "AKIA", "cvv ", "mot de ", "n. ", "nr. ", "nr. 1 ",
+    "ord-1, ", "ORD-12345 and ", "hi ", "thanks ", "ok, ", "please ", "can you ", "i want ", "human ", "do you ",
+    "is this ", "did you get my ", "i have ", "I have refunded you. ", "refunded ", "refund $500 ", "has been ",
+    "we have ", "not ", "if ", "your ", "<parameter=a>", "<arg_key>", "<function=a>", "<name>", "{\"name\": ",
+    "[a(", "<tool_call>", "[TOOL_CALLS]", "a(", "<draft>", "<t ", "< draft", "verdict ", "TITLE:", "QUESTION: a\n",
+    "[customer] ", "<passage", "charset", "<p>", "<div><p>", "<li>", "--source ", "--force ", "—source a ", "<#C1|",
+    "nya ", "itu ", "1 Nov ", "Nov 1, ", "1.1.2026 ", "2026-01-02 ", "5 days ", "5-7 days, ", "10 % ", "EUR 1,00 ",
+    "1.299,00 ", "+49 30 123 456 ", "ORD-1 ", "SAVE10 ", "1, 2, ", "a[.]", "a [.] ", "1月", "٣", "1 ~ ",
+    ":a", ":a:", ":+1:", "(a) ", " _(",
+)  # fmt: skip
+"""What is repeated."""
+
+END = "¶"
+"""Stands behind each and fits nothing: a pattern that got so far turns back."""
+
+
+@tool(title="Looking it up")
+async def look_up(context: Context, number: Annotated[str, Field(description="Which.")]) -> ToolOutput:
+    """Look it up."""
+    raise AssertionError(number)
+
+
+TOOLS = {"look_up": look_up}
+WORDINGS = load_wordings()
+LOG_LINES = _JsonLines(["a-secret-of-ours"])
+CLAIM = Claim("refunded", "stated", sentence="your refund of 500 usd was issued to the card that you paid with")
+OWN_WORDS = OwnWords(["xoxb-1234567890-abcdefgh"], instructions())
+NOBODY = cast(Case, SimpleNamespace(customer_name="", owner_name=""))
+
+
+def hit(text: str) -> Hit:
+    """A passage with these words."""
+    return Hit(text, text, "", "a.md", "", "", text, 1.0, "a")
+
+
+def found(text: str) -> Findings:
+    """What a search came to that found these words."""
+    return Findings((hit(text),), 1.0, answerable=True)
+
+
+def evidence(text: str) -> Evidence:
+    """What a turn rests on that found them."""
+    gathered = Evidence()
+    gathered.add(found(text))
+    return gathered
+
+
+def result(text: str) -> ToolResult:
+    """What a look-up brought."""
+    return ToolResult("call_1", "lookup_order", text)
+
+
+def grounds(text: str = "") -> Grounds:
+    """What claims may rest on."""
+    return Grounds(results=lambda: [result(text)], passages=lambda: [text])
+
+
+def in_pieces(feed: Callable[[str], object], close: Callable[[], object], text: str) -> None:
+    """Feed a text as it streams, one to twenty characters at a time."""
+    place = 0
+    for size in cycle((1, 7, 3, 20, 2, 12, 1, 5)):
+        if place >= len(text):
+            break
+        feed(text[place : place + size])
+        place += size
+    close()
+
+
+def output(text: str, *, pieces: bool = False) -> None:
+    gate = OutputGate(frozenset({"a.b"}))
+    if pieces:
+        in_pieces(gate.feed, gate.close, text)
+    else:
+        gate.feed(text)
+        gate.close()
+
+
+def claims(text: str, *, pieces: bool = False) -> None:
+    gate = ClaimGate(WORDINGS, grounds(), OutputGate(frozenset({"a.b"})))
+    if pieces:
+        in_pieces(gate.feed, gate.settle, text)
+    else:
+        gate.feed(text)
+        gate.settle()
+
+
+def grounded(text: str, *, in_results: bool = False) -> None:
+    """Whether an answer's values stand in the same text, as a customer's and a page's words or as a tool's result."""
+    results, pages, messages = [result(text)], [text], [CustomerMessage(text)]
+    kept = Kept(lambda: results) if in_results else Kept(list, lambda: pages, messages, today=date(2026, 1, 2))
+    ClaimGate((), Grounds(list, list, kept=kept), OutputGate(frozenset())).find(text)
+
+
+def counted(text: str) -> None:
+    """Whether days follow from those of the text, and from its spans of days."""
+    grounding = Grounding(date(2026, 1, 2))
+    grounding.add(f"{text} {numbered('{} days, ')} {numbered('{}/1/2026, ')}", "page")
+    for value in read_values("9 September 2030, 8 September 2030, +49 30 1234567, 7654321"):
+        grounding.holds(value, text[:600])
+        grounding.says(text[:600])
+
+
+def numbered(form: str) -> str:
+    """A row of different values."""
+    return "".join(form.format(number) for number in range(1, 100))
+
+
+@cache
+def similarity() -> Similarity:
+    return open_similarity()
+
+
+def events(text: str) -> None:
+    reader = SseReader()
+    in_pieces(lambda piece: reader.feed(piece.encode()), reader.close, f"data: {text}\n\n")
+
+
+def markup(text: str, *, pieces: bool = False) -> None:
+    reader = Markup([look_up])
+    if pieces:
+        in_pieces(reader.feed, reader.close, text)
+    else:
+        reader.feed(text)
+        reader.close()
+
+
+def page(text: str) -> Document:
+    return read_page(text, path="a/b.md", markup="markdown")
+
+
+def html(text: str) -> None:
+    with suppress(Unfit):  # nested too deep
+        read_html(f"<html><body>{text}</body></html>", path="a.html")
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    # What comes in
+    "clean": lambda text: clean(text, limit=LENGTH),
+    "mask": mask,
+    "from_slack": lambda text: mrkdwn.from_slack(text, bot_user="U0APP"),
+    "said": lambda text: said({"text": text}, ME),
+    "name of a file": lambda text: said({"files": [{"id": "F1", "name": text, "mimetype": text}]}, ME),
+    "kb command": commands.read_command,
+    "frontdesk command": frontdesk.read_command,
+    "language": lambda text: language_of(text, "en-US"),
+    # What code decides by a customer's words
+    "asks for a person": policy.asks_for_person,
+    "needs a person": policy.needs_person,
+    "small talk": policy.is_small_talk,
+    "questions": policy.questions_in,
+    "questions apart": policy.questions_apart,
+    "lead up to": lambda text: policy.lead_up_to(f"{text} What is that thing?", "What is that thing?"),
+    "compound": policy.is_compound,
+    "may stand": lambda text: policy.may_stand(text, text, evidence=False),
+    "rhetorical": rhetoric.is_rhetorical,
+    "about something": rhetoric.is_about_something,
+    "affirms": affirmation.affirms,
+    "asks nothing": affirmation.asks_nothing,
+    "last word": affirmation.is_last_word,
+    "says stop": second_thoughts.says_stop,
+    "says settled": second_thoughts.says_settled,
+    "changes meaning": lambda text: second_thoughts.changes_meaning(text, f"{text[:-2]}a{END}"),
+    "blotter": lambda text: second_thoughts.Blotter(text, [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
+    "without personal": lambda text: without_personal(text, names=["Ada Lovelace"]),
+    "names": lambda text: names_in([text]),
+    "impersonal": impersonal,
+    "danger by words": find_danger,
+    "danger by likeness": lambda text: similarity().find_danger(text),
+    # What the models write
+    "output gate": output,
+    "output gate in pieces": partial(output, pieces=True),
+    "folded": folded,
+    "find claims": lambda text: list(find_claims(folded(text), WORDINGS)),
+    "claim gate": claims,
+    "claim gate in pieces": partial(claims, pieces=True),
+    "claim among others": lambda text: ClaimGate(WORDINGS, grounds(text), OutputGate(frozenset())).find(text),
+    "values": lambda text: read_values(plain_values(text)),
+    "spans of time": lambda text: durations(plain_values(text)),
+    "grounded in words": grounded,
+    "grounded in results": partial(grounded, in_results=True),
+    "counted days": counted,
+    "events of a stream": events,
+    "own words": lambda text: OwnWordsGate(OWN_WORDS).feed(text),
+    "markup": markup,
+    "markup in pieces": partial(markup, pieces=True),
+    "calls": lambda text: calls_in(text, TOOLS),
+    "calls behind a mark": lambda text: calls_in(f"<function=look_up>{text}", TOOLS),
+    "whole JSON": is_whole_json,
+    "arguments": sound_arguments,
+    "name of a tool": tidy_name,
+    "continuation": lambda text: _new_part(f"Hello. {text}", f"{text} and more"),
+    "checked draft": lambda text: _version(f"verdict\n{text}", text[:-5]),
+    "sheet": _unmarked,
+    "article": read_article,
+    "article in parts": lambda text: read_article(f"TITLE: {text}\nQUESTION: {text}\nANSWER: {text}"),
+    "summary": as_summary,
+    "failure": lambda text: provider_failure({"message": text, "code": text}, status=400),
+    "lost connection": lambda text: lost_connection(OSError(text)),
+    "log line": lambda text: LOG_LINES.format(logging.makeLogRecord({"msg": text})),
+    # How words are shown
+    "mrkdwn": mrkdwn.to_mrkdwn,
+    "parts": mrkdwn.split_markdown,
+    "last cut": mrkdwn.last_cut,
+    "seam": mrkdwn.seam,
+    "draft for staff": lambda text: presentable(text, frozenset()),
+    "copy for staff": lambda text: copy_for_staff(text, text),
+    "one line": lambda text: one_line(text, 200),
+    "plain words": plain,
+    "names of people": lambda text: names_of(NOBODY, [StaffMessage(f"*{text}*\n{text}", speaker="U1")]),
+    "trace": harmless,
+    "words for a model": lambda text: words_of(CustomerMessage(text, speaker="U1"), tagged=True),
+    "transcript": lambda text: transcript([CustomerMessage(text), result(text)]),
+    # What the pages and the shop say
+    "visible": lambda text: (visible(text), count_hidden(text)),
+    "secrets of a page": find_secrets,
+    "facets": facets,
+    "without identifiers": without_identifiers,
+    "windows": lambda text: windows(text, text, words=100),
+    "page cleaned": clean_page,
+    "page": page,
+    "page with fields": lambda text: page(f"---\ntitle: {text}\n{text}\n---\n{text}"),
+    "headings": lambda text: list(headings(text)),
+    "chunks": lambda text: chunk(page(text)),
+    "HTML": html,
+    "HTML charset": lambda text: decode_html(f"<meta {text}".encode()),
+    "FAQ": lambda text: list(read_faq_lines(text, path="a.jsonl")),
+    "FAQ table": lambda text: list(read_faq(f"question,answer\n{text},{text}\n", path="a.csv")),
+    "passages": lambda text: passages_text(found(text), today=date(2026, 1, 2)),
+    "sources": lambda text: evidence(text).sources(text),
+    "supports": lambda text: evidence(text).supports(text),
+    "known": lambda text: known_from([result(text)]),
+    "grounds": lambda text: grounds(text).bear(CLAIM),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_text_takes_longer_than_its_length_allows(name: str) -> None:
+    """Each reader reads a share of the seeds, each seed is read by a share of the readers."""
+    place = list(READERS).index(name)
+    assert slow_seeds(READERS[name], SEEDS[place % SHARES :: SHARES], most=most_of(name)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", READERS)
+def test_no_text_of_all_takes_longer_than_its_length_allows(name: str) -> None:
+    assert slow_seeds(READERS[name], SEEDS, most=most_of(name)) == []
+
+
+def test_a_pattern_that_is_tried_from_each_mark_is_found() -> None:
+    search = re.compile(r"\(+a").search
+    assert slow_seeds(search, ["("])
+    assert slow_seeds(search, ["word "]) == []
+
+
+def most_of(name: str) -> int:
+    return MOST_OF_PARTS if name in BY_PARTS else MOST
+
+
+def slow_seeds(read: Callable[[str], object], seeds: Sequence[str], *, most: int = MOST) -> list[str]:
+    """The repeated seeds that are read too slowly three times in a row."""
+    read(f"a{END}")  # what is made once is not counted
+    told = ((seed, slowness(read, seed, most)) for seed in seeds)
+    return [slow for seed, slow in told if slow and all(slowness(read, seed, most) for _ in range(2))]
+
+
+def slowness(read: Callable[[str], object], seed: str, most: int) -> str:
+    """How a repeated seed is read too slowly; empty when it is not."""
+    scan = scan_time()
+    short = reading_time(read, repeated(seed, SHORT))
+    if short < SURELY_FAST * scan:
+        return ""
+    quarter = reading_time(read, repeated(seed, QUARTER))
+    if quarter > most * scan:
+        return f"{seed!r}: a quarter takes {quarter / scan:.0f} scans"
+    if quarter * 16 < FREE * scan or quarter < SURELY_LINEAR * short:
+        return ""
+    whole = reading_time(read, repeated(seed, LENGTH))
+    if whole > most * scan or (whole > FREE * scan and whole > GROWTH * quarter):
+        return f"{seed!r}: {whole / scan:.0f} scans, {whole / quarter:.0f} times a quarter's"
+    return ""
+
+
+def repeated(seed: str, length: int) -> str:
+    """The seed so often as that length takes, and an end that fits nothing."""
+    return (seed * (length // len(seed) + 1))[: length - len(END)] + END
+
+
+def reading_time(read: Callable[[str], object], text: str) -> float:
+    """Seconds of this thread's own time."""
+    begun = time.thread_time()
+    read(text)
+    return time.thread_time() - begun
+
+
+def scan_time() -> float:
+    """Seconds in which every character of the longest text is looked at once, in Python."""
+    text = "a" * LENGTH
+    begun = time.thread_time()
+    sum(character.isalnum() for character in text)
+    return time.thread_time() - begun
