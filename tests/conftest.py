@@ -13,6 +13,7 @@ from bot.store import schema
 from bot.store.database import Database, open_database
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.postgres import Postgres, open_postgres
+from tests.patience import patience
 
 # The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
 # `pytest --hypothesis-profile=default` looks for new ones.
@@ -48,8 +49,17 @@ BRIEFLY_ON_BOTH = (
     "turns/test_moving_cases",
 )
 """Where Postgres has its turn in `make test-long`: what these ask of the database, quicker tests ask of both."""
+TEST_SECONDS = 60.0
+"""What a test may take before it counts as hung; some name a deadline of their own."""
 FIRST = ("chaos", "stories", "faults", "turns", "knowledge")
 """Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure the machine before anything else runs, and let pytest's own deadline follow."""
+    if config.option.timeout is None:
+        config.option.timeout = patience(TEST_SECONDS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.patience import patience
+
 ROOT = Path(__file__).parents[1]
-SECONDS = 60.0
+SECONDS = patience(60.0)
 
 
 class Ran(NamedTuple):

@@ -7,6 +7,7 @@ from typing import Any, cast
 from bot.app import DRAIN_SECONDS, END_SECONDS, App, wind_up
 from bot.clock import SystemClock
 from bot.errors import StoreUnavailable
+from tests.patience import patience
 
 
 async def hang() -> None:
@@ -72,7 +73,7 @@ async def test_what_does_not_end_is_not_waited_for() -> None:
 
     work, watch = asyncio.create_task(stubborn()), asyncio.create_task(hang())
     await asyncio.sleep(0)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         await wind_up(ending(Engine(watch), Outbox(is_away=False), work, watch), SystemClock().monotonic() + 0.2)
     assert not work.done()
     let_go.set()

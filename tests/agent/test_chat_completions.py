@@ -13,6 +13,7 @@ from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequ
 from bot.agent.providers import Server, open_model
 from tests.agent.desk import Counter, Desk, desk_tools
 from tests.doubles.chat_server import DONE, ChatServer, Reply, chunk, open_chat_server, refuses, text
+from tests.patience import patience
 
 REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),))
 
@@ -65,7 +66,7 @@ async def test_a_connection_is_used_again(server: ChatServer, model: Model) -> N
 
 async def test_an_end_that_does_not_come_holds_nobody_up(server: ChatServer, model: Model) -> None:
     server.will(Reply((chunk({"content": "Hello"}, "stop"), DONE), ending="stall"))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(patience(2)):
         assert (await read(model))[-1] == Finished("stop")
 
 
@@ -94,7 +95,7 @@ async def test_a_reply_that_is_abandoned_is_closed(server: ChatServer, model: Mo
     server.will(Reply((chunk({"content": "Hello"}),), ending="stall"))
     async with aclosing(model.stream(REQUEST)) as events:
         assert await anext(events) == TextDelta("Hello")
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(patience(2)):
         await server.released.wait()
 
 

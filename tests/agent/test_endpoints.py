@@ -26,6 +26,7 @@ from bot.agent.model import FailureKind, Finished, Model, ModelEvent, ModelFailu
 from tests.agent.desk import QUICK, Desk
 from tests.doubles.chat_server import ChatServer, refuses, text
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, call, calls, says
+from tests.patience import patience
 
 BUSY = ModelFailure("model_unreachable", "503", retryable=True)
 
@@ -156,7 +157,7 @@ async def test_nobody_waits_for_a_server_that_stays_away_for_longer_than_that() 
     breaker = ill(clock)
     rest(breaker, clock, until=OPEN_SECONDS)
     short = replace(QUICK, outage_seconds=OPEN_SECONDS - 1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(patience(5)):
         outcome = await Desk().run(models=Models((Endpoint("model-1", model, breaker=breaker),)), limits=short)
     assert (outcome.reason, model.requests) == ("model_unreachable", [])
 
@@ -302,7 +303,7 @@ async def test_whoever_waits_for_a_server_goes_on_when_it_has_answered_others() 
     breaker.failed(ModelFailure("refused_request"), begun=0.0)
     assert not (await asyncio.wait(waiting, timeout=0.01))[0], "only an answer lets anybody in"
     breaker.answered()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         await asyncio.gather(*waiting[:LET_IN])
     assert not waiting[-1].done()
     waiting[-1].cancel()
@@ -325,7 +326,7 @@ async def test_a_blip_that_meets_a_crowd_of_turns_costs_none_of_them_its_answer(
     if status == 503:
         server.will(busy)
         asyncio.get_running_loop().call_later(4.0, server.will, text("Hello."))
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(patience(100)):
         outcomes = await asyncio.gather(*(Desk().run(models=models, limits=Limits()) for _ in range(CROWD)))
     assert Counter(outcome.text or outcome.reason for outcome in outcomes) == {"Hello.": CROWD}
     assert len(server.requests) < 3 * CROWD, "the server was not met by all of them again and again"
@@ -338,12 +339,12 @@ async def test_a_turn_waits_for_a_server_that_is_away_no_longer_than_it_may() ->
     model = ScriptedModel(says("Hello."))
     models = Models((Endpoint("model-1", model, breaker=breaker),))
     for limits in (replace(QUICK, outage_seconds=3.0), replace(QUICK, turn_seconds=3.0)):
-        async with asyncio.timeout(2.0):
+        async with asyncio.timeout(patience(2.0)):
             assert (await Desk().run(models=models, limits=limits)).reason == "model_unreachable"
     turn = asyncio.create_task(Desk().run(models=models))
     await asyncio.sleep(0.01)
     breaker.answered()
-    async with asyncio.timeout(2.0):
+    async with asyncio.timeout(patience(2.0)):
         assert (await turn).text == "Hello."
 
 

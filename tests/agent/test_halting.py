@@ -16,8 +16,9 @@ from bot.agent.tools import Context, tool
 from tests.agent.desk import CONTEXT, QUESTION, QUICK, Desk
 from tests.agent.test_resuming import MemoryJournal
 from tests.doubles.scripted_model import ScriptedModel, Silence, call, calls, says
+from tests.patience import patience
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 
 
 class Till:

@@ -19,6 +19,7 @@ from bot.agent.model import Model
 from tests.agent.desk import QUICK, Desk, results
 from tests.agent.stream_files import STREAMS
 from tests.doubles.chat_server import DONE, ChatServer, Reply, chunk, event, refuses, text
+from tests.patience import patience
 
 IMPATIENT = replace(QUICK, first_token_seconds=0.1, idle_seconds=0.1)
 BUSY = {"message": "slow down", "code": "rate_limit_exceeded"}
@@ -243,7 +244,7 @@ async def test_a_stream_that_stalls_for_ever_is_given_up_within_its_limits(
     assert (outcome.ended, outcome.reason) == ("failed", "deadline")
     assert outcome.text.startswith(said)
     assert asyncio.get_running_loop().time() - began < 2.0
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(patience(2)):
         await server.released.wait()
 
 
@@ -272,7 +273,7 @@ async def test_cancelling_while_the_model_speaks_hangs_up(server: ChatServer, mo
     turn.cancel()
     with suppress(asyncio.CancelledError):
         await turn
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(patience(2)):
         await server.released.wait()
 
 

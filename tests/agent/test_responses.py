@@ -33,6 +33,7 @@ from tests.agent.desk import CONTEXT, QUESTION, QUICK, Counter, Desk, desk_tools
 from tests.agent.test_resuming import Crash, MemoryJournal
 from tests.doubles.chat_server import ChatServer, Reply, refuses
 from tests.doubles.responses_events import Response
+from tests.patience import patience
 
 REQUEST = ModelRequest("model-1", ("You are the desk.", "Passages."), (CustomerMessage("Where is my order?"),))
 HELLO = Response().says("Hel", "lo").ends()
@@ -139,7 +140,7 @@ async def test_a_connection_is_used_again(server: ChatServer, model: Responses) 
 
 async def test_an_end_that_does_not_come_holds_nobody_up(server: ChatServer, model: Responses) -> None:
     server.will(replace(HELLO, ending="stall"))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(patience(2)):
         assert (await read(model))[-1] == Finished("stop")
 
 
@@ -187,7 +188,7 @@ async def test_a_reply_that_is_abandoned_is_closed(server: ChatServer, model: Re
         async for event in events:
             if isinstance(event, TextDelta):
                 break
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(patience(2)):
         await server.released.wait()
 
 

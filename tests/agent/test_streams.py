@@ -18,6 +18,7 @@ from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequ
 from tests.agent.desk import QUICK, Counter, Desk, desk_tools, results
 from tests.agent.stream_files import STREAMS, Stream
 from tests.doubles.chat_server import ChatServer, text
+from tests.patience import patience
 
 TOOLS = desk_tools(Counter())
 REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),), tools=TOOLS)
@@ -165,7 +166,7 @@ async def test_the_adapter_gives_what_a_stream_says(stream: Stream, server: Chat
     server.will(stream.as_reply())
     events, failure = list[ModelEvent](), None
     try:
-        async with asyncio.timeout(5), aclosing(model.stream(REQUEST)) as given_events:
+        async with asyncio.timeout(patience(5)), aclosing(model.stream(REQUEST)) as given_events:
             async for event in given_events:
                 events.append(event)
     except ModelFailure as raised:

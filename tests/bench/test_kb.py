@@ -10,6 +10,7 @@ import pytest
 
 from bench.kb_tree import change_tree, make_tree
 from tests.knowledge.pages import write_library
+from tests.patience import patience
 
 FIGURES = {
     "ingest_cpu_s",
@@ -41,7 +42,7 @@ def pages(tmp_path: Path) -> Path:
 def test_the_bench_ends_with_its_figures_as_json(tmp_path: Path) -> None:
     options = ("--files", "6", "--characters", "20000", "--sizes", "1000", "--searches", "5", "--refresh", "100")
     command = [sys.executable, "-m", "bench.kb", "--data", str(pages(tmp_path).parent), *options]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=110).stdout
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=patience(110)).stdout
     figures = json.loads(printed.splitlines()[-1])
     assert set(figures) == FIGURES
     assert figures["refresh_failed_searches"] == 0
@@ -66,5 +67,7 @@ def test_as_many_files_are_changed_as_were_asked_for(tmp_path: Path) -> None:
 
 def test_without_data_nothing_is_measured(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.kb", "--data", str(tmp_path)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=dict(os.environ), timeout=60)
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, text=True, env=dict(os.environ), timeout=patience(60)
+    )
     assert json.loads(done.stdout) == {"skipped": str(tmp_path)}

@@ -10,6 +10,7 @@ import pytest
 
 from bench.figures import COLUMNS, Client, Spread, keep, load, table
 from bench.plot import picture
+from tests.patience import patience
 
 SMALL = ("--pairs", "1", "--turns", "1", "--few", "2", "--many", "3", "--pieces", "12", "--clients", "typed")
 
@@ -18,7 +19,7 @@ SMALL = ("--pairs", "1", "--turns", "1", "--few", "2", "--many", "3", "--pieces"
 def test_the_bench_checks_every_answer_keeps_its_figures_and_ends_with_them_as_json(tmp_path: Path) -> None:
     kept, plot = tmp_path / "figures.json", tmp_path / "loop.svg"
     command = [sys.executable, "-m", "bench.loop", *SMALL, "--figures", str(kept), "--plot", str(plot)]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=100).stdout
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=patience(100)).stdout
     figures = json.loads(printed.splitlines()[-1])
     assert {*COLUMNS, "floor_cpu_ms", "t2r_ms", "floor_t2r_ms"} == set(figures)
     assert all(figure > 0 for name, figure in figures.items() if name != "c_rss_growth_mb")

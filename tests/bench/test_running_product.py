@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.patience import patience
+
 pytestmark = pytest.mark.long
 
 
 def run(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", *arguments]
-    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=110).stdout
+    printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=patience(110)).stdout
     figures: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return figures
 

@@ -8,6 +8,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.journeys import PATIENCE, SHOTS, visit
 from tests.doubles.chromium import browser
+from tests.patience import patience
 from tests.stories.world import World, open_world
 
 __all__ = ["browser"]
@@ -27,4 +28,4 @@ async def page(browser: Browser, world: World) -> AsyncIterator[Page]:
     expect.set_options(timeout=PATIENCE)
     async with visit(browser, world.ready["page"]) as opened:
         yield opened
-    expect.set_options(timeout=5_000)
+    expect.set_options(timeout=patience(5_000))

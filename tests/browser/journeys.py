@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Browser, Locator, Page, ViewportSize
 
+from tests.patience import patience
 from tests.stories.world import ROOT
 
 SHOTS = ROOT / "build" / "screenshots"
-PATIENCE = 20_000
+PATIENCE = patience(20_000)
 """Milliseconds that anything on the page may take; generous, since machines are slow at times."""
 NARROW: ViewportSize = {"width": 420, "height": 860}
 CUSTOMER, AGENTS = "[data-half=left]", "[data-half=right]"

@@ -11,6 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.browser.journeys import AGENTS, CUSTOMER, PATIENCE, SHOTS, visit, write
+from tests.patience import patience
 from tests.stories.world import World, open_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.long, pytest.mark.asyncio(loop_scope="session")]
@@ -36,7 +37,7 @@ async def seen(browser: Browser, desk: World, *, left: str = "U0CUSTOMERA:D0CUST
         await page.set_viewport_size(WIDE)
         await page.locator(".bar [data-panel=tour]").click()
         yield page
-    expect.set_options(timeout=5_000)
+    expect.set_options(timeout=patience(5_000))
 
 
 async def test_a_case_comes_is_claimed_and_answered(browser: Browser, desk: World) -> None:

@@ -18,12 +18,13 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
+from tests.patience import patience
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_second_thoughts import Desk
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 DM, AGENTS = "D0CUSTOMERA", "C0AGENTS"
 A, B = "U0AGENTA", "U0AGENTB"
 Step = Callable[["Bench"], Awaitable[None]]

@@ -36,20 +36,21 @@ from tests.chaos.people import People, open_people
 from tests.chaos.script import Course
 from tests.chaos.victims import ROOT, Victim, Victims, open_victims
 from tests.doubles.postgres import Postgres, open_postgres
+from tests.patience import patience, slowness
 
 logger = logging.getLogger(__name__)
 
-ANSWERED_SECONDS = 60.0
+ANSWERED_SECONDS = slowness() * 60.0
 """From a kill until everything that was acknowledged before is answered."""
-PATIENCE = 120.0
+PATIENCE = patience(120.0)
 """How long the product may take to be ready, and rows to be closed;"""
-SETTLED_SECONDS = 240.0
+SETTLED_SECONDS = patience(240.0)
 """and everything to be answered: longer than people wait for one thing."""
-STOP_SECONDS = 25.0
+STOP_SECONDS = slowness() * 25.0
 """From SIGTERM to the end."""
 QUIET_SECONDS = 2.0
 """After everything is answered, what has not happened for so long does not happen."""
-FREEZE_SECONDS = 15.0
+FREEZE_SECONDS = patience(15.0)
 """How long a worker may take to come to the place at which it freezes."""
 AWAKE_SECONDS = 5.0
 """For how long one that woke is watched."""
@@ -61,9 +62,9 @@ ZOMBIES = ("turn_begun", "call_done", "stream_opened", "stream_grown", "answer_s
 """Places at which a worker freezes."""
 AT_THE_DOOR = frozenset({"after_insert", "before_ack"})
 """Places that events pass; the others are passed by turns."""
-STARTING_SECONDS = 5.0
+STARTING_SECONDS = slowness() * 5.0
 """For so long after its start a process may have no handler for SIGTERM yet."""
-REACH_SECONDS = 30.0
+REACH_SECONDS = patience(30.0)
 """How long a place may take to be reached."""
 TWICE = 0.25
 """The share of random kills that are followed by another right after the start."""

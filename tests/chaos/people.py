@@ -19,16 +19,17 @@ from tests.chaos.invariants import Findings
 from tests.chaos.outside import Outside
 from tests.chaos.reading import buttons, by_app, cards, direct, in_thread, is_answered, quoting, ref_told, stands
 from tests.chaos.script import AGENTS, COURSES, FAREWELL, ORDERS, STAFF, Course, Kind, Line, Matter, file_of
+from tests.patience import patience
 
 logger = logging.getLogger(__name__)
 
-PATIENCE = 120.0
+PATIENCE = patience(120.0)
 """After this long without an answer nobody waits any more."""
 AGAIN_SECONDS = 0.3
 """How long somebody waits whose press was not acknowledged, until they press again;"""
 DIALOG_SECONDS = 2.0
 """and somebody who sees no dialog, or no Home tab."""
-MOMENT_SECONDS = 15.0
+MOMENT_SECONDS = patience(15.0)
 """How long somebody who kills waits for a moment: a matter may be held up by a process that is not there."""
 SUPPORT = "C0SUPPORT"
 

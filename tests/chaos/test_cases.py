@@ -11,8 +11,9 @@ import pytest
 from tests.chaos.campaign import open_campaign
 from tests.chaos.script import COURSES, Course
 from tests.chaos.test_kills import check
+from tests.patience import patience
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(patience(900))]
 
 
 async def test_every_course_of_a_case_is_read_as_it_was_played(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.chaos.campaign import open_campaign
+from tests.patience import patience
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(patience(900))
 
 
 @pytest.mark.chaos

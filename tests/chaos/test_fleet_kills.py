@@ -6,8 +6,9 @@ import pytest
 
 from tests.chaos.campaign import open_campaign
 from tests.chaos.test_kills import check
+from tests.patience import patience
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(patience(900))]
 
 
 async def test_kills_and_an_outage_of_postgres_are_noticed_by_nobody(tmp_path: Path) -> None:

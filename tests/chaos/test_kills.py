@@ -12,8 +12,9 @@ from bot.failpoints import PLACES, arm
 from tests.chaos.campaign import open_campaign
 from tests.chaos.invariants import Findings
 from tests.chaos.victims import ROOT
+from tests.patience import patience
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(patience(900))
 
 UNNOTED = (
     "before_ack",

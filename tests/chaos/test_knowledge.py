@@ -17,8 +17,9 @@ from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import CHROMA, CURRENT, Generations
 from tests.knowledge.pages import write_library
 from tests.knowledge.processes import builder, serves, wait_for
+from tests.patience import patience
 
-pytestmark = [pytest.mark.chaos, pytest.mark.timeout(1_200)]
+pytestmark = [pytest.mark.chaos, pytest.mark.timeout(patience(1_200))]
 
 PAGES = 500
 """Of several chunks each: Chroma writes its index to disk with every thousandth."""

@@ -11,10 +11,12 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.patience import patience
+
 logger = logging.getLogger(__name__)
 
 ROOT = Path(__file__).parents[2]
-START_SECONDS = 60.0
+START_SECONDS = patience(60.0)
 
 
 @dataclass(slots=True)

@@ -14,11 +14,12 @@ import aiohttp
 
 from demo.ports import free_port
 from demo.program import dying_with_parent
+from tests.patience import patience
 
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 20.0
+SECONDS = patience(20.0)
 """How long anything that was asked for may take."""
 STOP_SECONDS = 5.0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.contracts.tree import PRODUCT, ROOT, product_files, read
+from tests.patience import patience
 
 pytestmark = pytest.mark.contract
 
@@ -35,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=patience(90),
     )
     assert built.returncode == 0, built.stderr
     (path,) = Path(folder).glob("frontdesk-*.whl")

@@ -17,6 +17,7 @@ import pytest
 
 from demo.program import NotReady, Program
 from demo.world import PAGES, ROOT, PortTaken, World, open_world
+from tests.patience import patience
 
 SURROUNDINGS = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "SECRET_OF_MINE": "x", "SLACK_BOT_TOKEN": "xoxb-real"}
 DOUBLE = """
@@ -40,7 +41,7 @@ COMMAND = (sys.executable, "-P", "-c", DOUBLE)
 async def a_world(data: Path, **more: Any) -> AsyncIterator[World]:
     """A world whose product is the double, ready."""
     async with open_world(data, **{"environ": SURROUNDINGS, "command": COMMAND, **more}) as world:
-        await world.program.wait_ready(seconds=20)
+        await world.program.wait_ready(seconds=patience(20))
         yield world
 
 
@@ -116,7 +117,7 @@ async def test_the_page_can_kill_restart_and_stop_the_product(tmp_path: Path) ->
         assert not await _lives(first)
         assert not await _lives(sleeper)
         second = await _control(session, world, "restart")
-        await world.program.wait_ready(seconds=20)
+        await world.program.wait_ready(seconds=patience(20))
         third = await _control(session, world, "restart")
         assert None not in (second, third)
         assert len({first, second, third}) == 3
@@ -133,7 +134,7 @@ async def test_a_product_that_ends_by_itself_is_reported(tmp_path: Path) -> None
         pid = world.program.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience(20)):
             assert await ended.get() == (pid, -signal.SIGKILL)
         assert world.program.pid is None
 
@@ -142,7 +143,7 @@ async def test_a_product_that_does_not_start_is_told_with_the_end_of_its_log(tmp
     command = (sys.executable, "-c", "print('SHOP_TOKEN is missing'); raise SystemExit(2)")
     async with open_world(tmp_path, environ=SURROUNDINGS, command=command) as world:
         with pytest.raises(NotReady, match="status 2"):
-            await world.program.wait_ready(seconds=20)
+            await world.program.wait_ready(seconds=patience(20))
         assert world.program.last_lines() == ["SHOP_TOKEN is missing"]
 
 
@@ -192,7 +193,7 @@ async def test_a_program_that_does_not_heed_the_signal_is_ended_by_force(
     program = Program([sys.executable, "-c", deaf], tmp_path, {}, tmp_path / "log", "")
     await program.start()
     pid = program.pid
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         while not program.last_lines():  # noqa: ASYNC110 - another process's file
             await asyncio.sleep(0.02)
         await program.stop()
@@ -232,7 +233,7 @@ async def test_the_demonstration_starts_with_the_product_and_ends_on_ctrl_c() ->
         stderr=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(patience(90)):
         told = json.loads(await process.stdout.readline() or "null")
     assert told, (await process.communicate())[1].decode()
     async with aiohttp.ClientSession() as session, session.get(f"{told['bot']['url']}/healthz") as health:
@@ -251,7 +252,7 @@ def _demo(*arguments: str, environ: dict[str, str] | None = None) -> subprocess.
         env=SURROUNDINGS | (environ or {}),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=patience(60),
         check=False,
     )
 

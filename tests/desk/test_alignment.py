@@ -34,8 +34,9 @@ from tests.desk.test_library import STATUS
 from tests.doubles.chroma_server import ChromaServer, open_chroma_server
 from tests.doubles.clock import ManualClock
 from tests.knowledge.pages import write_library
+from tests.patience import patience
 
-PATIENCE = 60.0
+PATIENCE = patience(60.0)
 NAME = "kb/public"
 
 
@@ -390,7 +391,7 @@ async def open_two(folder: Path, database_url: str) -> AsyncIterator[tuple[Machi
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("database_url", ["postgres"], indirect=True)
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(patience(300))
 async def test_two_machines_on_one_chroma_server_serve_the_same_and_write_apart(
     database: Database, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -437,7 +438,7 @@ async def test_two_machines_on_one_chroma_server_serve_the_same_and_write_apart(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(patience(300))
 async def test_a_build_by_the_command_line_reaches_the_other_machine(
     database: Database, database_url: str, tmp_path: Path
 ) -> None:

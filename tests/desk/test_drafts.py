@@ -49,6 +49,7 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says
 from tests.doubles.sending import send_all
+from tests.patience import patience
 from tests.store.rows import a_turn
 from tests.turns.answering import build_relay
 from tests.turns.arrivals import TEAM, arrival
@@ -504,7 +505,7 @@ async def test_what_one_voice_said_before_a_crash_is_not_asked_again(room: Room)
     stuck = scripted(room, says("One."), [Silence()])
     journal = Noting(room.database, ManualClock(), turn=asked, attempt=await room.begins(asked), known={})
     attempt = asyncio.create_task(stuck.drafting.draft(room.case.ref, OWNER, asked=asked, journal=journal))
-    await asyncio.wait_for(noted.wait(), 10)
+    await asyncio.wait_for(noted.wait(), patience(10))
     await ended(attempt)
     resumed = scripted(room, says("Two."), says("Three."))
     assert (await resumed.presses(asked=asked))[1] == "drafted"
@@ -538,7 +539,7 @@ async def test_a_second_press_waits_for_no_second_set(room: Room) -> None:
     drafting = replace(room.drafting, models=Models((Endpoint("scripted", Stuck([Silence()])),)))
     stuck = replace(room, drafting=drafting)
     first = asyncio.create_task(stuck.presses())
-    await asyncio.wait_for(asked.wait(), 10)
+    await asyncio.wait_for(asked.wait(), patience(10))
     assert (await stuck.presses())[1] == "drafting"
     assert any("being written already" in words for words in room.whispers)
     await ended(first)

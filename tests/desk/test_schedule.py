@@ -9,6 +9,7 @@ from bot.desk.schedule import NAME, URGENT_SECONDS, Schedule
 from bot.store import schedule
 from bot.store.database import Database
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 
 HOUR = 3_600.0
 
@@ -47,7 +48,7 @@ async def run(
         )
         for _ in range(processes)
     ]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         await refreshes.done.wait()
     for task in running:
         task.cancel()

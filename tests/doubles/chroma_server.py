@@ -12,8 +12,9 @@ from urllib.parse import urlsplit
 
 from demo.ports import free_port
 from knowledge.vectors import Shelf, create
+from tests.patience import patience
 
-START_SECONDS = 60.0
+START_SECONDS = patience(60.0)
 PROBE = "probe-of-the-test"
 
 

@@ -22,8 +22,9 @@ from pathlib import Path
 import asyncpg
 
 from demo.ports import free_port
+from tests.patience import patience
 
-DEADLINE = 60.0
+DEADLINE = patience(60.0)
 USER = "frontdesk"
 # Postgres without what only a power cut needs; what was committed survives a crash of the server itself.
 CAREFREE = {

@@ -12,10 +12,12 @@ from typing import Any
 import aiohttp
 
 from demo.model.server import Pace
+from demo.program import READY_SECONDS
 from demo.world import open_world
+from tests.patience import patience
 from tests.stories.world import Json, Person, Post, Seen, T, World
 
-SILENCE_SECONDS = 80.0
+SILENCE_SECONDS = patience(80.0)
 """What may be waited for here: the product itself gives up a silent model after nearly half a minute."""
 
 
@@ -74,7 +76,7 @@ def question(thing: str) -> str:
 async def open_bare_world(data: Path, **settings: str) -> AsyncIterator[World]:
     """A world of its own without help pages, for settings, or for faults that would be in others' way."""
     async with open_world(data, environ=_surroundings(), extra={"KB_PATH": "", **settings}, pace=Pace(0, 0)) as running:
-        await running.program.wait_ready()
+        await running.program.wait_ready(seconds=patience(READY_SECONDS))
         async with aiohttp.ClientSession() as http:
             yield World(http, running.describe(), data)
 

@@ -22,6 +22,7 @@ from bot.store.inbox import InboxItem
 from bot.turns.lanes import Lanes
 from tests.doubles.clock import ManualClock
 from tests.faults.quiet import check_log, errors, read_log
+from tests.patience import patience
 from tests.stories.over_http import OverHttp, open_world_over_http
 from tests.stories.world import Json, Post, Seen, World
 from tests.turns.arrivals import arrival
@@ -161,7 +162,7 @@ async def test_while_the_clocks_differ_nothing_is_taken_and_the_log_says_why(
     for _ in range(2):
         assert await over_http.delivers(late, sent_at=time.time() + jump) == 401
     told: list[Json] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         # The log is written by a thread of its own.
         while len(told) < 2:
             await asyncio.sleep(0.05)
@@ -250,7 +251,7 @@ async def test_a_row_that_fails_each_time_is_given_up_and_holds_up_nobody(
 
     lanes = Lanes(take, ManualClock(), concurrent=1)
     assert await lanes.resume(database) == 3
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         assert sorted([await closed.get() for _ in range(3)]) == [1, 2, 3]
     async with database.transaction() as tx:
         table = schema.inbox

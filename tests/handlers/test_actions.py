@@ -10,10 +10,11 @@ from handlers import actions
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire
+from tests.patience import patience
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 
 
 async def test_nobody_is_asked_to_rephrase_once_a_person_is_called(database: Database, slack: LocalSlack) -> None:

@@ -16,11 +16,12 @@ from handlers import feedback
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire
+from tests.patience import patience
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM
 
 AGENT = "U0AGENTA"
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 THANKS = "Thank you, that helps us get better."
 
 

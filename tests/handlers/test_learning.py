@@ -17,9 +17,10 @@ from handlers import learning
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire
+from tests.patience import patience
 
 AGENT = "U0AGENTA"
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 
 
 class Pages:

@@ -38,6 +38,7 @@ from handlers.http import EVENTS_PATH, Serving, build_web_app
 from handlers.payloads import KINDS, Malformed, kind_of, parse
 from tests.doubles.clock import ManualClock
 from tests.handlers.slack_payloads import MISSING, ODD, PAYLOADS, mutated, places
+from tests.patience import patience
 from tests.turns.arrivals import ME
 
 SECRET = "a-signing-secret"
@@ -47,7 +48,7 @@ MUTATIONS = [
 PACE = 7
 """One of so many mutations is sent, of each payload others; 1 sends them all, which takes some minutes."""
 STORED = frozenset({"message", "edit", "deletion", "mention"})
-PATIENCE = 60.0
+PATIENCE = patience(60.0)
 
 
 class Anything:

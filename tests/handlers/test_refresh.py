@@ -18,8 +18,9 @@ from tests.desk.test_library import SOURCES, FakeBase, write
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.handlers.wiring import wire
+from tests.patience import patience
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 REPORT = "3 added, 2 changed, 1 removed"
 
 

@@ -22,9 +22,10 @@ from handlers import commands, dialogs, frontdesk, learning, register, shortcuts
 from handlers.desk import Desk
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Door, Wiring, wire
+from tests.patience import patience
 from tests.turns.arrivals import TEAM
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 AGENT, CUSTOMER = "U0AGENTA", "U0CUSTOMERA"
 
 
@@ -199,7 +200,7 @@ async def test_whoever_is_not_surely_staff_is_told_so_where_they_pressed(slack: 
     await slack.breaks(method="conversations.members", do="internal_error")
     await slack.workspace.act.click("U0AGENTA", "C0AGENTS", ts, "case.takeover")
     while not slack.workspace.ephemerals:
-        await slack.workspace.wait_for_change(slack.workspace.counter, timeout=20.0)
+        await slack.workspace.wait_for_change(slack.workspace.counter, timeout=patience(20.0))
     (told,) = slack.workspace.ephemerals
     assert "support team" in told["text"]
     assert told.get("thread_ts") == thread_ts

@@ -24,11 +24,12 @@ from handlers.desk import Desk
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Wiring, wire
+from tests.patience import patience
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM
 
 AGENT = "U0AGENTA"
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 
 
 class Twice(Wiring):

@@ -15,13 +15,14 @@ from knowledge.catalog import Reader
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.index import Index, fingerprint_of
+from tests.patience import patience
 
 T = TypeVar("T")
 
 
 async def until(look: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
     """What is seen as soon as it is as wanted. Another process builds meanwhile, and needs the processor."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         while not wanted(seen := await look()):  # noqa: ASYNC110 - another process's work
             await asyncio.sleep(0.02)
     return seen

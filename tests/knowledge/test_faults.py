@@ -23,6 +23,7 @@ from tests.doubles.embedding_server import EmbeddingServer, open_embedding_serve
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 from tests.knowledge.processes import until
+from tests.patience import patience
 
 QUESTION = "How long is the warranty on lamps?"
 RIGHT = "products/warranty.md"
@@ -31,7 +32,7 @@ FIRST = "gen-000001"
 
 async def ask(base: KnowledgeBase) -> Findings:
     """A search that must come back soon, whatever is wrong."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         return await base.search(QUESTION)
 
 

@@ -19,6 +19,7 @@ from knowledge.sources.isolation import Isolation, Limits, open_isolation
 from knowledge.sources.reader import read_documents
 from tests.knowledge.bombs import BOMBS, comments_md, operators_pdf, quotes_md, wide_docx, wide_html, zip_docx
 from tests.knowledge.conftest import ignore, sources_of
+from tests.patience import patience
 
 SLOW = {"wide.docx", "operators.pdf", "crowded.docx"}
 """Bombs that only the limits stop, after seconds; the others are told apart before."""
@@ -183,7 +184,7 @@ def test_the_child_ends_with_its_builder(tmp_path: Path) -> None:
         "isolation = Isolation(Limits())\nisolation.read(SourceFile('a.md', Path('a.md'), 1, 0), b'words')\n"
         "print(isolation._child._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    ended = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False, timeout=patience(60))
     child = int(ended.stdout)
     for _ in range(600):
         try:

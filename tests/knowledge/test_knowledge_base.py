@@ -20,6 +20,7 @@ from knowledge.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
 from tests.knowledge.processes import until
+from tests.patience import patience
 
 
 class BrokenEmbedder:
@@ -217,7 +218,7 @@ async def test_a_vector_index_that_hangs_costs_neither_the_answer_nor_the_thread
     monkeypatch.setattr(knowledge_base, "VECTOR_SECONDS", 0.05)
     async with open_knowledge_base(kb, embedder) as base:
         monkeypatch.setattr(VectorIndex, "nearest", lambda *_, **__: released.wait(30) and {})
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             findings = [await base.search("How long is the warranty on lamps?") for _ in range(30)]
         status = await base.status()
         released.set()

@@ -13,8 +13,9 @@ from knowledge.embedding.table import TableEmbedder
 from knowledge.knowledge_base import open_knowledge_base
 from tests.doubles.without_rights import make_read_only, make_writable
 from tests.knowledge.reading import QUESTION
+from tests.patience import patience
 
-SECONDS = 60.0
+SECONDS = patience(60.0)
 RIGHT = "products/warranty.md"
 
 

@@ -15,6 +15,7 @@ from bot.store import outbox as rows
 from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 from tests.slack.file_host import CHANNEL, SOURCE, THREAD, FileHost, open_file_host
 
 TOKEN = "xoxb-1"
@@ -57,7 +58,7 @@ class Sender:
             async with self.database.transaction() as tx:
                 await rows.add(tx, Outgoing(KEY, "post", CHANNEL, payload, thread_ts=THREAD), now=clock.now())
             running = asyncio.create_task(outbox.run())
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(patience(20)):
                 assert await outbox.flush(10_000)
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

@@ -29,6 +29,7 @@ from bot.slack.governor import (
 )
 from bot.store.database import Database
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 
 PUBLISHED = {
     "chat.appendStream": 100,
@@ -337,7 +338,7 @@ async def test_nobody_stands_longer_behind_a_payment_than_he_said() -> None:
         asyncio.create_task(governor.open_seat("T1", patience=600.0)),
     ]
     await asyncio.sleep(0)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(patience(30)):
         with pytest.raises(TooLong) as late:
             await governor.enter("T1", "chat.update", patience=0.0)
         with pytest.raises(TooLong):

@@ -16,6 +16,7 @@ from bot.store.outbox import Method, Outgoing
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.unwell import Unwell
+from tests.patience import patience
 
 SUPPORT, AGENTS = "C0SUPPORT", "C0AGENTS"
 
@@ -37,7 +38,7 @@ async def sending(
     outbox = Outbox(database, slack, Clock(now=0.0), essential=essential, claims=claims, poll_seconds=poll_seconds)
     task = asyncio.create_task(outbox.run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience(30)):
             yield outbox
     finally:
         task.cancel()
@@ -178,8 +179,8 @@ async def test_a_channel_that_waits_holds_up_no_other(database: Database, slack:
     await queue(database, post("slow", "slow"))
     async with sending(database, slack.client) as outbox:
         await asyncio.sleep(0)
-        await asyncio.wait_for(slack.workspace.wait_for_change(0, timeout=0.3), 5)
-        ts = await asyncio.wait_for(outbox.deliver(post("fast", "fast", AGENTS)), 8)
+        await asyncio.wait_for(slack.workspace.wait_for_change(0, timeout=0.3), patience(5))
+        ts = await asyncio.wait_for(outbox.deliver(post("fast", "fast", AGENTS)), patience(8))
         assert ts
         assert await state_of(database, "slow") == "sending"
 

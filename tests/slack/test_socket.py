@@ -13,8 +13,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.socket import HELLO_SECONDS, SocketConnection
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 
-PATIENCE = 30.0
+PATIENCE = patience(30.0)
 TICKET = "a-secret-ticket"
 
 

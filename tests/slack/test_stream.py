@@ -14,6 +14,7 @@ from bot.errors import Superseded
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.slack.stream import StreamLimits, open_stream
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 from tests.slack.thread import (
     EXPIRED,
     LIMITED,
@@ -297,7 +298,7 @@ async def test_the_end_does_not_wait_out_a_pause_that_began_before_it() -> None:
         await breathe()
         writer.text("Two. ")
         await breathe()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience(20)):
             await writer.finish()
     exactly(thread, "One. Two. ")
 

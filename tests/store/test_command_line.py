@@ -13,6 +13,7 @@ from bot.settings import load_settings
 from bot.store import cases, inbox, persons
 from bot.store.database import Database, open_database, open_kept
 from tests.doubles.postgres import Postgres
+from tests.patience import patience
 from tests.store.rows import a_case
 
 COMMANDS = {
@@ -56,7 +57,7 @@ async def python(*arguments: str, environ: dict[str, str]) -> tuple[int, str, st
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(patience(100)):
         out, err = await child.communicate()
     return child.returncode or 0, out.decode(), err.decode()
 
@@ -116,7 +117,7 @@ async def test_a_disk_without_room_is_one_sentence_that_names_the_file(tmp_path:
         env={"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)},
         stderr=asyncio.subprocess.PIPE,
     )
-    async with asyncio.timeout(100):
+    async with asyncio.timeout(patience(100)):
         _, err = await child.communicate()
     told = err.decode().splitlines()
     assert (child.returncode, len(told)) == (2, 1), told

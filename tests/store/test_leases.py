@@ -13,6 +13,7 @@ from bot.store import leases
 from bot.store.database import Database, open_database
 from bot.store.leases import LEASE_SECONDS, OVERDUE_SECONDS, Membership, open_membership
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 
 
 class StillClock(ManualClock):
@@ -115,7 +116,7 @@ async def test_a_process_that_stood_still_ends(database: Database) -> None:
 
     async with open_membership(database, clock, role="work", is_alone=False, end=end):
         clock.advance(OVERDUE_SECONDS + 1)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience(30)):
             await ended.wait()
 
 
@@ -139,7 +140,7 @@ async def test_a_process_lets_its_work_go_while_the_database_is_away_and_lives_o
     opening = open_membership(
         cast(Database, away), clock, role="work", is_alone=False, end=lambda: ended.append("ended")
     )
-    async with opening as membership, asyncio.timeout(30):
+    async with opening as membership, asyncio.timeout(patience(30)):
         membership.when_lost(lost.set)
         away.is_away = True
         await lost.wait()

@@ -19,10 +19,11 @@ from bot.store.database import Database, open_database, open_kept
 from bot.store.spending import Spending
 from bot.store.statements import lock
 from tests.doubles.postgres import Postgres, open_postgres
+from tests.patience import patience
 from tests.store.rows import a_case
 from tests.turns.arrivals import TEAM, arrival
 
-DEADLINE = 30.0
+DEADLINE = patience(30.0)
 LIMITER = """
 import asyncio, sys, time
 from bot.store import limits
@@ -380,7 +381,7 @@ async def test_four_processes_share_one_pace(postgres_url: str) -> None:
         )
         for _ in range(4)
     ]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         counts = [int((await child.communicate())[0]) for child in children]
     lasted = asyncio.get_running_loop().time() - began
     assert 50 <= sum(counts) <= 50 + 5 * lasted + 1
@@ -391,7 +392,7 @@ async def test_the_tests_server_ends_with_the_tests_even_when_they_are_killed() 
         sys.executable, "-c", SERVER, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     assert child.stdout is not None
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         port = int(await child.stdout.readline())
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         child.kill()

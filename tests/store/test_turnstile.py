@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from bot.store.turnstile import Turnstile
+from tests.patience import patience
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 
 
 async def test_the_urgent_pass_those_who_wait() -> None:

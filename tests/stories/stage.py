@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from demo.ports import free_port
-from demo.program import Program
+from demo.program import READY_SECONDS, Program
 from demo.world import LINK_HOSTS, PAGES, SHOP_NAME
 from tests.doubles.postgres import Postgres
+from tests.patience import patience
 from tests.stories.world import QUICKLY, World, open_world, product_environment
 
 WORKERS = ("one", "two")
@@ -82,7 +83,7 @@ async def open_fleet(
         for worker in workers:
             stack.push_async_callback(worker.stop)
             await worker.start()
-        await asyncio.gather(*(worker.wait_ready() for worker in workers))
+        await asyncio.gather(*(worker.wait_ready(seconds=patience(READY_SECONDS)) for worker in workers))
         yield Fleet(world.http, world.ready, world.data, world.database, workers)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.patience import patience
 from tests.stories.test_second_thoughts import RETURNS, begins, kept
 from tests.stories.world import Json, World, is_app, product_environment, run_product, seen_in
 
@@ -37,7 +38,7 @@ async def test_delete_my_data_leaves_nothing_but_what_the_customer_wrote_in_slac
             and not any(CANARY in str(seen.raw) or customer.user in str(seen.raw) for seen in told)
         ) or None
 
-    await world.until(is_erased, what="an erased customer", patience=90)
+    await world.until(is_erased, what="an erased customer", patience=patience(90))
     assert running.ts
     status, told = await run_product(product_environment(world, world.data), "erase", customer.user)
     assert (status, f"Nothing is kept of {customer.user}." in told) == (0, True), told

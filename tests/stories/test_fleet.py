@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.postgres import Postgres
+from tests.patience import patience
 from tests.stories.stage import worker_environment
 from tests.stories.world import Json, Post, Worker, World, is_app, open_worker, open_world, seen_in
 
@@ -36,7 +37,7 @@ class Fleet:
     async def worker_of(self, asked: Post) -> Worker:
         """Who works on the message."""
         query = "select executor_id from dbos.workflow_status where status = 'PENDING' and workflow_uuid like $1"
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(patience(30)):
             while True:
                 member = await self.database.fetchval(query, f"%{asked.ts}%")
                 if member is not None:
@@ -103,7 +104,7 @@ async def test_a_worker_that_is_stopped_hands_its_answer_over_at_once(fleet: Fle
     asked = await world.customer.says("Good morning!")
     worker = await fleet.worker_of(asked)
     worker.process.send_signal(signal.SIGTERM)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(patience(30)):
         assert await worker.process.wait() == 0
     answer = await world.customer.reads(asked, having=lambda seen: "to you!" in seen.text)
     assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
@@ -119,7 +120,7 @@ async def test_what_one_process_takes_others_answer_and_a_dead_ones_answer_is_fi
     worker = await fleet.worker_of(asked)
     await world.under_way(asked)
     os.kill(worker.process.pid, signal.SIGKILL)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         while "turns of processes that are gone are taken over" not in world.bot_log():
             await world.next_change()
     answer = await world.customer.reads(asked, having=lambda seen: "30 days" in seen.text)

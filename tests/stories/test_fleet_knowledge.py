@@ -11,11 +11,12 @@ import pytest
 import pytest_asyncio
 
 from tests.doubles.postgres import Postgres
+from tests.patience import patience
 from tests.stories.stage import worker_environment
 from tests.stories.test_learning import solved, suggested
 from tests.stories.world import PATIENCE, ROOT, World, open_worker, open_world
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300), pytest.mark.chaos]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(patience(300)), pytest.mark.chaos]
 
 MOON = "How long do parcels to the moon take?"
 

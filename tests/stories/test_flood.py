@@ -8,10 +8,11 @@ import pytest
 import pytest_asyncio
 
 from bot.sentences import load_sentences
+from tests.patience import patience
 from tests.stories.stage import Stage
 from tests.stories.world import Json, Person, Post, Seen, World, is_app, seen_in
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(patience(600))]
 
 RETURNS = "How many days do I have to return an item?"
 PER_MINUTE = 15
@@ -86,7 +87,7 @@ async def test_a_flood_is_told_once_and_nobody_else_waits(world: World, stage: S
     assert relayed.ts
 
     async def closed() -> int:
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(patience(120)):
             while (count := over_limit(await world.metrics())) < FLOOD - 2 * PER_MINUTE:
                 await world.next_change()
         return count

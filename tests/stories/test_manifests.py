@@ -12,6 +12,7 @@ from bot.store.persons import REQUEST
 from demo.slack.manifest import read_manifest
 from demo.world import ROOT
 from tests.contracts.test_manifest import registered
+from tests.patience import patience
 from tests.stories.stage import Stage
 from tests.stories.world import Json, Person, Seen, World, seen_in
 
@@ -147,6 +148,6 @@ async def test_only_an_agent_has_sessions_and_prompts(played: Played) -> None:
 
 
 async def test_no_session_looks_busy_at_the_end(played: Played) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         while any(each["status"] == "processing" for each in (await played.world.state())["sessions"]):
             await played.world.next_change()

@@ -22,11 +22,12 @@ import aiohttp
 
 from demo.ports import free_port
 from demo.program import READY_SECONDS, dying_with_parent
+from tests.patience import patience
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 30.0
+PATIENCE = patience(30.0)
 """Seconds that anything here may take; generous, since machines are slow at times."""
-MISSED = 20.0
+MISSED = patience(20.0)
 """Seconds more on Postgres: until then the others wait for a process that was killed."""
 QUICKLY = {"SLACK_RATE": "3", "OPEN_CASES": "1000", "CUSTOMER_MESSAGES_PER_MINUTE": "1000"}
 """Stories follow one another faster than customers do; the local Slack's own limits hold all the same."""
@@ -519,7 +520,7 @@ async def run_product(environment: dict[str, str], *arguments: str) -> tuple[int
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         output, _ = await process.communicate()
     return process.returncode or 0, output.decode()
 

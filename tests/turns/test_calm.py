@@ -9,8 +9,9 @@ import pytest
 
 from bot.turns.calm import LATE_SECONDS, STARTS, Calm
 from tests.doubles.clock import settle
+from tests.patience import patience
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 
 
 @pytest.fixture

@@ -14,10 +14,11 @@ from bot.errors import StoreUnavailable
 from bot.store import inbox
 from bot.store.database import Database, open_database
 from bot.turns.engine import TurnEngine
+from tests.patience import patience
 from tests.turns.arrivals import arrival
 from tests.turns.engine_process import open_engine
 
-DEADLINE = 60.0
+DEADLINE = patience(60.0)
 ENGINES = ["lanes on sqlite", "lanes on postgres", "fleet on postgres"]
 
 

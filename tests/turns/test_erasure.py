@@ -49,6 +49,7 @@ from demo.slack import timeline
 from demo.slack.files import keep
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
+from tests.patience import patience
 from tests.store.test_wishes import edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import TEAM, arrival
@@ -386,7 +387,7 @@ async def test_an_answer_that_ends_in_time_is_waited_for_and_no_longer(company: 
 
     async def end() -> None:
         with company.interruptions.running(running.id) as interruption, suppress(TimeoutError):
-            async with asyncio.timeout(20) as limit:
+            async with asyncio.timeout(patience(20)) as limit:
                 with interruption.bounding(limit):
                     await asyncio.Event().wait()
         await company.closes(running, "dropped")
@@ -488,7 +489,7 @@ async def test_operators_ask_from_outside_and_it_is_found(company: Company) -> N
     found: asyncio.Queue[int] = asyncio.Queue()
     submit = found.put_nowait
     watching = asyncio.create_task(erasure.watch_erasures(company.database, company.clock, lambda row, _: submit(row)))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         asked = await found.get()
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)

@@ -18,6 +18,7 @@ from bot.store.handover import Waiting
 from bot.store.leases import FROZEN_STATUS, open_membership
 from bot.turns.fleet import KEEP_SECONDS, entry_id, open_fleet
 from tests.doubles.postgres import Postgres, open_postgres
+from tests.patience import patience
 from tests.turns.test_engine import Room, process_of
 
 
@@ -36,7 +37,7 @@ async def entries(database: Database) -> dict[str, str]:
 
 async def closed(room: Room) -> None:
     """Return when the queue has closed every entry there is."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(patience(60)):
         while set((await entries(room.database)).values()) != {"SUCCESS"}:
             await room.moment()
 
@@ -69,7 +70,7 @@ async def ingress(room: Room) -> AsyncIterator[None]:
 
 async def test_a_process_that_only_takes_events_puts_rows_into_the_queue_once_and_works_on_none(room: Room) -> None:
     item_id, _ = await room.store("1.1")
-    async with ingress(room), asyncio.timeout(60):
+    async with ingress(room), asyncio.timeout(patience(60)):
         while not await entries(room.database):
             await room.moment()
     assert list((await entries(room.database)).values()) == ["ENQUEUED"]
@@ -80,7 +81,7 @@ async def test_a_process_that_only_takes_events_puts_rows_into_the_queue_once_an
 
 async def test_two_workers_share_the_rows_and_take_none_twice(room: Room) -> None:
     rows = [(await room.store(f"{number}.{part}", thread=f"{number}.1"))[0] for number in range(9) for part in (1, 2)]
-    async with process_of(room) as one, process_of(room) as two, ingress(room), asyncio.timeout(60):
+    async with process_of(room) as one, process_of(room) as two, ingress(room), asyncio.timeout(patience(60)):
         while await room.reads_open():
             await room.moment()
         heard = []
@@ -102,7 +103,7 @@ async def test_a_process_that_was_frozen_ends_when_it_wakes_and_does_nothing_aga
             await room.work.until(lambda: room.work.done == [item_id])
         frozen.says_go()
         frozen.process.send_signal(signal.SIGCONT)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience(60)):
             assert await frozen.process.wait() == FROZEN_STATUS
             assert frozen.process.stdout is not None
             assert b"done" not in await frozen.process.stdout.read()
@@ -161,7 +162,7 @@ async def test_entries_are_forgotten_a_week_after_their_end(room: Room) -> None:
     aged = text("update dbos.workflow_status set updated_at = :at where workflow_uuid like '%|000000000001.%'")
     async with room.database.transaction() as tx:
         await tx.execute(aged, {"at": int((SystemClock().now() - KEEP_SECONDS - 60) * 1000)})
-    async with room.engine(), asyncio.timeout(60):
+    async with room.engine(), asyncio.timeout(patience(60)):
         while len(left := await entries(room.database)) > 1:
             await room.moment()
     (kept,) = left
@@ -200,7 +201,7 @@ async def test_a_turn_is_let_go_in_a_long_outage_and_begun_again_in_the_same_pro
         engine.submit(item_id, thread)
         await room.work.until(lambda: room.work.begun == [item_id])
         await asyncio.to_thread(server.stop, crash=True)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience(60)):
             while engine.active:
                 await room.moment()
         room.work.held.clear()

@@ -11,6 +11,7 @@ from bot.store.inbox import Wish
 from bot.turns.interruptions import Interruption, Interruptions
 from tests.doubles.clock import ManualClock
 from tests.doubles.unwell import Unwell
+from tests.patience import patience
 from tests.store.test_wishes import deletion, stop
 from tests.turns.arrivals import arrival
 
@@ -42,7 +43,7 @@ async def test_of_several_wishes_the_gravest_counts() -> None:
 async def test_a_bounded_wait_ends_when_a_wish_comes() -> None:
     interruption, waited = Interruption(), False
     with suppress(TimeoutError):
-        async with asyncio.timeout(20) as clock:
+        async with asyncio.timeout(patience(20)) as clock:
             with interruption.bounding(clock):
                 asyncio.get_running_loop().call_soon(interruption.tell, "stop")
                 await asyncio.Event().wait()
@@ -63,7 +64,7 @@ async def test_what_another_process_stored_is_found(database: Database, *, is_we
         await wishes.store_all(tx, [stop("1.1", "2.0"), deletion("1.2", "2.0")], now=1.0)
     with interruptions.running(first) as one, interruptions.running(then) as other:
         watching = asyncio.create_task(interruptions.watch(read, clock))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(patience(20)):
             while not (one.is_set() and other.is_set()):
                 clock.advance(1.0)
                 await asyncio.sleep(0)

@@ -11,6 +11,7 @@ from bot.store.database import Database
 from bot.turns import lanes as lanes_module
 from bot.turns.lanes import Lanes
 from tests.doubles.clock import ManualClock, settle
+from tests.patience import patience
 from tests.turns.arrivals import arrival
 
 
@@ -107,7 +108,7 @@ async def test_what_waits_for_the_database_goes_on_soon_after_it_is_back(error: 
 
     lanes = Lanes(take, clock, concurrent=1)
     lanes.submit(1, "thread")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         while lanes.active:
             await settle()
     assert len(calls) == 7
@@ -152,7 +153,7 @@ async def test_draining_leaves_what_does_not_end_though_it_is_cancelled(monkeypa
     lanes = Lanes(take, ManualClock(), concurrent=1)
     lanes.submit(1, "thread")
     await begun.wait()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         await lanes.drain(0.01)
         assert lanes.active
         let_go.set()

@@ -29,6 +29,7 @@ from demo.slack.workspace import Channel as SlackChannel
 from handlers.messages import read_event
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
+from tests.patience import patience
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import ME, TEAM, arrival
@@ -123,7 +124,7 @@ class Desks(Channel):
     async def carries_out(self, press: InboxItem) -> None:
         """Do what was pressed and send what comes of it, until the process ends."""
         await self.presses.carry_out(press)
-        async with asyncio.timeout(20.0):
+        async with asyncio.timeout(patience(20.0)):
             await self.outbox.run()
 
     async def opened_case_of(self, thread: ThreadRef) -> Case | None:

@@ -4,6 +4,7 @@ import asyncio
 
 from bot.turns.places import Places
 from tests.doubles.clock import settle
+from tests.patience import patience
 
 
 async def test_a_place_goes_to_the_workspace_that_has_fewest_and_within_it_in_order() -> None:
@@ -37,7 +38,7 @@ async def test_nobody_holds_a_place_who_no_longer_waits_for_it() -> None:
     places.release("a")
     given_and_gone.cancel()
     await asyncio.gather(given_up, given_and_gone, return_exceptions=True)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         await places.acquire("d")
 
 
@@ -50,10 +51,10 @@ async def test_who_gives_up_in_the_moment_in_which_a_place_is_freed_takes_it_fro
     places.release("a")
     ended = await asyncio.gather(given_up, return_exceptions=True)
     assert isinstance(ended[0], asyncio.CancelledError)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         await waiting
     places.release("c")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         await places.acquire("d")
 
 

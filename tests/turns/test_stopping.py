@@ -30,13 +30,14 @@ from bot.turns.turn import ATTEMPTS, Turns
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
+from tests.patience import patience
 from tests.store.test_wishes import call as call_for_person
 from tests.store.test_wishes import edit, word
 from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages
 
-PATIENCE = 20.0
+PATIENCE = patience(20.0)
 BOOTS = "Please refund the boots of order 1"
 REFUND = calls(call("refund", {"order": "1"}, id="c1"))
 THREAD_OF_STOP = ThreadRef(TEAM, "D0CUSTOMERA", "5.1")

@@ -14,6 +14,7 @@ from bot.store import limits, sqlite_file
 from bot.store.database import Database, open_database
 from bot.turns.upkeep import WEEK_SECONDS, Upkeep
 from tests.doubles.clock import ManualClock
+from tests.patience import patience
 
 DAY = 86_400.0
 
@@ -89,7 +90,7 @@ async def test_a_look_through_the_file_ends_with_the_process(tmp_path: Path, mon
         looking = asyncio.create_task(database.find_damage())
         await begun.wait()
         looking.cancel()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(patience(60)):
             await asyncio.gather(looking, return_exceptions=True)
         assert looking.cancelled()
 
@@ -102,7 +103,7 @@ async def test_who_reads_for_long_keeps_nobody_from_writing(tmp_path: Path) -> N
             await reading.execute(text("select count(*) from inbox"))
             async with database.transaction() as tx:
                 await limits.take(tx, "x", times=1, seconds=1.0, now=1.0)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(patience(5)):
                 await database.scrub()
         await database.scrub()
     assert (tmp_path / "frontdesk.db-wal").exists() is False

@@ -13,6 +13,7 @@ from demo.slack import page
 from demo.slack.page.loose import Json
 from demo.slack.workspace import Workspace
 from tests.demo.page import scene
+from tests.patience import patience
 
 
 class Desk:
@@ -47,7 +48,7 @@ class Visitor:
 
     async def arrives(self) -> None:
         """Take the first patches, which bring the page up to date."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             await self._socket.receive_str()
 
     async def sends(self, written: str) -> None:
@@ -60,7 +61,7 @@ class Visitor:
 
     async def sees(self, op: str, id_: str = "") -> Json:
         """The next patch of this kind; those before it are dropped."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(patience(10)):
             while True:
                 while self._patches:
                     patch = self._patches.pop(0)

@@ -6,6 +6,7 @@ from typing import Any
 from demo.slack import agent_status, shapes, streams, timeline, views
 from demo.slack.server import build_workspace
 from demo.slack.workspace import Ack, Json, Stream, Workspace
+from tests.patience import patience
 
 CUSTOMER, AGENT = "U0CUSTOMERA", "U0AGENTA"
 DM, AGENTS, SUPPORT = "D0CUSTOMERA", "C0AGENTS", "C0SUPPORT"
@@ -34,7 +35,7 @@ class Listener:
 
     async def hears(self, count: int) -> None:
         """Wait until there were this many interactions."""
-        async with asyncio.timeout(10), self._heard:
+        async with asyncio.timeout(patience(10)), self._heard:
             await self._heard.wait_for(lambda: len(self.interactions) >= count)
 
 

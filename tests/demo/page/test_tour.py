@@ -11,6 +11,7 @@ from demo.slack.page.guide import Guide, Journey, Tour
 from demo.slack.page.loose import Json
 from tests.demo.page import scene
 from tests.demo.page.desk import Desk, Visitor, open_desk
+from tests.patience import patience
 
 CUSTOMER, AGENT, DM, AGENTS = scene.CUSTOMER, scene.AGENT, scene.DM, scene.AGENTS
 
@@ -138,7 +139,7 @@ async def test_a_journey_ends_with_its_page(desk: Desk) -> None:
     async with desk.visit() as visitor:
         await visitor.does("tour", name="outage")
         await OUTAGE.is_on.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(patience(10)):
         await OUTAGE.is_over.wait()
 
 

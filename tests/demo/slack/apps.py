@@ -13,6 +13,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.workspace import Workspace
+from tests.patience import patience
 
 Json = dict[str, Any]
 
@@ -52,7 +53,7 @@ class SocketApp:
 
     async def frame(self) -> Json:
         """The next frame, whatever it is."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             message = await self._websocket.receive()
         assert message.type is aiohttp.WSMsgType.TEXT, message
         frame: Json = json.loads(message.data)
@@ -61,7 +62,7 @@ class SocketApp:
     async def ended(self) -> bool:
         """Wait for the end of the connection."""
         try:
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(patience(5)):
                 message = await self._websocket.receive()
         except aiohttp.ClientConnectionResetError:
             # A ping came just before, and there is nobody any more who hears the answer.
@@ -152,7 +153,7 @@ class HttpApp:
 
     async def request(self) -> tuple[web.Request, bytes]:
         """The next request and its body."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             return await self._seen.get()
 
 

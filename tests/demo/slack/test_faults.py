@@ -12,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
 from tests.demo.slack.apps import HttpApp, ManualClock, breaks, connected, error_of, listening
+from tests.patience import patience
 
 
 @pytest.fixture
@@ -122,7 +123,7 @@ async def test_deliveries_are_reordered_held_doubled_and_forgotten_over_http(clo
         open_workspace(clock=clock, rules=Rules(rate_limits=False), events_url=app.url) as workspace,
     ):
         while not workspace.online:
-            await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.wait_for_change(workspace.counter, timeout=patience(5))
         assert not await breaks(workspace, deliveries="reorder", count=3)
         await says(workspace, "a", "b", "c")
         assert await heard(app, 3) == [("c", ""), ("b", ""), ("a", "")]
@@ -143,7 +144,7 @@ async def test_a_held_delivery_that_nothing_follows_comes_late(clock: ManualCloc
         open_workspace(clock=clock, rules=Rules(rate_limits=False), events_url=app.url) as workspace,
     ):
         while not workspace.online:
-            await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.wait_for_change(workspace.counter, timeout=patience(5))
         assert not await breaks(workspace, deliveries="hold")
         await says(workspace, "a")
         await clock.advance(3.1)
@@ -164,8 +165,8 @@ async def test_an_event_is_given_up_early_over_http() -> None:
     async with listening() as app, open_workspace(rules=rules, events_url=app.url) as workspace:
         app.handler = answer
         while not workspace.online:
-            await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.wait_for_change(workspace.counter, timeout=patience(5))
         assert not await breaks(workspace, deliveries="hasty")
         await says(workspace, "a")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             assert [await reasons.get(), await reasons.get()] == [None, "http_timeout"]

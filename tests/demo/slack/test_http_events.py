@@ -19,6 +19,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
 from tests.demo.slack.apps import HttpApp, ManualClock, listening
+from tests.patience import patience
 
 
 @asynccontextmanager
@@ -26,7 +27,7 @@ async def reaching(app: HttpApp, clock: ManualClock | None = None) -> AsyncItera
     """A workspace that has verified the app's address."""
     async with open_workspace(clock=clock, rules=Rules(rate_limits=False), events_url=app.url) as workspace:
         while not workspace.online:
-            await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.wait_for_change(workspace.counter, timeout=patience(5))
         yield workspace
 
 
@@ -105,7 +106,7 @@ async def test_an_app_that_takes_almost_nothing_hears_no_more_until_it_is_switch
         aiohttp.ClientSession(headers={"secret": workspace.secret}) as session,
     ):
         while not workspace.online:
-            await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.wait_for_change(workspace.counter, timeout=patience(5))
         app.statuses = [500] * 20
         for number in range(20):
             await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", f"{number}")
@@ -160,9 +161,9 @@ async def test_bolt_hears_over_http() -> None:
         app.handler = answer
         async with open_workspace(signing_secret="shared", events_url=app.url) as workspace:
             while not workspace.online:
-                await workspace.wait_for_change(workspace.counter, timeout=5)
+                await workspace.wait_for_change(workspace.counter, timeout=patience(5))
             await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(patience(5)):
                 assert await heard.get() == "hello"
 
 
@@ -179,4 +180,4 @@ async def authorize() -> AuthorizeResult:
 async def logged(workspace: Workspace, kind: str, count: int) -> None:
     """Wait until the log holds so many entries of a kind about a message."""
     while sum((each["kind"], each["name"]) == (kind, "message") for each in workspace.log) < count:
-        await workspace.wait_for_change(workspace.counter, timeout=5)
+        await workspace.wait_for_change(workspace.counter, timeout=patience(5))

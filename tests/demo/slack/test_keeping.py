@@ -15,6 +15,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
 from tests.demo.slack.apps import acts, error_of
+from tests.patience import patience
 
 HERE = "D0CUSTOMERA"
 
@@ -88,7 +89,7 @@ async def test_a_killed_process_leaves_its_workspace(file: Path) -> None:
     command = (sys.executable, "-m", "demo.slack", "--port", "0", "--keep", str(file))
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
-    async with asyncio.timeout(20), aiohttp.ClientSession() as session:
+    async with asyncio.timeout(patience(20)), aiohttp.ClientSession() as session:
         told = json.loads(await process.stdout.readline())
         said = {"user": "U0CUSTOMERA", "channel": HERE, "text": "hello"}
         url, query = f"{told['url']}/_local/act/send", {"secret": told["secret"]}

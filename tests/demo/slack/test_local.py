@@ -17,6 +17,7 @@ from demo.slack.server import open_workspace
 from demo.slack.workspace import Workspace
 from tests.demo.slack.apps import connected, error_of
 from tests.demo.slack.test_org import ORG
+from tests.patience import patience
 
 SAY: dict[str, Any] = {"user": "U0CUSTOMERA", "channel": "D0CUSTOMERA", "text": "hello"}
 
@@ -156,7 +157,7 @@ async def test_the_program_says_why_it_does_not_start(arguments: tuple[str, str]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "demo.slack", "--port", "0", *arguments, stderr=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         _, said = await process.communicate()
     assert process.returncode == 1
     assert said.decode().count("\n") == 1
@@ -170,7 +171,7 @@ async def test_the_program_prints_one_line_and_ends_on_a_signal() -> None:
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(patience(20)):
         told = json.loads(await process.stdout.readline())
         client = AsyncWebClient(token=told["bot_token"], base_url=told["api_url"])
         assert (await client.auth_test())["user_id"] == told["bot_user"]

@@ -16,6 +16,7 @@ from demo.slack.server import addresses, build_workspace, open_workspace
 from demo.slack.workspace import Rules, Workspace
 from tests.demo.slack.apps import ManualClock, SocketApp, connected
 from tests.demo.slack.test_interactivity import acknowledged
+from tests.patience import patience
 
 ORG = Path(__file__).parents[3] / "demo" / "slack" / "org.yml"
 
@@ -91,7 +92,7 @@ async def test_bolt_finds_the_installation_of_the_org(workspace: Workspace, clie
     await handler.connect_async()  # type: ignore[no-untyped-call]
     try:
         await workspace.act.send("U0CUSTOMERE", "C0SECOND", "hello")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             assert await heard.get() is True
             assert (await asked.get())[0] == "E0ACME"
     finally:

@@ -15,6 +15,7 @@ from demo.slack.server import open_workspace
 from demo.slack.workspace import SlackError, Workspace
 from tests.demo.slack.apps import HttpApp, SocketApp, listening
 from tests.demo.slack.test_interactivity import MODAL, PLAIN, acknowledged
+from tests.patience import patience
 
 SEARCH = {"type": "external_select", "action_id": "order", "min_query_length": 2}
 CARD = [{"type": "actions", "block_id": "orders", "elements": [SEARCH]}]
@@ -230,7 +231,7 @@ async def test_a_submission_brings_addresses_for_the_conversations_that_were_cho
 async def test_a_command_that_takes_too_long_over_http_says_so_and_can_still_answer() -> None:
     async with listening() as app, open_workspace(events_url=app.url, config={"events": []}) as workspace:
         while not workspace.online:
-            await workspace.wait_for_change(workspace.counter, timeout=5)
+            await workspace.wait_for_change(workspace.counter, timeout=patience(5))
         workspace.rules = type(workspace.rules)(ack_seconds=0.05)
         given = await slow_command(workspace, app)
         assert workspace.ephemerals[-1]["text"] == '/kb failed with the error "operation_timeout"'

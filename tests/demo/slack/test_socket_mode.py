@@ -14,6 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from demo.slack.server import open_workspace
 from demo.slack.workspace import Rules, Workspace
 from tests.demo.slack.apps import ManualClock, connected, error_of
+from tests.patience import patience
 
 
 async def test_bolt_hears_a_message_and_answers_a_command(workspace: Workspace, client: AsyncWebClient) -> None:
@@ -32,7 +33,7 @@ async def test_bolt_hears_a_message_and_answers_a_command(workspace: Workspace, 
     await handler.connect_async()  # type: ignore[no-untyped-call]
     try:
         await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "hello")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(patience(5)):
             assert await heard.get() == "hello"
         answer = await workspace.act.command("U0AGENTA", "C0AGENTS", "/kb status")
     finally:
@@ -103,13 +104,13 @@ async def test_an_event_can_be_given_up_early(still: Workspace, clock: ManualClo
 async def test_a_client_is_pinged_though_it_says_something(still: Workspace, clock: ManualClock) -> None:
     url = still.transport.connection_url()
     async with aiohttp.ClientSession() as session, session.ws_connect(url, autoping=False) as websocket:
-        assert (await websocket.receive(timeout=5)).json()["type"] == "hello"
+        assert (await websocket.receive(timeout=patience(5))).json()["type"] == "hello"
         for _ in range(2):
             await clock.advance(9)
             await websocket.ping(b"from the client")
-            assert (await websocket.receive(timeout=5)).type is aiohttp.WSMsgType.PONG
+            assert (await websocket.receive(timeout=patience(5))).type is aiohttp.WSMsgType.PONG
             await clock.advance(1)
-            ping = await websocket.receive(timeout=5)
+            ping = await websocket.receive(timeout=patience(5))
             assert (ping.type, bytes(ping.data[:9])) == (aiohttp.WSMsgType.PING, b"Ping from")
             await websocket.pong(ping.data)
 
@@ -144,11 +145,11 @@ async def test_bolt_returns_when_it_is_asked_to_reconnect(workspace: Workspace, 
     await handler.connect_async()  # type: ignore[no-untyped-call]
     counter = workspace.counter
     fault = {"sockets": "refresh_requested"}
-    async with aiohttp.ClientSession(headers={"secret": workspace.secret}) as session, asyncio.timeout(10):
+    async with aiohttp.ClientSession(headers={"secret": workspace.secret}) as session, asyncio.timeout(patience(10)):
         await (await session.post(f"{workspace.url}/_local/fault", json=fault)).release()
         opened_closed_and_opened = 3
         while sum(each["name"] == "sockets" for each in workspace.log) < opened_closed_and_opened:
-            counter = await workspace.wait_for_change(counter, timeout=5)
+            counter = await workspace.wait_for_change(counter, timeout=patience(5))
         await workspace.act.send("U0CUSTOMERA", "D0CUSTOMERA", "still there?")
         assert await heard.get() == "still there?"
     await handler.close_async()  # type: ignore[no-untyped-call]
