@@ -245,12 +245,7 @@ async def test_a_model_that_stays_silent_is_given_up_within_half_a_minute(
 async def test_the_customer_sees_that_work_is_done_while_the_model_is_silent(world: World) -> None:
     asked = await world.stranger.says(question("bivouac"))
     await world.model_says_too({"when": "bivouac", "wait": 3})
-
-    def status(state: Json) -> str | None:
-        found = (each for each in state["statuses"] if each["thread_ts"] == asked.ts)
-        return next((each["status"] for each in found if each["status"]), None)
-
-    assert "looking that up" in await world.until(status, what="a status line")
+    await world.shows_work(asked)
     await world.stranger.reads(asked)
 
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 
 from tests.faults.quiet import check_log, read_log
 from tests.faults.talk import at_once, open_bare_world
-from tests.stories.world import Json, World
+from tests.stories.world import World
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -99,11 +99,7 @@ async def test_records_of_somebody_else_are_not_shown(world: World, times: int) 
 async def test_a_shop_that_does_not_say_who_asks_is_said_and_work_is_seen_meanwhile(world: World) -> None:
     await world.shop_breaks(kind="hang", path="/customers")
     asked = await world.customer.says("Where is ORD-12345?")
-
-    def status(state: Json) -> str | None:
-        return next((each["status"] for each in state["statuses"] if each["thread_ts"] == asked.ts), None)
-
-    assert "looking that up" in await world.until(status, what="a status line")
+    await world.shows_work(asked)
     assert not any("does not say who" in line["message"] for line in read_log(world)), "it still might"
     told = await world.customer.reads(asked, having=lambda seen: bool(seen.text.strip()))
     assert OUT_OF_REACH in told.text

@@ -15,7 +15,17 @@ import pytest_asyncio
 
 from tests.faults.quiet import check_log, errors
 from tests.faults.talk import at_once, open_bare_world, question, said_in
-from tests.stories.world import PATIENCE, Json, Person, Post, World, open_world, product_environment, run_product
+from tests.stories.world import (
+    PATIENCE,
+    Json,
+    Person,
+    Post,
+    World,
+    open_world,
+    product_environment,
+    run_product,
+    seen_in,
+)
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -123,7 +133,11 @@ async def test_blocks_that_slack_refuses_once_leave_the_words(world: World) -> N
 async def test_blocks_and_words_that_slack_refuses_are_told_to_staff(world: World) -> None:
     await world.breaks(method="chat.postMessage", do="invalid_blocks", channel=world.stranger.direct, count=ALWAYS)
     await world.stranger.says(PERSON)
-    await world.card(having="Slack refused it (invalid_blocks)")
+
+    def told_to_staff(state: Json) -> bool | None:
+        return any("Slack refused it (invalid_blocks)" in seen.text for seen in seen_in(state, "C0AGENTS")) or None
+
+    await world.until(told_to_staff, what="that the words were not delivered", channel="C0AGENTS")
     await world.breaks(clear=True)
 
 

@@ -136,7 +136,7 @@ async def test_a_mention_without_words_is_greeted(world: World) -> None:
 async def test_others_in_a_channels_thread_learn_nothing_of_a_private_answer(world: World) -> None:
     asked = await world.customer.says("<@U0FRONTDESK> where is my order ORD-12345?", to="C0SUPPORT")
     await world.customer.reads(asked, having=lambda seen: "direct message" in seen.text)
-    curious = await world.other_customer.says("What was the tracking number again?", to=asked)
+    curious = await world.other_customer.says("<@U0FRONTDESK> what was the tracking number again?", to=asked)
     await world.other_customer.reads(asked, after=curious.ts)
     assert "1Z999" not in str((await world.model_requests())[-1])
 
@@ -152,7 +152,7 @@ async def test_an_answer_stopped_half_way_leaves_no_order_data_in_the_channels_h
     asked = await world.customer.says(f"<@U0FRONTDESK> {question}", to="C0SUPPORT")
     await world.under_way(asked)
     await world.act("stop", {"user": world.customer.user, "channel": "C0SUPPORT", "thread_ts": asked.ts})
-    curious = await world.other_customer.says("What does standard shipping cost?", to=asked)
+    curious = await world.other_customer.says("<@U0FRONTDESK> what does standard shipping cost?", to=asked)
     # What the app says before is that it has stopped.
     await world.other_customer.reads(asked, after=curious.ts, having=has_sources)
     requests = [request for request in await world.model_requests() if "standard shipping cost" in str(request)]

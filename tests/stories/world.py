@@ -267,6 +267,15 @@ class World:
 
         return await self.until(find, what="an answer under way", channel=asked.channel)
 
+    async def shows_work(self, asked: Post) -> None:
+        """Return when Slack shows that the app is working in the post's thread."""
+
+        def find(state: Json) -> bool | None:
+            sessions = (each for each in state["sessions"] if each["thread_ts"] == asked.thread_ts)
+            return any(each["status"] == "processing" for each in sessions) or None
+
+        await self.until(find, what="an agent session at work")
+
     async def card_of(self, asked: Post) -> Seen:
         """The card of the case whose number is told in the post's thread."""
         told = await self.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
