@@ -39,6 +39,7 @@ from bot.desk.alignment import Alignment
 from bot.desk.articles import Articles
 from bot.desk.budgets import Allowance, Budgets, paced
 from bot.desk.claim_patterns import load_wordings
+from bot.desk.danger.asking import build_sorter
 from bot.desk.danger.finding import DangerFinder
 from bot.desk.drafts import Drafting, build_writer, load_voices
 from bot.desk.escalate import leaving_cases
@@ -86,6 +87,7 @@ from bot.turns.answer import Answers
 from bot.turns.asking import Agents
 from bot.turns.calling_over import CallingOver
 from bot.turns.calm import Calm
+from bot.turns.danger_check import DangerCheck
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.hands import Hands
@@ -117,6 +119,8 @@ FILES = 3
 """Files that are held in memory on their way to the other side."""
 SUMMARIES = 8
 """Long conversations that are summed up at the same time."""
+DANGER_CHECKS = 16
+"""Messages that the cheap model looks at for danger at the same time."""
 END_SECONDS = 20.0
 """From SIGTERM to the end, all in all."""
 DRAIN_SECONDS = 15.0
@@ -373,6 +377,16 @@ async def open_app(
             second_thoughts=second_thoughts,
             sessions=sessions,
             danger=danger,
+            danger_check=DangerCheck(
+                database=database,
+                clock=clock,
+                metrics=metrics,
+                models=models.only_cheap,
+                team=build_sorter(shop_name=settings.shop_name),
+                places=asyncio.Semaphore(DANGER_CHECKS),
+            )
+            if models.only_cheap
+            else None,
             interruptions=interruptions,
             allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
         )

@@ -207,6 +207,12 @@ class Models:
     cheap: tuple[Endpoint, ...] = ()
     """Empty: the strong ones do this work too."""
 
+    @property
+    def only_cheap(self) -> "Models | None":
+        """The cheap ones without the strong ones behind them; None where there are none."""
+        cheap = tuple(each for each in self.cheap if all(each is not strong for strong in self.strong))
+        return Models(cheap) if cheap else None
+
     def faults(self) -> list[str]:
         """What is wrong with any of them, each said once."""
         return list(dict.fromkeys(fault for each in (*self.strong, *self.cheap) if (fault := each.fault)))

@@ -1,8 +1,9 @@
 """What models have cost: one row for each use of a model, added once, and totals over them; and what is set aside
 for answers that are being made, as a step of their journal, which goes when the cost is known.
 
-Keys are `turn/<id>/<model>`, `summary/<thread>/<through>/<id>.<attempt>`, `drafts/<id>` and `article/<id>`; the id is
-the inbox row's that had the model asked.
+Keys are `turn/<id>/<model>`, `danger/<id>` (of an edited message with the time of the edit behind it),
+`summary/<thread>/<through>/<id>.<attempt>`, `drafts/<id>` and `article/<id>`; the id is the inbox row's that had the
+model asked.
 """
 
 from collections.abc import Sequence
@@ -20,9 +21,9 @@ from bot.store.inbox import InboxItem
 from bot.store.statements import insert_new
 from bot.telemetry import Metrics
 
-Purpose = Literal["answer", "summary", "draft", "article"]
-"""What the model was asked for: a customer's answer, the summary of a long conversation, drafts for staff, a suggested
-article."""
+Purpose = Literal["answer", "danger", "summary", "draft", "article"]
+"""What the model was asked for: a customer's answer, whether their message shows danger, the summary of a long
+conversation, drafts for staff, a suggested article."""
 By = Literal["day", "customer", "thread", "model", "purpose"]
 """What totals are told apart by."""
 
@@ -105,6 +106,12 @@ async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
     return added is not None
 
 
+async def is_known(tx: AsyncConnection, key: str) -> bool:
+    """Whether a use of the key was added."""
+    table = schema.spending
+    return (await tx.execute(select(table.c.key).where(table.c.key == key[:200]))).first() is not None
+
+
 async def cost_of_customer(tx: AsyncConnection, team: str, customer: str, *, since: float) -> float:
     """US dollars spent on answering a person; what staff had drafted is not theirs to pay."""
     table = schema.spending
@@ -113,7 +120,7 @@ async def cost_of_customer(tx: AsyncConnection, team: str, customer: str, *, sin
         table.c.customer == customer,
         table.c.at >= since,
         table.c.team == team,
-        table.c.purpose.in_(("answer", "summary")),
+        table.c.purpose.in_(("answer", "danger", "summary")),
     )
 
 

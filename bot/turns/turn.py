@@ -6,6 +6,7 @@ take               count the attempt, do the work, close the row; then sum up wh
   _customer_wrote  a case is open: the next one · a person was there: thanks, or the case again · a stop of nothing:
                    say so · the words ask for a person: a case · else an answer
   _endangered      an open case is as urgent as what its customer writes now
+  _see_to          the cheap model saw danger beside the answer: a case, or the one that is there is as urgent
   _to_people       an answer is begun, and nobody is there: go on · else relay, and answer as well when the customer
                    wishes that while nobody is there
   _begin_anew      the conversation is long: say so, and go on with a summary
@@ -53,6 +54,7 @@ from bot.store.threads import ThreadState
 from bot.telemetry import Metrics
 from bot.turns import erasure
 from bot.turns.answer import UNANSWERED, Answers
+from bot.turns.danger_check import DangerCheck, Look
 from bot.turns.dead import UNSTORABLE, dead_line
 from bot.turns.interruptions import Interrupted, Interruption, Interruptions
 from bot.turns.presses import BY_STAFF, Presses
@@ -140,6 +142,8 @@ class Turns:
     second_thoughts: SecondThoughts
     sessions: TurnSessions
     danger: DangerFinder = field(default_factory=DangerFinder)
+    danger_check: DangerCheck | None = None
+    """None: there is no cheap model to look for danger beside an answer."""
     interruptions: Interruptions = field(default_factory=Interruptions)
     allowance: Allowance | None = None
     """None: as many messages as they like."""
@@ -187,7 +191,7 @@ class Turns:
     ) -> None:
         reach("turn_begun")
         try:
-            ending: Ending = ("done", ended) if ended else await self._attempt(item, interruption, over=over)
+            ending = await self._attempt(item, ended, interruption, over=over)
         except (Interrupted, Silenced):
             raise
         except Exception as error:
@@ -219,8 +223,12 @@ class Turns:
         if item.kind in ("message", "edit") and reason in ("answered", "no_answer"):
             await self.summaries.catch_up(item)
 
-    async def _attempt(self, item: InboxItem, interruption: Interruption, *, over: Window | None) -> Ending:
+    async def _attempt(
+        self, item: InboxItem, ended: str | None, interruption: Interruption, *, over: Window | None
+    ) -> Ending:
         try:
+            if ended:
+                return "done", await self._answered_before(item, ended)
             if item.attempts > ATTEMPTS or item.body.get(UNSTORABLE):
                 return await self._give_up(item)
             return await self._work(item, interruption, over=over)
@@ -249,6 +257,22 @@ class Turns:
             # Nothing can be said to anybody until the token is mended, and then an answer is better than a case.
             await self._uncount(item)
             raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
+
+    async def _answered_before(self, item: InboxItem, ended: str) -> str:
+        """The answer was given before a crash, and perhaps nobody knows yet whether its message shows danger."""
+        is_for_us = item.thread.is_direct or item.body.get("to_us", True)
+        if self.danger_check is None or not is_for_us or item.attempts > ATTEMPTS:
+            return ended
+        seen = await self.danger_check.again(item)
+        if seen is not None:
+            customer, language = await self._somebody(item), await self._language(item)
+            async with self.database.transaction() as tx:
+                state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
+            episode = Episode(state.episode, state.note, turns=(), summary=None)
+            interruption = Interruption()
+            heard = Heard(item, customer, language, "", episode, interruption, state.hands, state.changes)
+            await self._see_to(heard, seen)
+        return ended
 
     async def _unreachable(self, item: InboxItem, error: str) -> Ending:
         """Nobody can be answered there, however often it is tried: staff are told once, and the row is closed."""
@@ -386,10 +410,15 @@ class Turns:
         heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands, state.changes, hearing)
         if item.body.get("masked"):
             await self._say(heard, "masked")
-        danger = self.danger.find(item.words)
+        seen = await self.danger_check.noted(item) if self.danger_check else None
+        danger = self.danger.find(item.words) or (seen.danger if seen else None)
+        if seen and (case is None or case.waits):
+            return "done", await self._call(heard, seen)
         if case is not None:
             if danger:
                 await self._endangered(case, heard, danger)
+            if seen and self.danger_check:
+                await self.danger_check.book(item, seen)
             return "done", await self._to_people(case, heard, is_helped=not (is_paused or is_over))
         if ended is not None and hearing.concerns and await self._is_about(ended, item, customer):
             return "done", await self._comes_back(ended, heard, danger)
@@ -445,15 +474,27 @@ class Turns:
         if is_news and case.waits and (key := SAID_FIRST.get(danger)):
             await self._say(heard, key)
 
-    async def _call(self, heard: Heard) -> str:
+    async def _call(self, heard: Heard, seen: Look | None = None) -> str:
         """The author wants a person instead of this answer, and has asked for one since: the case holds what was asked.
+        Or they need one, as was `seen` while it was being made.
 
         It is opened here and not by what they asked with, which may be edited or deleted before its turn comes.
         """
         item = heard.item
         await self.answers.close_leftover(item)
-        await self.cases.open(item.thread, heard.customer, reason="asked_for_person", priority="medium")
+        if seen:
+            await self._see_to(heard, seen)
+        else:
+            await self.cases.open(item.thread, heard.customer, reason="asked_for_person", priority="medium")
         return "called"
+
+    async def _see_to(self, heard: Heard, seen: Look) -> None:
+        """The model saw danger: a person is called, or the case that is there is as urgent as that."""
+        if seen.danger is None or self.danger_check is None:
+            return
+        case = await self.cases.open(heard.item.thread, heard.customer, reason=seen.danger, priority="high")
+        await self._endangered(case, heard, seen.danger)
+        await self.danger_check.book(heard.item, seen)
 
     async def _is_about(self, ended: Case, item: InboxItem, customer: Customer) -> bool:
         """Whether the message goes on with the case that ended, rather than with an answer that was begun."""
@@ -556,7 +597,15 @@ class Turns:
             concerns=heard.hearing.concerns,
             interruption=heard.interruption,
         )
-        return await self.answers.answer(question)
+        if self.danger_check is None or not question.concerns:
+            return await self.answers.answer(question)
+        async with self.danger_check.beside(item, heard.interruption) as looking:
+            ended = await self.answers.answer(question)
+            seen = await looking.result()
+        if seen is None:
+            return ended
+        await self._see_to(heard, seen)
+        return ended if ended != UNANSWERED else "escalated"
 
     def _heading(self, heard: Heard) -> str:
         """What is said before the answer: that it is of an edit, and which files nobody has read."""

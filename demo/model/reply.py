@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from demo.model.checking import check
 from demo.model.conversation import Reply, Talk
+from demo.model.danger import tell_danger
 from demo.model.drafting import draft
 from demo.model.lead import lead
 from demo.model.learning import compare, write_article
@@ -23,6 +24,7 @@ _BY_ROLE: Mapping[Role, Callable[[Talk], Reply]] = {
     "draft": draft,
     "article": write_article,
     "compare": compare,
+    "danger": tell_danger,
 }
 
 

@@ -220,6 +220,13 @@ async def test_the_cheap_tier_has_endpoints_of_its_own_and_else_the_strong_ones(
     assert Models((strong,), (cheap,)).of("strong") == (strong,)
 
 
+async def test_the_cheap_ones_alone_are_those_that_are_no_strong_one() -> None:
+    strong, cheap = Endpoint("s", ScriptedModel()), Endpoint("c", ScriptedModel())
+    assert Models((strong,), (cheap, strong)).only_cheap == Models((cheap,))
+    assert Models((strong,), (strong,)).only_cheap is None
+    assert Models((strong,)).only_cheap is None
+
+
 def ill(clock: Clock) -> Breaker:
     """A breaker that has just tripped."""
     breaker = Breaker(now=clock)

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.desk.danger.asking import framed
+from bot.desk.team import read_instructions
 from demo.model.checking import check
 from demo.model.conversation import Call, Json, Reply, Talk, read_request
 from demo.model.phrases import PHRASES
@@ -536,3 +538,18 @@ def test_every_role_has_something_to_say_to_everything(
     told = reply(said, tools=tools, instructions=instructions, after=after, tool_choice=choice)
     assert told.text or told.calls
     assert choice == "auto" or not told.calls
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("I can't do this anymore", "crisis"),
+        ("They called an ambulance after it", "harm"),
+        ("Ich habe ihm den Code vorgelesen", "fraud"),
+        ("Does the stove fit outside my tent?", "none"),
+    ],
+)
+def test_it_tells_danger_by_the_instructions_of_the_desk(said: str, named: str) -> None:
+    messages = [note(read_instructions("danger")), {"role": "user", "content": framed(said)}]
+    talk = read_request({"model": "m", "messages": messages})
+    assert (role_of(talk), decide(talk).text) == ("danger", named)

@@ -1,0 +1,34 @@
+"""The cheap model is asked whether a message shows danger, for what words and likeness do not know.
+
+build_sorter  who is asked: a team of one, without tools
+framed        the message as it is read: data in a frame
+danger_in     what the reply says, of a closed set
+"""
+
+import re
+
+from bot.agent.agent import Agent, Team
+from bot.desk.danger.lexicon import DANGERS, READ_LIMIT, Danger
+from bot.desk.team import read_instructions
+
+_MARK = re.compile(r"<\s*(/?)\s*(message)", re.IGNORECASE)
+_AROUND = " \t\r\n.!\"'`*_"
+"""What models put around a word."""
+
+
+def build_sorter(*, shop_name: str) -> Team:
+    """The agent that tells danger, alone in its team, for the models that it is given."""
+    instructions = read_instructions("danger").replace("{shop}", shop_name)
+    return Team((Agent("danger", instructions),), entry="danger")
+
+
+def framed(text: str) -> str:
+    """The message in its frame, which it cannot end."""
+    inside = _MARK.sub(r"(\1\2", text[:READ_LIMIT])
+    return f"<message>\n{inside}\n</message>"
+
+
+def danger_in(reply: str) -> Danger | None:
+    """The class that the reply names; None for every reply that is not the name of one."""
+    word = reply.strip(_AROUND).lower()
+    return next((danger for danger in DANGERS if danger == word), None)
