@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from bot.sentences import load_sentences
 from demo.model.server import open_stand_in
 from tests.stories.stage import Stage
 
@@ -36,3 +37,13 @@ async def test_a_fallback_at_another_server_answers_while_the_first_is_away(stag
             answer = await world.customer.reads(asked)
             assert "ORD-1001" in answer.text
         assert {request["body"]["model"] for request in other.requests} == {"the-other-one"}
+
+
+async def test_the_cheap_model_hears_what_no_word_list_knows(stage: Stage, tmp_path: Path) -> None:
+    async with stage.open_world(tmp_path, env={"OPENAI_CHEAP_MODEL": "the-cheap-one"}) as world:
+        asked = await world.customer.says("How long do returns take? Not that it matters, I can't do this anymore.")
+        safe = load_sentences().say("en", "in_crisis")
+        await world.customer.reads(asked, having=lambda seen: safe in seen.text)
+        await world.card_of(asked)
+        looks = [request for request in await world.model_requests() if request["role"] == "danger"]
+    assert [look["body"]["model"] for look in looks] == ["the-cheap-one"]
