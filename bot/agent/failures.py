@@ -27,7 +27,7 @@ _NO_MONEY = re.compile(
 _FILTERED = re.compile(r"content.?(filter|policy)|flagged|moderation|responsibleai|safety.system", re.IGNORECASE)
 _BUSY = re.compile(r"rate.?limit|too.many.requests|resource.exhausted|throttl", re.IGNORECASE)
 _ASKED_WAIT = re.compile(r"(?:try again in |retryDelay\W{1,5})(\d{1,6}(?:\.\d{1,9})?)\s?(ms|s)\b", re.IGNORECASE)
-_PRIVATE = re.compile(r"(?<=//)[^\s/]*@|\?\S*")
+_PRIVATE = re.compile(r"(?<=//)\S{0,200}@|\?\S*")
 """Of an address: who asks, and the query."""
 _WORDS_LIMIT = 200
 _WORDS_READ = 2_000
@@ -106,7 +106,7 @@ def lost_connection(error: BaseException) -> str:
 
     Of an address in them neither the password nor the query stays.
     """
-    words = " ".join(str(error.__cause__ or "").split())
+    words = " ".join(str(error.__cause__ or "")[:_WORDS_READ].split())
     words = mask(_PRIVATE.sub("", words))[:_WORDS_LIMIT]
     return words or type(error.__cause__ or error).__name__
 

@@ -8,7 +8,7 @@ from bot.agent.agent import HANDOVER, Team
 from bot.desk.team import INSTRUCTIONS, build_checker, build_lead, build_team
 
 NOTHING = cast(Any, object())
-ELSEWHERE = {"draft", "summary", "article", "compare"}
+ELSEWHERE = {"draft", "summary", "article", "compare", "danger"}
 """Whose instructions are no part of the team that answers."""
 COMMON = {"search_knowledge", "escalate_to_human"}
 LOOK_UPS = {"lookup_order", "list_my_orders"}

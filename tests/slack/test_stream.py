@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.agent.guardrails import OutputGate
-from bot.errors import Superseded
+from bot.errors import Superseded, Unreachable
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.slack.stream import StreamLimits, open_stream
 from tests.doubles.clock import ManualClock
@@ -504,7 +504,7 @@ async def test_a_footer_that_slack_refuses_is_left_out() -> None:
 
 async def test_a_refusal_of_the_channel_is_told_to_the_turn() -> None:
     thread = Thread(always=dict.fromkeys(["start", "post"], "is_archived"))
-    with pytest.raises(SlackRefused, match="is_archived"):
+    with pytest.raises(Unreachable, match="is_archived"):
         await write(thread, ["An answer."])
 
 

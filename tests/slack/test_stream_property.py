@@ -15,6 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.agent.guardrails import OutputGate
+from bot.errors import Unreachable
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.slack.place import TOO_LONG
 from bot.slack.stream import CANNOT_STREAM, StreamLimits, open_stream
@@ -115,7 +116,7 @@ async def tell(
             thread.dies_at = None
             for message in thread.messages.values() if is_long_dead else ():
                 message.streaming = False
-        with suppress(SlackRefused, SlackUnanswered, asyncio.CancelledError):
+        with suppress(SlackRefused, SlackUnanswered, Unreachable, asyncio.CancelledError):
             return writing.result()
     raise AssertionError("the turn never ended")
 
