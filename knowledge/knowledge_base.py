@@ -8,9 +8,10 @@ one reference; searches under way end on the generation they began with.
 
 import asyncio
 import logging
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,8 @@ import numpy as np
 
 from knowledge.alike import groups
 from knowledge.builder import Builder, Listen
-from knowledge.config import Audience, BuildOptions
+from knowledge.catalog import Reader
+from knowledge.config import Audience, BuildOptions, read_config
 from knowledge.documents import Notice, clean
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import (
@@ -36,6 +38,7 @@ from knowledge.filters import EVERYTHING, Filter
 from knowledge.generations import Generation, Generations, Manifest, Source
 from knowledge.index import Index, LookUp, Missing, fingerprint_of
 from knowledge.passages import Hit
+from knowledge.plan import Known, is_up_to_date
 from knowledge.questions import facets, without_identifiers
 from knowledge.report import Progress, Report
 from knowledge.threads import Threads
@@ -180,6 +183,7 @@ class KnowledgeBase:
         # Apart, so that a vector index that hangs cannot take the words' threads with it.
         self._vector_threads = Threads("kb-vectors", size=SEARCHES)
         self._disk_threads = Threads("kb-disk", size=2)
+        self._learned = learned
         self._builder = Builder(generations.root, embedder.recipe, chroma_url=chroma_url, learned=learned)
         self._repairs: set[asyncio.Task[None]] = set()
         self._mends = mends
@@ -290,11 +294,14 @@ class KnowledgeBase:
 
         `source` is a folder, a file, or a YAML file of sources, of which those of the base's audience are read; with
         `only`, the one of that name. While one build runs, all further requests share a single one after it. `force`
-        lets a build pass that would remove much of the base; `follows` is written down with what is built. Raises
-        BuildRefused or BuildFailed; what is served is untouched then.
+        lets a build pass that would remove much of the base; `follows` is written down with what is built. Without a
+        changed file no child process is started. Raises BuildRefused or BuildFailed; what is served is untouched then.
         """
         try:
-            report = await self._builder.build(
+            report = None
+            if self._index and not (only or force or self.is_damaged or self.is_building):
+                report = await self._disk_threads.run(self._report_without_changes, self._index, source)
+            report = report or await self._builder.build(
                 source,
                 audience=self._audience,
                 # What is damaged must not be built upon, and a source without changes would leave it as it is.
@@ -310,6 +317,24 @@ class KnowledgeBase:
             report = await self._builder.repair()
         await self.reload()
         return report
+
+    def _report_without_changes(self, index: Index, source: Path) -> Report | None:
+        """What a build would report if it found nothing to do; None where only a build can tell."""
+        started = time.monotonic()
+        try:
+            current = self._generations.current()
+            if current is None or current.manifest != index.manifest or not current.manifest.content:
+                return None
+            if current.manifest.fingerprint != self._fingerprint:
+                return None
+            sources = read_config(source, learned=self._learned).of(self._audience)
+            with closing(Reader(current.database)) as reader:
+                known = Known(files=reader.files(), sources={held.name: held for held in current.manifest.sources})
+            if not is_up_to_date(sources, known):
+                return None
+        except (KnowledgeError, OSError, sqlite3.Error):
+            return None  # The build meets it again and says what it is.
+        return Report.without_changes(current, seconds=time.monotonic() - started)
 
     async def reload(self) -> None:
         """Serve the generation that CURRENT names, unless it is served already. Never raises: see `Status.error`."""

@@ -1,7 +1,8 @@
 """What a build has to do: every source compared with what the base holds of it, reading only what may have changed.
 
-In reading order: `make_plan`, `_plan_source` (one source, which may be away), `_read` (one file), `_take` (one
-document). A source that cannot be read, or of which much would vanish, keeps the documents it had.
+In reading order: `is_up_to_date`, which tells by names, sizes and times whether there is anything to do, `make_plan`,
+`_Reader.plan` (one source, which may be away), `_read` (one file), `_take` (one document). A source that cannot be
+read, or of which much would vanish, keeps the documents it had.
 """
 
 import hashlib
@@ -94,6 +95,29 @@ class Plan:
         self.unchanged += other.unchanged
 
 
+def is_up_to_date(sources: Sequence[Source], known: Known) -> bool:
+    """Whether the base holds what its sources hold, as far as the names, sizes and times of files tell.
+
+    False where anything would have to be read, fetched or reported. Raises SourceUnreadable.
+    """
+    held = [(source.path, source.name, source.stale) for source in known.sources.values()]
+    if held != [(source.where, source.name, "") for source in sources]:
+        return False
+    seen: set[str] = set()
+    for source in sources:
+        if source.addresses:
+            return False
+        listing = list_files(source.place)
+        if listing.quarantined:
+            return False
+        for file in listing.files:
+            path = source.prefix + file.path
+            if not _is_unchanged(known.files.get(path), file):
+                return False
+            seen.add(path)
+    return seen == known.files.keys()
+
+
 async def make_plan(
     sources: Sequence[Source],
     known: Known,
@@ -183,7 +207,7 @@ class _Reader:
     def _read(self, plan: Plan, file: SourceFile) -> bool:
         """Read a file into the plan; False when it holds what it held before."""
         before = self.known.files.get(file.path) if self.known.reusable else None
-        if before and (before.size, before.mtime_ns) == (file.size, file.mtime_ns) and _settled(before):
+        if _is_unchanged(before, file):
             return False
         read_ns = time.time_ns()
         try:
@@ -264,8 +288,11 @@ def _told(plan: Plan) -> str:
     return f"{plan.quarantined[0].name}: {plan.quarantined[0].reason}"
 
 
-def _settled(file: KnownFile) -> bool:
-    return file.mtime_ns < file.read_ns - SETTLED_NS
+def _is_unchanged(before: KnownFile | None, file: SourceFile) -> bool:
+    """Whether a file is the one that was read before, without reading it."""
+    if before is None or (before.size, before.mtime_ns) != (file.size, file.mtime_ns):
+        return False
+    return before.mtime_ns < before.read_ns - SETTLED_NS
 
 
 def _address(source: Source, file: SourceFile) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from knowledge.generations import Source
+from knowledge.generations import Generation, Source
 from knowledge.sources.files import Quarantined
 
 Phase = Literal["scan", "read", "cut", "embed", "index", "calibrate", "verify"]
@@ -42,6 +42,25 @@ class Report:
     """Of these chunks, as the embedder counts; 0 with the built-in table, which costs nothing."""
     mended: bool = False
     """Whether nothing had changed, and yet there is a new generation, since the vectors were damaged."""
+
+    @classmethod
+    def without_changes(cls, current: Generation, *, seconds: float) -> "Report":
+        """The report of a refresh that found every file as it was."""
+        manifest = current.manifest
+        return cls(
+            added=0,
+            changed=0,
+            removed=0,
+            unchanged=manifest.documents,
+            quarantined=(),
+            seconds=round(seconds, 3),
+            generation=manifest.number,
+            documents=manifest.documents,
+            chunks=manifest.chunks,
+            embedded=0,
+            floor=manifest.floor,
+            sources=manifest.sources,
+        )
 
     @property
     def is_new(self) -> bool:

@@ -1,8 +1,11 @@
 """The base in service: what is found, what happens when parts of it break, and refreshing without disturbing."""
 
 import asyncio
+import os
+import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,12 @@ class BrokenEmbedder:
 
     async def embed_query(self, text: str) -> Vectors:
         raise EmbedderFailed("The service is gone.")
+
+
+def settle(library: Path) -> None:
+    """Let the files have been written long ago, so that their times are believed."""
+    for path in library.rglob("*"):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
 
 
 async def rebuild(kb: Path, library: Path, embedder: TableEmbedder) -> None:
@@ -348,3 +357,26 @@ async def test_leaving_the_base_stops_a_build_under_way(kb: Path, library: Path,
 
 def unfinished(kb: Path) -> list[Path]:
     return list(kb.glob("*.tmp"))
+
+
+async def test_a_refresh_without_changes_starts_no_process(
+    tmp_path: Path, library: Path, embedder: TableEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(library)
+    async with open_knowledge_base(tmp_path / "kb", embedder) as base:
+        await base.refresh(library)
+        unchanged = await base.refresh(library, force=True)
+        with monkeypatch.context() as without_python:
+            without_python.setattr(sys, "executable", "/nowhere/python")
+            assert replace(await base.refresh(library), seconds=unchanged.seconds) == unchanged
+            for force, only in ((True, ""), (False, "help")):
+                with pytest.raises(BuildFailed):
+                    await base.refresh(library, force=force, only=only)
+            (library / "hours.txt").write_text("We never sleep, not even on Sundays.\n")
+            with pytest.raises(BuildFailed):
+                await base.refresh(library)
+        assert (await base.refresh(library)).changed == 1
+        (library / "hours.txt").unlink()
+        assert (await base.refresh(library)).removed == 1
+        (library / "broken.docx").write_bytes(b"no archive")
+        assert [len((await base.refresh(library)).quarantined) for _ in range(2)] == [1, 1], "told each time"
