@@ -49,6 +49,8 @@ CONNECTIONS, MORE_CONNECTIONS = 8, 4
 WAIT_SECONDS = 30.0
 """How long a transaction waits for a connection."""
 CONNECT_SECONDS = 10.0
+BREAK_OFF_SECONDS = 0.1
+"""How often a look through SQLite's file is asked to end, until it does."""
 STATEMENT_SECONDS = 20.0
 """How long Postgres may work on one statement,"""
 GRACE_SECONDS = 5.0
@@ -144,8 +146,12 @@ class Database:
         try:
             return await asyncio.shield(reading)
         except asyncio.CancelledError:
-            check.end()
-            await asyncio.wait({reading}, timeout=CONNECT_SECONDS)
+            # SQLite forgets to break off what had not quite begun when it was asked to.
+            for _ in range(round(CONNECT_SECONDS / BREAK_OFF_SECONDS)):
+                check.end()
+                done, _ = await asyncio.wait({reading}, timeout=BREAK_OFF_SECONDS)
+                if done:
+                    break
             raise
 
     async def migrate(self, *, to: str = "head") -> None:

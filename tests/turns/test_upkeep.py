@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -81,6 +82,7 @@ async def test_a_look_through_the_file_ends_with_the_process(tmp_path: Path, mon
             with closing(sqlite_file._open(tmp_path / "frontdesk.db", for_any_thread=True)) as connection:
                 check._connection = connection
                 loop.call_soon_threadsafe(begun.set)
+                time.sleep(0.3)  # What is broken off before it has begun ends as well.
                 try:
                     connection.execute(endless).fetchone()
                 except sqlite3.OperationalError:
