@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from bot.sentences import load_sentences
 from tests.stories.test_cases import in_thread_of
 from tests.stories.world import Person, Post, World
 
@@ -49,7 +50,8 @@ async def test_staff_call_a_person_for_a_customer_and_others_do_not(world: World
     await calls_over(world, world.customer, written)
     await told(world, world.customer, "for the person who asked")
     await calls_over(world, world.staff, written)
-    await world.other_customer.reads(written, having=lambda seen: "FD-" in seen.text)
+    called = load_sentences().say("en", "called_over", name="Agent A")
+    await world.other_customer.reads(written, having=lambda seen: called in seen.text)
     card = await world.card(having="zip of my tent")
     assert "a colleague called for it" in card.text
     assert world.other_customer.user in card.text
