@@ -12,10 +12,9 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, Literal, get_args
 
-import yaml
-
 from bot.errors import ConfigurationError
 from bot.operator_files import read_entries
+from bot.own_files import read_own
 
 Language = Literal["en", "id", "de", "es", "fr"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -147,8 +146,7 @@ def placeholders(template: str) -> set[str]:
 @cache
 def read_locale(language: Language) -> Mapping[str, Any]:
     """One language's file: keys to templates, and `prompts`."""
-    text = (resources.files("bot") / "locales" / f"{language}.yml").read_text(encoding="utf-8")
-    catalogue: Mapping[str, Any] = yaml.safe_load(text)
+    catalogue: Mapping[str, Any] = read_own(resources.files("bot") / "locales" / f"{language}.yml")
     return catalogue
 
 

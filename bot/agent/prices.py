@@ -8,11 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from bot.agent.endpoints import Price
 from bot.errors import ConfigurationError
 from bot.operator_files import read_entries
+from bot.own_files import read_own
 
 _VERSION = r"(?:[-@](?:latest|preview|exp|\d{3,8}(?:-\d\d){0,2}|\d\d-\d\d(?:\d\d)?))*"
 """What may follow a model's name without making it another model: dates, build numbers, "latest"."""
@@ -47,7 +46,7 @@ def load_prices(path: Path | None = None) -> Prices:
     Raises:
         ConfigurationError: the file cannot be read or says something else than prices; one sentence for each fault.
     """
-    built_in = yaml.safe_load((resources.files("bot") / "agent" / "prices.yml").read_text(encoding="utf-8"))
+    built_in = read_own(resources.files("bot") / "agent" / "prices.yml")
     table = {name: _price(entry) for name, entry in built_in.items()}
     if path is not None:
         entries = read_entries(path, setting="MODEL_PRICES", needed="models, each with input and output")

@@ -27,7 +27,7 @@ from functools import cache, cached_property
 from importlib import resources
 from typing import Any, Literal, get_args
 
-import yaml
+from bot.own_files import read_own
 
 Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
 """What is claimed: money went back · an order or a part of it is off · something of an order or account is another ·
@@ -95,7 +95,7 @@ def load_wordings() -> tuple[Wording, ...]:
     """All five languages."""
     folder = resources.files("bot") / "desk" / "claim_words"
     files = sorted((each for each in folder.iterdir() if each.name.endswith(".yml")), key=lambda each: each.name)
-    return tuple(_wording(yaml.safe_load(each.read_text(encoding="utf-8"))) for each in files)
+    return tuple(_wording(read_own(each)) for each in files)
 
 
 def _wording(read: Mapping[str, Any]) -> Wording:

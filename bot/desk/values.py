@@ -19,7 +19,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Literal
 
-import yaml
+from bot.own_files import read_own
 
 ValueKind = Literal["amount", "percentage", "date", "number", "code", "link"]
 """A sum of money · a share · a day or a month · an order's, parcel's, case's or telephone number and any other of four
@@ -491,8 +491,7 @@ class _Words:
 def load_value_words() -> _Words:
     """The names of months, currencies and units as patterns; some tenths of a second at first, so an app loads them
     before it serves."""
-    text = resources.files("bot").joinpath("desk", "value_words.yml").read_text(encoding="utf-8")
-    read = yaml.safe_load(text)
+    read = read_own(resources.files("bot").joinpath("desk", "value_words.yml"))
     months: dict[str, frozenset[int]] = {}
     for number, names in read["months"].items():
         for name in _split(names):

@@ -14,10 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-import yaml
-
+from bot.own_files import read_own
 from bot.sentences import LANGUAGES, Language
 
 Danger = Literal["crisis", "harm", "threat", "fraud", "legal"]
@@ -175,7 +174,7 @@ def _windows(text: str) -> Iterator[tuple[str, ...]]:
 @cache
 def load_lexicon() -> Lexicon:
     """Read signs.yml and the words of each language. ValueError where they do not fit together."""
-    signs: Mapping[str, Sequence[str]] = read_yaml(_FOLDER / "signs.yml")
+    signs: Mapping[str, Sequence[str]] = read_own(_FOLDER / "signs.yml")
     needed = {term.lstrip("!") for each in signs.values() for sign in each for term in sign.split()}
     terms = tuple(sorted(needed))
     bits = {term: 1 << place for place, term in enumerate(terms)}
@@ -183,7 +182,7 @@ def load_lexicon() -> Lexicon:
     beginnings: dict[str, list[_Entry]] = {}
     ends: dict[str, list[_Entry]] = {}
     for language in LANGUAGES:
-        words: Mapping[str, str] = read_yaml(_FOLDER / "words" / f"{language}.yml")
+        words: Mapping[str, str] = read_own(_FOLDER / "words" / f"{language}.yml")
         if set(words) != needed:
             raise ValueError(f"the terms of {language}.yml are not those of signs.yml: {sorted(set(words) ^ needed)}")
         for term, listed in words.items():
@@ -197,11 +196,6 @@ def load_lexicon() -> Lexicon:
                 else:
                     whole.setdefault(first, []).append(entry)
     return Lexicon(terms, tuple(_read_signs(signs, bits)), whole, beginnings, ends)
-
-
-def read_yaml(path: Path) -> Any:
-    """What a file of this folder holds."""
-    return yaml.safe_load(path.read_text("utf-8"))
 
 
 def _read_signs(signs: Mapping[str, Sequence[str]], bits: Mapping[str, int]) -> Iterator[_Sign]:

@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.desk.danger.lexicon import DANGERS, WORD_LETTERS, Danger, load_lexicon, read_yaml, sentences_of, terms_of
+from bot.desk.danger.lexicon import DANGERS, WORD_LETTERS, Danger, load_lexicon, sentences_of, terms_of
+from bot.own_files import read_own
 from bot.sentences import LANGUAGES
 from knowledge.embedding.table import TableEmbedder
 
@@ -108,7 +109,7 @@ def _mean_of_best(likeness: Vectors) -> Vectors:
 def read_examples() -> list[Example]:
     """The sentences that are shipped, in all languages."""
     folder = Path(__file__).parent / "examples"
-    held = [read_yaml(folder / f"{language}.yml") for language in LANGUAGES]
+    held = [read_own(folder / f"{language}.yml") for language in LANGUAGES]
     return [
         Example(text, label) for by_label in held for label, listed in by_label.items() for text in listed.splitlines()
     ]
