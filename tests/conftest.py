@@ -1,8 +1,11 @@
 """Fixtures that many tests share."""
 
 import asyncio
+import os
 import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from bot.store.database import Database, open_database
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.postgres import Postgres, open_postgres
 from tests.patience import patience
+from tests.stories.prepared import VARIABLE
 
 # The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
 # `pytest --hypothesis-profile=default` looks for new ones.
@@ -60,6 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """Measure the machine before anything else runs, and let pytest's own deadline follow."""
     if config.option.timeout is None:
         config.option.timeout = patience(TEST_SECONDS)
+    if VARIABLE not in os.environ:
+        shared = os.environ[VARIABLE] = tempfile.mkdtemp(prefix="frontdesk-tests-")
+        config.add_cleanup(partial(shutil.rmtree, shared, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -32,8 +32,12 @@ def stage(request: pytest.FixtureRequest) -> Stage:
             pytest.exit(f"STORIES_ON is sqlite, postgres or fleet, and not {other}")
 
 
+PACE = 0.3
+"""The model writes faster than in the demo, and still slowly enough for what happens while it writes."""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory, stage: Stage) -> AsyncIterator[World]:
     """The world as `make demo` starts it."""
-    async with stage.open_world(tmp_path_factory.mktemp("world")) as opened:
+    async with stage.open_world(tmp_path_factory.mktemp("world"), pace=PACE) as opened:
         yield opened

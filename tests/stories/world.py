@@ -12,6 +12,7 @@ import os
 import re
 import signal
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,8 +22,10 @@ from typing import Any, TypeVar
 import aiohttp
 
 from demo.ports import free_port
-from demo.program import READY_SECONDS, dying_with_parent
+from demo.program import READY_SECONDS
+from tests import forkserver
 from tests.patience import patience
+from tests.stories import prepared
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = patience(30.0)
@@ -414,8 +417,12 @@ async def open_world(
     pace: float = 1.0,
     ingress_only: bool = False,
     manifest: Path | None = None,
+    is_read: bool = True,
 ) -> AsyncIterator[World]:
-    """Start the world as a user would, and leave no process behind. `pace` is the model's, 0 for no pauses."""
+    """Start the world as a user would, and leave no process behind. `pace` is the model's, 0 for no pauses.
+
+    `is_read`: the knowledge base of the shop's own pages is there already.
+    """
     arguments = ["--json", "--no-browser", "--port", "0", "--data", str(folder), "--pace", str(pace)]
     arguments += ["--kb", str(kb)] if kb else []
     arguments += ["--ingress-only"] if ingress_only else []
@@ -423,17 +430,13 @@ async def open_world(
     settings = QUICKLY | (env or {})
     arguments += [word for name, value in settings.items() for word in ("--env", f"{name}={value}")]
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "demo",
-        *arguments,
-        cwd=ROOT,
-        env=surroundings,
-        stdout=asyncio.subprocess.PIPE,
-        # Tests that are killed leave no world behind either.
-        preexec_fn=dying_with_parent(),
-    )
+    if (
+        kb is None
+        and not {"KB_PATH", "CHROMA_URL", "EMBEDDING_MODEL", "EMBEDDING_MODEL_FOLDER"} & settings.keys()
+        and is_read
+    ):
+        await asyncio.to_thread(prepared.lay_out, folder)
+    process = await forkserver.start("-m", "demo", *arguments, environment=surroundings, cwd=ROOT, output=PIPE)
     assert process.stdout is not None
     try:
         line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS + PATIENCE)
