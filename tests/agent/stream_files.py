@@ -40,6 +40,11 @@ class Stream:
     then: str = "Done."
 
     @property
+    def kind(self) -> str:
+        """What it is an example of."""
+        return self.name.partition(".")[0]
+
+    @property
     def never_ends(self) -> bool:
         """Whether the reply has to be given up."""
         return self.ending in ("stall", "drip") and "failure" in self.reply
@@ -60,7 +65,7 @@ class Stream:
 
 def _load(sheet: Path) -> Stream:
     (body,) = (path for path in map(sheet.with_suffix, BODIES) if path.exists())
-    return Stream(sheet.stem, body.read_bytes(), **yaml.safe_load(sheet.read_text()))
+    return Stream(sheet.stem, body.read_bytes(), **yaml.load(sheet.read_text(), Loader=yaml.CSafeLoader))
 
 
 STREAMS = [_load(sheet) for sheet in sorted(FOLDER.glob("*.yml"))]
