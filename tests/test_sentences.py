@@ -78,12 +78,18 @@ def test_an_unknown_sentence_or_a_missing_value_is_an_error() -> None:
         sentences.say("en", "reopened")
 
 
-@pytest.mark.parametrize(
-    ("locale", "language"),
-    [("id-ID", "id"), ("de_AT", "de"), ("es-419", "es"), ("fr", "fr"), ("en-GB", "en"), ("pt-BR", "en"), ("", "en")],
-)
-def test_a_locale_has_a_language(locale: str, language: str) -> None:
-    assert language_for(locale) == language
+def test_a_locale_has_a_language() -> None:
+    table = [
+        ("id-ID", "id"),
+        ("de_AT", "de"),
+        ("es-419", "es"),
+        ("fr", "fr"),
+        ("en-GB", "en"),
+        ("pt-BR", "en"),
+        ("", "en"),
+    ]
+    misses = [(locale, got) for locale, language in table if (got := language_for(locale)) != language]
+    assert misses == []
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import re
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -77,9 +76,8 @@ def only_known_addresses(text: str) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    ("written", "shown"),
-    [
+def test_what_is_written_is_shown_as() -> None:
+    table = [
         ("<!channel> <!here> <!everyone>", "＠channel ＠here ＠everyone"),
         ("<!subteam^S012ABC|@support> and <!subteam^S012ABC>", "＠support and ＠S012ABC"),
         ("Ask <@U012ABC> or <@U012ABC|Agent A> in <#C012|general>.", "Ask ＠U012ABC or ＠Agent A in #general."),
@@ -146,15 +144,13 @@ def only_known_addresses(text: str) -> bool:
         (f"```\n{BAD}\n@here <@U1>\n```\n{BAD}", f"```\n{BAD}\n@here ＜@U1>\n```\nevil[.]example/x?d=1"),
         (f"a`b `{BAD}`", "a`b `evil[.]example/x?d=1`"),  # which backticks pair is not sure
         (f"  ```\nx\n  ```\n```\n{BAD}", "  ```\nx\n  ```\n```\nevil[.]example/x?d=1"),
-    ],
-)  # fmt: skip
-def test_what_is_written_is_shown_as(written: str, shown: str) -> None:
-    assert through(written) == shown
+    ]
+    misses = [(written, got) for written, shown in table if (got := through(written)) != shown]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_ordinary_answers_pass_unchanged() -> None:
+    table = [
         "Your order ORD-12345 is at the depot. Tracking number: 1Z999AA10123456784.",
         "It costs $12.50 (incl. 19 % VAT), e.g. Node.js v20.1 or README.md; 5 < 6 & 7 > 2!",
         "| Item | Price |\n|---|---|\n| Mug | 4 € |",
@@ -164,10 +160,9 @@ def test_what_is_written_is_shown_as(written: str, shown: str) -> None:
         "Write to help@shop.example.com or a.b@example.com",
         "Set `return_days = 30` in:\n```yaml\na: [1, 2]\nb: <none>\n```\nThen save.",
         "[FD-1042]: open (see above) [x] done",
-    ],
-)
-def test_ordinary_answers_pass_unchanged(text: str) -> None:
-    assert through(text) == text
+    ]
+    misses = [(text, got) for text in table if (got := through(text)) != text]
+    assert misses == []
 
 
 @given(TEXTS)
@@ -192,9 +187,8 @@ def test_a_gate_takes_another_text_after_it_was_closed() -> None:
     assert gate.feed("<!here> x ") == "＠here x "
 
 
-@pytest.mark.parametrize(
-    ("raw", "cleaned"),
-    [
+def test_clean_removes_what_hides_or_breaks_text() -> None:
+    table = [
         ("  hi\r\nthere\rnow  ", "hi\nthere\nnow"),
         ("a\u200bb\u202ec\u2066d\ufeffe\u00adf", "abcdef"),
         ("\U000e0041\U000e0042tag", "tag"),
@@ -205,10 +199,9 @@ def test_a_gate_takes_another_text_after_it_was_closed() -> None:
         ("👨‍👩‍👧 नमस्‍ते می‌خواهم ❤️ 1️⃣", "👨‍👩‍👧 नमस्‍ते می‌خواهم ❤️ 1️⃣"),
         ("pass\u200dword", "password"),
         ("e\u0301", "é"),
-    ],
-)
-def test_clean_removes_what_hides_or_breaks_text(raw: str, cleaned: str) -> None:
-    assert clean(raw, limit=100) == cleaned
+    ]
+    misses = [(raw, got) for raw, cleaned in table if (got := clean(raw, limit=100)) != cleaned]
+    assert misses == []
 
 
 @given(st.text(st.characters(codec=None), max_size=60), st.integers(1, 40))
@@ -222,9 +215,8 @@ def test_a_long_text_is_cut_and_says_so() -> None:
     assert clean("word " * 50, limit=12) == "word word w…"
 
 
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
+def test_payment_data_and_secrets_are_masked() -> None:
+    table = [
         ("my card 4242 4242 4242 4242, thanks", "my card [card number], thanks"),
         ("4242-4242-4242-4242", "[card number]"),
         ("amex 378282246310005", "amex [card number]"),
@@ -237,15 +229,13 @@ def test_a_long_text_is_cut_and_says_so() -> None:
         ("password: hunter2! and Passwort ist geheim1", "password: [secret] and Passwort ist [secret]"),
         ("cvv 123 cvc: 987", "cvv 123 cvc: [secret]"),
         ("-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----x", "[secret]x"),
-    ],
-)
-def test_payment_data_and_secrets_are_masked(text: str, masked: str) -> None:
-    assert mask(text) == masked
+    ]
+    misses = [(text, got) for text, masked in table if (got := mask(text)) != masked]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_order_and_tracking_numbers_survive_masking() -> None:
+    table = [
         "Where is 1Z999AA10123456784?",
         "ORD-12345, ORD-67890 and order 1000000000000001",
         "1795200123.000100 and p1795200123000100",
@@ -256,10 +246,9 @@ def test_payment_data_and_secrets_are_masked(text: str, masked: str) -> None:
         "I forgot my password, how do I reset it? My password is not accepted.",
         "2026-11-21T14:03:12.123456Z",
         "LX123456789US and RB123456785GB",
-    ],
-)
-def test_order_and_tracking_numbers_survive_masking(text: str) -> None:
-    assert mask(text) == text
+    ]
+    misses = [(text, got) for text in table if (got := mask(text)) != text]
+    assert misses == []
 
 
 @given(st.text(max_size=200))

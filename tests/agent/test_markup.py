@@ -35,9 +35,8 @@ def called(text: str) -> list[tuple[str, object]]:
     return [(call.name, orjson.loads(call.arguments)) for call in calls]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_text_that_is_none_of_it_stays_as_it_is() -> None:
+    table = [
         "Is 3 < 4 and [1] > [0]? See <b>bold</b> and [a link](http://x).",
         "The <tool_call> tag is one word, [TOOL_CALLS and <|x y|> are none, nor is <think or a <",
         "Write `<think>` or ``[TOOL_CALLS]`` here.",
@@ -64,15 +63,13 @@ def called(text: str) -> list[tuple[str, object]]:
         'A list: [{"name": "lookup_order"}, 7] <thought> it <s>was</s>.',
         "   ",
         "",
-    ],
-)
-def test_text_that_is_none_of_it_stays_as_it_is(text: str) -> None:
-    assert seen(text) == (text, [], False)
+    ]
+    misses = [(text, got) for text in table if (got := seen(text)) != (text, [], False)]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
+def test_markup_goes_and_the_text_around_it_stays() -> None:
+    table = [
         ("A <think>b</think> c", "A  c"),
         ("A <THINKING>b</Thinking>c", "A c"),
         ("<thought>b\n\nb</thought>\nc", "\nc"),
@@ -91,15 +88,13 @@ def test_text_that_is_none_of_it_stays_as_it_is(text: str) -> None:
         ("a<s>b</s></s>", "a<s>b</s>"),
         ("A <thought> bubble <think>b</think>c", "A <thought> bubble c"),
         ("a [THINK]b[/THINK]c", "a c"),
-    ],
-)
-def test_markup_goes_and_the_text_around_it_stays(text: str, shown: str) -> None:
-    assert seen(text) == (shown, [], False)
+    ]
+    misses = [(text, got) for text, shown in table if (got := seen(text)) != (shown, [], False)]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_call_in_any_dialect_is_a_call() -> None:
+    table = [
         f"<tool_call>{CALL}",
         f"<tool_calls>[{CALL}]</tool_calls>",
         '<function_call>{"name": "lookup_order", "arguments": "{\\"order_id\\": \\"ORD-1\\"}"}</function_call>',
@@ -121,10 +116,9 @@ def test_markup_goes_and_the_text_around_it_stays(text: str, shown: str) -> None
         f"<tool_use><name>lookup_order</name><arguments>{ORDER}</arguments></tool_use>",
         '[lookup_order(order_id="ORD-1")]',
         f"<think>Hm. {CALL}</think>\n```json\n[{CALL}]\n```",
-    ],
-)
-def test_a_call_in_any_dialect_is_a_call(text: str) -> None:
-    assert called(text) == [("lookup_order", {"order_id": "ORD-1"})]
+    ]
+    misses = [(text, got) for text in table if (got := called(text)) != [("lookup_order", {"order_id": "ORD-1"})]]
+    assert misses == []
 
 
 @pytest.mark.parametrize(
@@ -172,9 +166,8 @@ def test_a_tool_without_arguments_may_be_called_by_its_name_alone() -> None:
     assert called("<tool_call>lookup_order</tool_call>") == [("lookup_order", {})]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_cannot_be_read_is_nothing_and_is_told() -> None:
+    table = [
         "<tool_call>",
         f"<tool_call>{CALL[:-1]}</tool_call>",
         "<tool_call>lookup_order\n",
@@ -192,10 +185,9 @@ def test_a_tool_without_arguments_may_be_called_by_its_name_alone() -> None:
         f"<tool_use><name>lookup_order</name><arguments>{ORDER[:-1]}",
         "<|channel|>analysis",
         f"<|start|>assistant to=functions.lookup_order<|channel|>commentary json<|message|>{ORDER[:-1]}",
-    ],
-)
-def test_what_cannot_be_read_is_nothing_and_is_told(text: str) -> None:
-    assert seen(text) == ("", [], True)
+    ]
+    misses = [(text, got) for text in table if (got := seen(text)) != ("", [], True)]
+    assert misses == []
 
 
 def test_text_streams_on_while_nothing_can_be_markup() -> None:
@@ -264,10 +256,14 @@ def test_reasoning_that_is_closed_is_never_shown(before: str, tag: str) -> None:
     assert seen(f"{before}<{tag}>Hm.</{tag}>Hello.") == (f"{before}Hello.", [], False)
 
 
-@pytest.mark.parametrize("piece", ["<think> ", "<thought> [THINK] <reasoning> ", '{"name": "x"} ', "<s>", "[lookup_"])
-def test_no_text_makes_it_slow(piece: str) -> None:
-    text = "A " + piece * (24_000 // len(piece))
-    assert seen(*(text[place : place + 7] for place in range(0, len(text), 7))) == (text, [], False)
+def test_no_text_makes_it_slow() -> None:
+    table = ["<think> ", "<thought> [THINK] <reasoning> ", '{"name": "x"} ', "<s>", "[lookup_"]
+    misses = []
+    for piece in table:
+        text = "A " + piece * (24_000 // len(piece))
+        if seen(*(text[place : place + 7] for place in range(0, len(text), 7))) != (text, [], False):
+            misses.append(piece)
+    assert misses == []
 
 
 @given(st.text(alphabet="abt <>[]/\n`◁{_", max_size=80), st.text(alphabet="xyz <[`{", min_size=1, max_size=20))

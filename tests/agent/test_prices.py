@@ -12,9 +12,8 @@ from bot.errors import ConfigurationError
 PRICES = load_prices()
 
 
-@pytest.mark.parametrize(
-    ("name", "listed"),
-    [
+def test_a_dated_name_costs_what_its_model_costs() -> None:
+    table = [
         ("gpt-4.1-mini", "gpt-4.1-mini"),
         ("gpt-4.1-mini-2025-04-14", "gpt-4.1-mini"),
         ("gpt-4.1-2025-04-14", "gpt-4.1"),
@@ -31,25 +30,33 @@ PRICES = load_prices()
         ("claude-sonnet-4-20250514", "claude-sonnet-4"),
         ("claude-opus-4-1@20250805", "claude-opus-4-1"),
         ("mistral-medium-3-latest", "mistral-medium-3"),
-    ],
-)
-def test_a_dated_name_costs_what_its_model_costs(name: str, listed: str) -> None:
-    assert PRICES.of(name) == PRICES.table[listed]
+    ]
+    misses = [(name, got) for name, listed in table if (got := PRICES.of(name)) != PRICES.table[listed]]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["", "llama3.2", "gpt-4", "gpt-4.12", "gpt-5-turbo", "gpt-5-pro-max", "claude-sonnet-4-9", "mistral-large-latest"],
-)
-def test_another_model_is_not_taken_for_a_dated_one(name: str) -> None:
-    assert (PRICES.of(name) is None) is (name != "gpt-4")
+def test_another_model_is_not_taken_for_a_dated_one() -> None:
+    table = [
+        "",
+        "llama3.2",
+        "gpt-4",
+        "gpt-4.12",
+        "gpt-5-turbo",
+        "gpt-5-pro-max",
+        "claude-sonnet-4-9",
+        "mistral-large-latest",
+    ]
+    misses = [(name, got) for name in table if (got := PRICES.of(name) is None) is not (name != "gpt-4")]
+    assert misses == []
 
 
-@pytest.mark.parametrize("name", sorted(PRICES.table))
-def test_every_entry_is_a_price(name: str) -> None:
-    price = PRICES.table[name]
-    assert name == name.lower()
-    assert 0 < price.cached <= price.input <= price.output
+def test_every_entry_is_a_price() -> None:
+    misses = [
+        (name, price)
+        for name, price in PRICES.table.items()
+        if name != name.lower() or not 0 < price.cached <= price.input <= price.output
+    ]
+    assert misses == []
 
 
 def test_cached_tokens_cost_their_own_price() -> None:

@@ -332,6 +332,7 @@ PROBES: Mapping[str, object] = {
 """Each row: the test above, or the stream."""
 
 
-@pytest.mark.parametrize("row", [row for row, probe in PROBES.items() if isinstance(probe, str)])
-def test_a_row_without_a_test_of_its_own_is_a_stream_that_the_loop_runs(row: str) -> None:
-    assert PROBES[row] in {stream.name for stream in STREAMS}
+def test_a_row_without_a_test_of_its_own_is_a_stream_that_the_loop_runs() -> None:
+    names = {stream.name for stream in STREAMS}
+    misses = [(row, probe) for row, probe in PROBES.items() if isinstance(probe, str) and probe not in names]
+    assert misses == []

@@ -167,8 +167,7 @@ def test_a_solved_case_is_closed_after_a_week_and_not_opened_again() -> None:
         STEPS["reopen"](closed)
 
 
-@pytest.mark.parametrize(
-    ("ref", "row"), [("FD-1042", 42), ("FD-1001", 1), ("FD-", None), ("FD-١٠٤٢", None), ("x", None)]
-)
-def test_a_reference_names_its_row(ref: str, row: int | None) -> None:
-    assert id_of(ref) == row
+def test_a_reference_names_its_row() -> None:
+    table = [("FD-1042", 42), ("FD-1001", 1), ("FD-", None), ("FD-١٠٤٢", None), ("x", None)]
+    misses = [(ref, got) for ref, row in table if (got := id_of(ref)) != row]
+    assert misses == []

@@ -19,21 +19,21 @@ def at(text: str, zone: str = "UTC") -> float:
     return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
 
 
-@pytest.mark.parametrize(
-    ("text", "opening"),
-    [
+def test_the_next_opening_knows_evenings_sundays_and_holidays() -> None:
+    table = [
         ("2026-11-20T10:00", "2026-11-20T10:00"),
         ("2026-11-20T17:00", "2026-11-21T10:00"),
         ("2026-11-21T14:00", "2026-11-23T09:00"),
         ("2026-11-23T03:00", "2026-11-23T09:00"),
         ("2026-12-24T18:00", "2026-12-26T10:00"),
-    ],
-)
-def test_the_next_opening_knows_evenings_sundays_and_holidays(text: str, opening: str) -> None:
-    hours = Hours(OFFICE, "Europe/Berlin", frozenset({date(2026, 12, 25)}))
-    moment = at(text, "Europe/Berlin")
-    assert hours.next_opening(moment) == at(opening, "Europe/Berlin")
-    assert hours.is_open(moment) == (text == opening)
+    ]
+    misses = []
+    for text, opening in table:
+        hours = Hours(OFFICE, "Europe/Berlin", frozenset({date(2026, 12, 25)}))
+        moment = at(text, "Europe/Berlin")
+        if hours.next_opening(moment) != at(opening, "Europe/Berlin") or hours.is_open(moment) != (text == opening):
+            misses.append((text, hours.next_opening(moment)))
+    assert misses == []
 
 
 def test_seconds_count_while_the_desk_is_open() -> None:

@@ -200,15 +200,14 @@ async def test_a_program_that_does_not_heed_the_signal_is_ended_by_force(
     assert not await _lives(pid)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--port", "99999"], ["--port", "x"], ["--kb", "/does/not/exist"], ["--env", "NOT A NAME=1"]],
-)
-def test_an_argument_that_makes_no_sense_is_refused_in_words(arguments: list[str]) -> None:
-    ended = _demo(*arguments)
-    assert ended.returncode == 2
-    assert arguments[0] in ended.stderr
-    assert "Traceback" not in ended.stderr
+def test_an_argument_that_makes_no_sense_is_refused_in_words() -> None:
+    table = [["--port", "99999"], ["--port", "x"], ["--kb", "/does/not/exist"], ["--env", "NOT A NAME=1"]]
+    misses = []
+    for arguments in table:
+        ended = _demo(*arguments)
+        if ended.returncode != 2 or arguments[0] not in ended.stderr or "Traceback" in ended.stderr:
+            misses.append((arguments, ended))
+    assert misses == []
 
 
 def test_an_occupied_port_is_one_line_and_exit_status_1() -> None:

@@ -1,15 +1,12 @@
 """Who a reply in a channel's thread is for."""
 
-import pytest
-
 from bot.desk.addressing import asks, concerns_us, names_matter, says_unsettled
 
 MATTER = ("My lamp arrived broken, how do I return it?", "¿Dónde está mi paquete?", "Wo ist meine Lieferung?")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_question_or_what_names_the_matter_concerns_us() -> None:
+    table = [
         "And how long does it take?",
         "how long does that take",
         "what about ORD-1002",
@@ -30,15 +27,13 @@ MATTER = ("My lamp arrived broken, how do I return it?", "¿Dónde está mi paqu
         "Die Lieferung war am Montag fällig",
         "I want to talk to a real person",
         "quiero hablar con una persona",
-    ],
-)
-def test_a_question_or_what_names_the_matter_concerns_us(text: str) -> None:
-    assert concerns_us(text, matter=MATTER)
+    ]
+    misses = [text for text in table if not concerns_us(text, matter=MATTER)]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_talk_among_others_does_not() -> None:
+    table = [
         "Yes, what a match!",
         "I had a great time yesterday",
         "lunch at 12:30 then",
@@ -55,10 +50,9 @@ def test_a_question_or_what_names_the_matter_concerns_us(text: str) -> None:
         "ok",
         "",
         "👍",
-    ],
-)
-def test_talk_among_others_does_not(text: str) -> None:
-    assert not concerns_us(text, matter=("How do I reset my password?",))
+    ]
+    misses = [text for text in table if concerns_us(text, matter=("How do I reset my password?",))]
+    assert misses == []
 
 
 def test_any_reply_answers_what_the_assistant_asked() -> None:
@@ -66,18 +60,16 @@ def test_any_reply_answers_what_the_assistant_asked() -> None:
     assert not concerns_us("the blue one", matter=())
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_still_does_not_work_is_known_in_five_languages() -> None:
+    table = [
         "It still doesn't work",
         "masih belum bisa",
         "Das geht immer noch nicht",
         "sigue sin llegar",
         "ça ne marche toujours pas",
-    ],
-)
-def test_what_still_does_not_work_is_known_in_five_languages(text: str) -> None:
-    assert says_unsettled(text)
+    ]
+    misses = [text for text in table if not says_unsettled(text)]
+    assert misses == []
     assert not says_unsettled("Did you see the game yesterday?")
 
 

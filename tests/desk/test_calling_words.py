@@ -1,7 +1,5 @@
 """A person is called in every language that the assistant speaks, and nobody is for an ordinary question."""
 
-import pytest
-
 from bot.desk import policy
 from bot.sentences import LANGUAGES, Language
 
@@ -167,17 +165,16 @@ def test_every_language_of_the_sentences_has_its_words() -> None:
     assert set(PERSON) == set(SENSITIVE) == set(LANGUAGES)
 
 
-@pytest.mark.parametrize("text", each(PERSON))
-def test_a_person_is_asked_for_in_every_language(text: str) -> None:
-    assert policy.asks_for_person(text)
+def test_a_person_is_asked_for_in_every_language() -> None:
+    misses = [text for text in each(PERSON) if not policy.asks_for_person(text)]
+    assert misses == []
 
 
-@pytest.mark.parametrize("text", each(SENSITIVE))
-def test_law_disputes_and_harm_go_to_a_person_in_every_language(text: str) -> None:
-    assert policy.needs_person(text)
+def test_law_disputes_and_harm_go_to_a_person_in_every_language() -> None:
+    misses = [text for text in each(SENSITIVE) if not policy.needs_person(text)]
+    assert misses == []
 
 
-@pytest.mark.parametrize("text", ORDINARY)
-def test_nobody_is_called_for_an_ordinary_question(text: str) -> None:
-    assert not policy.asks_for_person(text)
-    assert not policy.needs_person(text)
+def test_nobody_is_called_for_an_ordinary_question() -> None:
+    misses = [text for text in ORDINARY if policy.asks_for_person(text) or policy.needs_person(text)]
+    assert misses == []

@@ -552,11 +552,13 @@ def test_every_language_has_claims_of_every_kind() -> None:
     assert CLAIMS.keys() == NO_CLAIMS.keys()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_no_sentence_of_a_help_page_is_taken_for_a_claim(page: Path) -> None:
-    lines = [line for line in page.read_text("utf-8").splitlines() if not line.startswith("#")]
-    sentences = [sentence for line in lines for sentence in re.split(r"(?<=[.!?]) ", line)]
-    assert [sentence for sentence in sentences if claim_in(sentence)] == []
+def test_no_sentence_of_a_help_page_is_taken_for_a_claim() -> None:
+    misses = []
+    for page in PAGES:
+        lines = [line for line in page.read_text("utf-8").splitlines() if not line.startswith("#")]
+        sentences = [sentence for line in lines for sentence in re.split(r"(?<=[.!?]) ", line)]
+        misses += [(page.name, sentence) for sentence in sentences if claim_in(sentence)]
+    assert misses == []
 
 
 @pytest.mark.parametrize("language", PHRASES)
@@ -583,9 +585,8 @@ def test_a_state_may_be_told_in_any_language_when_a_look_up_shows_it(language: s
     assert claim_in(sentence, looked_up({"order": "ORD-67890", "status": state})) is not None
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_what_the_look_ups_show_may_be_told() -> None:
+    table = [
         "Your order ORD-12345 was cancelled on 3 Nov.",
         "ORD-12345: cancelled on our side.",
         "Your order 12345 was cancelled.",
@@ -594,15 +595,17 @@ def test_a_state_may_be_told_in_any_language_when_a_look_up_shows_it(language: s
         "You asked about ORD-12345. It was cancelled.",
         "We have refunded ORD-11111.",
         "The payment of 129,98 USD for ORD-11111 has been refunded.",
-    ],
-)
-def test_what_the_look_ups_show_may_be_told(sentence: str) -> None:
-    assert claim_in(sentence, looked_up(CANCELLED, SHIPPED, REFUNDED, tool="list_my_orders")) is None
+    ]
+    misses = [
+        (sentence, got)
+        for sentence in table
+        if (got := claim_in(sentence, looked_up(CANCELLED, SHIPPED, REFUNDED, tool="list_my_orders"))) is not None
+    ]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_what_the_look_ups_do_not_show_may_not() -> None:
+    table = [
         "ORD-67890 has been cancelled.",
         "ORD-12345 and ORD-67890 have been cancelled.",
         "You asked about ORD-67890. It was cancelled.",
@@ -613,10 +616,13 @@ def test_what_the_look_ups_show_may_be_told(sentence: str) -> None:
         "I have cancelled ORD-12345.",
         "We've refunded you.",
         "I have refunded ORD-11111.",
-    ],
-)
-def test_what_the_look_ups_do_not_show_may_not(sentence: str) -> None:
-    assert claim_in(sentence, looked_up(CANCELLED, SHIPPED, REFUNDED, tool="list_my_orders")) is not None
+    ]
+    misses = [
+        sentence
+        for sentence in table
+        if claim_in(sentence, looked_up(CANCELLED, SHIPPED, REFUNDED, tool="list_my_orders")) is None
+    ]
+    assert misses == []
 
 
 def test_without_a_number_the_order_that_was_asked_for_is_meant() -> None:
@@ -629,11 +635,15 @@ def test_without_a_number_the_order_that_was_asked_for_is_meant() -> None:
     assert claim_in("Both orders were cancelled.", looked_up(CANCELLED), looked_up(SHIPPED)) is not None
 
 
-@pytest.mark.parametrize("amount", ["20.00 EUR", "40,00 EUR", "45.90 EUR", "€65.90", "60 EUR"])
-def test_lines_may_be_added_up(amount: str) -> None:
+def test_lines_may_be_added_up() -> None:
+    table = ["20.00 EUR", "40,00 EUR", "45.90 EUR", "€65.90", "60 EUR"]
     sums = {"20.00 EUR", "40,00 EUR", "45.90 EUR", "€65.90"}
-    borne = claim_in(f"{amount} for ORD-55555 were refunded.", looked_up(RETURNED)) is None
-    assert borne == (amount in sums)
+    misses = []
+    for amount in table:
+        borne = claim_in(f"{amount} for ORD-55555 were refunded.", looked_up(RETURNED)) is None
+        if borne != (amount in sums):
+            misses.append((amount, borne))
+    assert misses == []
 
 
 def test_an_article_bears_nothing_by_its_name() -> None:
@@ -641,9 +651,8 @@ def test_an_article_bears_nothing_by_its_name() -> None:
     assert claim_in("A replacement has been sent to you.", looked_up(SHIPPED_WITH_A_FILTER)) is not None
 
 
-@pytest.mark.parametrize(
-    ("wrote", "sentence", "is_told"),
-    [
+def test_a_carrier_bears_what_it_did_itself() -> None:
+    table = [
         ("Delivery rescheduled by recipient", "Your delivery has been rescheduled to 20 Nov.", True),
         ("Delivery rescheduled by recipient", "Jadwal pengiriman sudah diubah oleh kurir.", True),
         ("Delivery rescheduled by recipient", "Your delivery address has been updated.", False),
@@ -654,10 +663,13 @@ def test_an_article_bears_nothing_by_its_name() -> None:
         ("Address corrected", "The delivery address was corrected.", True),
         ("Return to sender", "Le colis a été renvoyé à l'expéditeur car l'adresse était incomplète.", True),
         ("Parcel reshipped", "Your order has been reshipped.", True),
-    ],
-)
-def test_a_carrier_bears_what_it_did_itself(wrote: str, sentence: str, is_told: bool) -> None:
-    assert (claim_in(sentence, looked_up(SHIPPED_WITH_A_FILTER), tracked(wrote)) is None) == is_told
+    ]
+    misses = [
+        (wrote, sentence, got)
+        for wrote, sentence, is_told in table
+        if (got := claim_in(sentence, looked_up(SHIPPED_WITH_A_FILTER), tracked(wrote)) is None) != is_told
+    ]
+    assert misses == []
 
 
 def test_a_result_that_was_cut_bears_the_states_it_still_holds() -> None:
@@ -708,9 +720,8 @@ def test_a_sentence_of_a_passage_may_be_quoted_and_no_other() -> None:
     assert not other.feed("Your order was cancelled. ")
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_a_claim_in_disguise_is_still_one() -> None:
+    table = [
         "I HAVE CANCELLED YOUR ORDER.",
         "I have **cancelled** your order.",
         "I have can**celled** your order.",
@@ -739,13 +750,14 @@ def test_a_sentence_of_a_passage_may_be_quoted_and_no_other() -> None:
         "I have – as you asked – cancelled your order.",
         "If you wonder, I have cancelled your order.",
         "No worries I have cancelled your order.",
-    ],
-)
-def test_a_claim_in_disguise_is_still_one(sentence: str) -> None:
-    judged = gate(hosts=["help.example.com"])
-    shown = judged.feed(sentence) + judged.settle()
-    assert judged.stopped is not None
-    assert "celled" not in folded(shown)
+    ]
+    misses = []
+    for sentence in table:
+        judged = gate(hosts=["help.example.com"])
+        shown = judged.feed(sentence) + judged.settle()
+        if judged.stopped is None or "celled" in folded(shown):
+            misses.append((sentence, shown))
+    assert misses == []
 
 
 def test_everything_behind_a_claim_is_dropped() -> None:

@@ -69,11 +69,14 @@ def test_the_last_question_decides(last: dict[str, object], ending: str) -> None
     assert endings(ANSWERED, ask(2, HOUR, **last), thanked) == [ending.replace("assumed", "confirmed")]
 
 
-@pytest.mark.parametrize("text", ["Hello!", "bye", "danke", "👍"])
-def test_greetings_and_thanks_are_no_conversation_and_no_return(text: str) -> None:
-    courtesy = ask(2, 2 * DAY, text=text, sources=frozenset())
-    assert endings(courtesy) == []
-    assert endings(ANSWERED, courtesy)[0] in ("assumed", "confirmed")
+def test_greetings_and_thanks_are_no_conversation_and_no_return() -> None:
+    table = ["Hello!", "bye", "danke", "👍"]
+    misses = []
+    for text in table:
+        courtesy = ask(2, 2 * DAY, text=text, sources=frozenset())
+        if endings(courtesy) != [] or endings(ANSWERED, courtesy)[0] not in ("assumed", "confirmed"):
+            misses.append(text)
+    assert misses == []
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,11 @@
 """What was asked and not answered."""
 
-import pytest
-
 from bot.desk.gaps import Gap, gaps_from, impersonal, the_same
 from bot.store.traces import Unanswered
 
 
-@pytest.mark.parametrize(
-    ("question", "shown"),
-    [
+def test_what_is_somebodys_own_is_not_shown() -> None:
+    table = [
         ("Where is ORD-1001?", "Where is [number]?"),
         ("Is 1Z999AA10123456784 lost?", "Is [number] lost?"),
         ("Write to me.too@example.co.uk please", "Write to [e-mail address] please"),
@@ -18,10 +15,9 @@ from bot.store.traces import Unanswered
         ("Did <@U0CUSTOMERA|anna> ask?", "Did [person] ask?"),
         ("my password is hunter2000", "my password is [secret]"),
         ("Do you\n ship  to Iceland in 2026?", "Do you ship to Iceland in 2026?"),
-    ],
-)
-def test_what_is_somebodys_own_is_not_shown(question: str, shown: str) -> None:
-    assert impersonal(question) == shown
+    ]
+    misses = [(question, got) for question, shown in table if (got := impersonal(question)) != shown]
+    assert misses == []
 
 
 def test_a_long_question_is_cut() -> None:

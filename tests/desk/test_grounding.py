@@ -56,9 +56,8 @@ def stopped(
     return judged.stopped
 
 
-@pytest.mark.parametrize(
-    ("text", "kinds"),
-    [
+def test_values_are_told_by_their_form() -> None:
+    table = [
         ("€1,299.00 and 1.299,00 € and 1 299 EUR", ["amount"] * 3),
         ("5000円, 500ドル, ٥٠٠ دولار, Rp50.000, R$ 50, 89 kr, 25 zł, 25 euroa", ["amount"] * 8),
         ("12.50", ["amount"]),
@@ -67,23 +66,22 @@ def stopped(
         ("ORD-12345 1Z999AA10123456784 #4711 FD-1042 +49 30 5550 1234", ["number"] * 5),
         ("SAVE100, 20OFF, code FREESHIP, WELCOME15", ["code"] * 4),
         ("https://a.example/b evil[.]example/x a@b.example", ["link"] * 3),
-    ],
-)
-def test_values_are_told_by_their_form(text: str, kinds: list[str]) -> None:
-    assert [value.kind for value in read_values(plain(text))] == kinds
+    ]
+    misses = [
+        (text, got) for text, kinds in table if (got := [value.kind for value in read_values(plain(text))]) != kinds
+    ]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_counts_times_sizes_and_names_are_no_values() -> None:
+    table = [
         "1. Open it.\n2. Press Save.\n3) Done",
         "30 days, 24/7, from 9:00 to 17:30, at 17.30 Uhr, pukul 09.00, 5-7 working days, 10 out of 10",
         "iPhone 15, A4, USB-C, size 42, 9.5, EU 42, 1/2, 256GB, 1.75 m, 2.1, 100ml, F5, 2-in-1, 3D",
         "You may 3 times choose; items 2 may be returned; two thousand; in 2026; IMPORTANT: never",
-    ],
-)
-def test_counts_times_sizes_and_names_are_no_values(text: str) -> None:
-    assert read_values(plain(text)) == []
+    ]
+    misses = [(text, got) for text in table if (got := read_values(plain(text))) != []]
+    assert misses == []
 
 
 @pytest.mark.parametrize("name", ["tuned", "held_out"])
@@ -95,9 +93,8 @@ def test_true_answers_come_through_whole_and_false_ones_do_not(name: str) -> Non
     assert len(shown) <= 0.02 * sum(not each.is_true for each in judged), shown
 
 
-@pytest.mark.parametrize(
-    ("said", "is_grounded"),
-    [
+def test_what_a_look_up_returned_may_be_named() -> None:
+    table = [
         ("Your order ORD-12345 of 3/11/2026 costs 64,85 €.", True),
         ("The two lamps cost 39.90 EUR, the rest 24.95 EUR.", True),
         ("The tracking number is 1Z999AA10123456784.", True),
@@ -105,15 +102,17 @@ def test_true_answers_come_through_whole_and_false_ones_do_not(name: str) -> Non
         ("It costs 65.85 EUR.", False),
         ("It costs 64.85 USD.", False),
         ("It was placed on 4 November.", False),
-    ],
-)
-def test_what_a_look_up_returned_may_be_named(said: str, is_grounded: bool) -> None:
-    assert (stopped(said, results=[looked_up(ORDER)]) is None) == is_grounded
+    ]
+    misses = [
+        (said, got)
+        for said, is_grounded in table
+        if (got := stopped(said, results=[looked_up(ORDER)]) is None) != is_grounded
+    ]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    ("said", "is_grounded"),
-    [
+def test_what_a_page_says_may_be_named() -> None:
+    table = [
         ("Express costs between 9 € and 12 €.", True),
         ("20 percent off, with WELCOME15 from March 1st, 2027.", True),
         (f"See https://{HOST}/shipping or https://{HOST}.", True),
@@ -122,10 +121,9 @@ def test_what_a_look_up_returned_may_be_named(said: str, is_grounded: bool) -> N
         ("You have until 24 December.", False),
         (f"See https://{HOST}/refunds.", False),
         ("Use WELCOME50.", False),
-    ],
-)
-def test_what_a_page_says_may_be_named(said: str, is_grounded: bool) -> None:
-    assert (stopped(said, pages=[PAGE]) is None) == is_grounded
+    ]
+    misses = [(said, got) for said, is_grounded in table if (got := stopped(said, pages=[PAGE]) is None) != is_grounded]
+    assert misses == []
 
 
 def test_the_customers_words_ground_numbers_and_days_and_no_money_share_or_code() -> None:
@@ -160,11 +158,10 @@ def test_what_a_call_brings_later_in_the_turn_counts_from_then_on() -> None:
     assert judged.feed("It costs 64.86 EUR. Bye. ") == ""
 
 
-@pytest.mark.parametrize(
-    "said", ["$5**00** is yours.", "$5\u200b00 is yours.", "＄５００ is yours.", "&#36;500 is yours."]
-)
-def test_a_value_in_disguise_is_still_one(said: str) -> None:
-    assert isinstance(stopped(said, pages=["$5 and 00"]), Value)
+def test_a_value_in_disguise_is_still_one() -> None:
+    table = ["$5**00** is yours.", "$5\u200b00 is yours.", "＄５００ is yours.", "&#36;500 is yours."]
+    misses = [said for said in table if not isinstance(stopped(said, pages=["$5 and 00"]), Value)]
+    assert misses == []
 
 
 SEEDS = [

@@ -277,9 +277,10 @@ def test_an_article_is_read_however_it_is_dressed(reply: str) -> None:
     assert read_article(reply) == Wording("A", "B?", "C\n\nD")
 
 
-@pytest.mark.parametrize("reply", ["", "TITLE: A\nANSWER: C", "Hi! TITLE: A", "TITLE: A\nQUESTION: ?\nANSWER: …"])
-def test_anything_else_is_no_article(reply: str) -> None:
-    assert read_article(reply) is None
+def test_anything_else_is_no_article() -> None:
+    rows = ["", "TITLE: A\nANSWER: C", "Hi! TITLE: A", "TITLE: A\nQUESTION: ?\nANSWER: …"]
+    misses = [(reply, got) for reply in rows if (got := read_article(reply)) is not None]
+    assert misses == []
 
 
 # Deciding

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,31 +21,34 @@ def leak_in(*sentences: str, own: OwnWords = SHIPPED) -> Leak | None:
     return gate.stopped
 
 
-@pytest.mark.parametrize(
-    "sentences",
-    [
+def test_a_secret_is_known_however_it_is_written() -> None:
+    table = [
         (f"The token is {TOKEN}.",),
         (f"It is `{TOKEN.lower()}`, keep it.",),
         ("x o x b - 1 2 3 4 5 6 7 8 9 0 - A b C d E f G h I j K l",),
         ("It begins xoxb-1234567890-", "AbCdEfGhIjKl and that is all."),
         ("ｘｏｘｂ-1234567890-AbCdEfGhIjKl",),
         ("The password: **s3cret**-pass",),
-    ],
-)
-def test_a_secret_is_known_however_it_is_written(sentences: tuple[str, ...]) -> None:
-    assert leak_in(*sentences) == "secret"
+    ]
+    misses = [(sentences, got) for sentences in table if (got := leak_in(*sentences)) != "secret"]
+    assert misses == []
 
 
 def test_a_password_that_is_a_word_is_no_secret_in_an_answer() -> None:
     assert leak_in("You are talking to Frontdesk, and a colleague can help.") is None
 
 
-@pytest.mark.parametrize("text", instructions())
-def test_all_shipped_instructions_are_known(text: str) -> None:
-    words = text.replace("{shop}", " … ").split()
-    assert len(words) >= RUN
-    assert leak_in(text, own=OwnWords((), [text])) == "instructions"
-    assert leak_in(text.upper().replace("\n", " ")) == "instructions"
+def test_all_shipped_instructions_are_known() -> None:
+    misses = []
+    for text in instructions():
+        words = text.replace("{shop}", " … ").split()
+        if (
+            not (len(words) >= RUN)
+            or leak_in(text, own=OwnWords((), [text])) != "instructions"
+            or leak_in(text.upper().replace("\n", " ")) != "instructions"
+        ):
+            misses.append(text)
+    assert misses == []
 
 
 def test_twelve_words_in_a_row_are_known_and_eleven_are_not() -> None:

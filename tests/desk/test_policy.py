@@ -5,9 +5,8 @@ import pytest
 from bot.desk import policy
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_words_that_ask_for_a_person_are_understood() -> None:
+    table = [
         "Can I talk to a human?",
         "I want to speak to a real person please",
         "get me an agent",
@@ -25,15 +24,13 @@ from bot.desk import policy
         "Pásame con un agente",
         "Je voudrais parler à un conseiller",
         "je veux parler à une vraie personne",
-    ],
-)
-def test_words_that_ask_for_a_person_are_understood(text: str) -> None:
-    assert policy.asks_for_person(text)
+    ]
+    misses = [text for text in table if not policy.asks_for_person(text)]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_person_may_be_called_by_nothing_but_the_word() -> None:
+    table = [
         "A person, please. It is about my order ORD-1001",
         "Please, a person.",
         "Hello! A real person, please: my parcel is lost",
@@ -47,15 +44,13 @@ def test_words_that_ask_for_a_person_are_understood(text: str) -> None:
         "Un humain, s'il vous plaît. C'est pour ma commande",
         "Tolong orang. Ini tentang pesanan saya",
         "Customer service",
-    ],
-)
-def test_a_person_may_be_called_by_nothing_but_the_word(text: str) -> None:
-    assert policy.asks_for_person(text)
+    ]
+    misses = [text for text in table if not policy.asks_for_person(text)]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_words_that_only_mention_people_are_not() -> None:
+    table = [
         "Where is my order ORD-12345?",
         "Do you sell wigs made of human hair?",
         "The delivery person left the parcel at the wrong door",
@@ -73,18 +68,21 @@ def test_a_person_may_be_called_by_nothing_but_the_word(text: str) -> None:
         "A person of my household lost the parcel.",
         "Which agent carried it: DHL?",
         "Can someone help me?",
-    ],
-)
-def test_words_that_only_mention_people_are_not(text: str) -> None:
-    assert not policy.asks_for_person(text)
+    ]
+    misses = [text for text in table if policy.asks_for_person(text)]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["I'll talk to my lawyer", "My account was hacked", "this is fraud", "I filed a chargeback", "das ist Betrug"],
-)
-def test_law_fraud_and_theft_go_to_a_person(text: str) -> None:
-    assert policy.needs_person(text)
+def test_law_fraud_and_theft_go_to_a_person() -> None:
+    table = [
+        "I'll talk to my lawyer",
+        "My account was hacked",
+        "this is fraud",
+        "I filed a chargeback",
+        "das ist Betrug",
+    ]
+    misses = [text for text in table if not policy.needs_person(text)]
+    assert misses == []
 
 
 @pytest.mark.parametrize("text", ["Can I pay by card?", "How do I delete my account?", "The police car toy is broken"])
@@ -92,11 +90,10 @@ def test_ordinary_questions_do_not(text: str) -> None:
     assert not policy.needs_person(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["Hi!", "hello there", "Thanks a lot!", "terima kasih banyak kak", "Danke schön", "ok, great"]
-)
-def test_greetings_and_thanks_are_small_talk(text: str) -> None:
-    assert policy.is_small_talk(text)
+def test_greetings_and_thanks_are_small_talk() -> None:
+    table = ["Hi!", "hello there", "Thanks a lot!", "terima kasih banyak kak", "Danke schön", "ok, great"]
+    misses = [text for text in table if not policy.is_small_talk(text)]
+    assert misses == []
 
 
 @pytest.mark.parametrize("text", ["Hi, where is my order?", "thanks but it is still broken", ""])
@@ -130,9 +127,8 @@ def test_a_long_text_that_ends_in_a_question_is_not_a_question_back() -> None:
     assert not policy.may_stand("We ship everywhere. " * 40 + "Anything else?", "Do you ship?", evidence=False)
 
 
-@pytest.mark.parametrize(
-    ("text", "questions"),
-    [
+def test_the_questions_of_a_message_are_found() -> None:
+    table = [
         ("Where is my order ORD-12345?", ("Where is my order ORD-12345?",)),
         (
             "Hi! How do I return boots? And which cards do you take?",
@@ -145,15 +141,13 @@ def test_a_long_text_that_ends_in_a_question_is_not_a_question_back() -> None:
         ("It is late, right?", ("It is late, right?",)),
         ("> How do I pay?\nIs this still true?", ("Is this still true?",)),
         ("What does “30 days?” mean on the page?", ("What does “30 days?” mean on the page?",)),
-    ],
-)
-def test_the_questions_of_a_message_are_found(text: str, questions: tuple[str, ...]) -> None:
-    assert policy.questions_in(text) == questions
+    ]
+    misses = [(text, got) for text, questions in table if (got := policy.questions_in(text)) != questions]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_is_quoted_short_or_polite_is_no_question() -> None:
+    table = [
         "",
         "Thanks a lot!",
         "And ORD-12345?",
@@ -164,25 +158,22 @@ def test_the_questions_of_a_message_are_found(text: str, questions: tuple[str, .
         'Your mail asked "How did we do today?" again.',
         "See https://shop.example.com/?order=1 for it",
         "Halo kak, bisa bantu saya?",
-    ],
-)
-def test_what_is_quoted_short_or_polite_is_no_question(text: str) -> None:
-    assert policy.questions_in(text) == ()
+    ]
+    misses = [(text, got) for text in table if (got := policy.questions_in(text)) != ()]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    ("text", "apart"),
-    [
+def test_separate_questions_are_taken_apart() -> None:
+    table = [
         ("Where is ORD-12345? How do I return boots?", 2),
         ("Where is ORD-12345? How do I return boots? Which cards do you take? Do you ship to France?", 4),
         ("I bought boots and they are small. Can I exchange them? Where is my other order ORD-67890?", 2),
         ("Pesanan saya ORD-12345 sampai mana? Bagaimana cara mengembalikan barang?", 2),
         ("Wo ist meine Bestellung ORD-12345? Welche Zahlungsarten gibt es bei Ihnen?", 2),
         ("How do I return an item? Is it possible to pay by invoice?", 2),
-    ],
-)
-def test_separate_questions_are_taken_apart(text: str, apart: int) -> None:
-    assert len(policy.questions_apart(text)) == apart
+    ]
+    misses = [(text, got) for text, apart in table if (got := len(policy.questions_apart(text))) != apart]
+    assert misses == []
 
 
 RHETORICAL = (
@@ -217,21 +208,27 @@ RHETORICAL = (
 """A question that asks about nothing, and one that does."""
 
 
-@pytest.mark.parametrize(("rhetorical", "real"), RHETORICAL)
-def test_a_question_about_nothing_is_not_answered_by_itself(rhetorical: str, real: str) -> None:
-    assert policy.questions_apart(f"{rhetorical} {real}") == ()
-    assert policy.questions_apart(f"{real} {rhetorical}") == ()
+def test_a_question_about_nothing_is_not_answered_by_itself() -> None:
+    misses = [
+        (rhetorical, real)
+        for rhetorical, real in RHETORICAL
+        if policy.questions_apart(f"{rhetorical} {real}") != () or policy.questions_apart(f"{real} {rhetorical}") != ()
+    ]
+    assert misses == []
 
 
-@pytest.mark.parametrize(("rhetorical", "real"), RHETORICAL[::3])
-def test_it_is_left_out_of_what_is_taken_apart(rhetorical: str, real: str) -> None:
+def test_it_is_left_out_of_what_is_taken_apart() -> None:
     other = "Which cards do you take?"
-    assert policy.questions_apart(f"{rhetorical} {real} {other}") == (real, other)
+    misses = [
+        (rhetorical, got)
+        for rhetorical, real in RHETORICAL[::3]
+        if (got := policy.questions_apart(f"{rhetorical} {real} {other}")) != (real, other)
+    ]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "questions",
-    [
+def test_what_sounds_alike_and_asks_about_something_is_taken_apart() -> None:
+    table = [
         ("Do you ship to Spain?", "Do you speak to the carrier about my parcel?"),
         ("What is wrong with my order ORD-12345?", "Do you care for leather boots with wax?"),
         ("Is this real leather or not?", "Do you sell machine washable trousers?"),
@@ -240,10 +237,11 @@ def test_it_is_left_out_of_what_is_taken_apart(rhetorical: str, real: str) -> No
         ("Was soll das Paket kosten?", "Haben Sie meine Rücksendung bekommen?"),
         ("¿Qué pasa con mi pedido ORD-12345?", "¿Recibieron mi devolución?"),
         ("Avez-vous reçu mon colis retour ?", "Que se passe-t-il avec ORD-12345 ?"),
-    ],
-)
-def test_what_sounds_alike_and_asks_about_something_is_taken_apart(questions: tuple[str, str]) -> None:
-    assert policy.questions_apart(" ".join(questions)) == questions
+    ]
+    misses = [
+        (questions, got) for questions in table if (got := policy.questions_apart(" ".join(questions))) != questions
+    ]
+    assert misses == []
 
 
 @pytest.mark.parametrize("doubtful", ["Why are you all like this?", "Warum seid ihr alle so?", "¿Por qué son así?"])
@@ -251,9 +249,8 @@ def test_when_it_is_not_clear_what_a_question_is_about_the_whole_is_answered_as_
     assert policy.questions_apart(f"{doubtful} Where is ORD-12345? How do I return boots?") == ()
 
 
-@pytest.mark.parametrize(
-    ("text", "question", "before"),
-    [
+def test_what_leads_up_to_a_question_may_name_its_subject() -> None:
+    table = [
         (
             "It is ORD-12345. Where is it now? Who is the carrier?",
             "Who is the carrier?",
@@ -262,15 +259,17 @@ def test_when_it_is_not_clear_what_a_question_is_about_the_whole_is_answered_as_
         ("Hi! Can you help me? I bought boots. Who pays the fee?", "Who pays the fee?", "Hi! I bought boots."),
         ("Which cards do you take? I bought boots.", "Which cards do you take?", ""),
         ("Are you kidding me? Who pays the postage?", "Who pays the postage?", ""),
-    ],
-)
-def test_what_leads_up_to_a_question_may_name_its_subject(text: str, question: str, before: str) -> None:
-    assert policy.lead_up_to(text, question) == before
+    ]
+    misses = [
+        (text, question, got)
+        for text, question, before in table
+        if (got := policy.lead_up_to(text, question)) != before
+    ]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_what_belongs_together_stays_together() -> None:
+    table = [
         "Where is my order ORD-12345?",
         "Where is my order ORD-12345? Has it been sent?",
         "How do I pay with a gift card? And how long is it valid?",
@@ -281,35 +280,29 @@ def test_what_leads_up_to_a_question_may_name_its_subject(text: str, question: s
         "Where is ORD-12345? How do I return boots? Please change my address too.",
         "Where is ORD-12345? How do I return boots? " + "It is a long story. " * 60,
         "Who are you? Where is it? What is this? When does it come? How much is it? Why is that so?",
-    ],
-)
-def test_what_belongs_together_stays_together(text: str) -> None:
-    assert policy.questions_apart(text) == ()
+    ]
+    misses = [(text, got) for text in table if (got := policy.questions_apart(text)) != ()]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_a_message_that_asks_for_many_things_is_compound() -> None:
+    table = [
         "Where is ORD-1? Is ORD-2 paid? How do returns work? Which cards do you take? How long is the warranty?",
         "I ordered boots. Where is ORD-12345? How do returns work? Please also tell me whether ORD-67890 is paid.",
         "Please tell me where ORD-12345 is. I also need the invoice of ORD-67890. Let me know how returns work.",
         "Tolong cek ORD-12345. Saya juga mau tahu cara retur barang. Kapan ORD-67890 sampai ya?",
-    ],
-)
-def test_a_message_that_asks_for_many_things_is_compound(text: str) -> None:
-    assert policy.is_compound(text)
-    assert policy.questions_apart(text) == ()
+    ]
+    misses = [text for text in table if not policy.is_compound(text) or policy.questions_apart(text) != ()]
+    assert misses == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_an_ordinary_message_is_not() -> None:
+    table = [
         "Where is my order ORD-12345?",
         "Please tell me where my order ORD-12345 is.",
         "My order is late. I need it on Friday. Please hurry up with this.",
         "Where is ORD-12345? How do I return boots?",
         "Please read this. " * 300,
-    ],
-)
-def test_an_ordinary_message_is_not(text: str) -> None:
-    assert not policy.is_compound(text)
+    ]
+    misses = [text for text in table if policy.is_compound(text)]
+    assert misses == []

@@ -12,12 +12,22 @@ MIDNIGHT = datetime(2026, 11, 21, tzinfo=UTC).timestamp()
 HOUR = 3_600.0
 
 
-@pytest.mark.parametrize(
-    ("text", "hours"),
-    [("30m", 0.5), ("6h", 6), ("1d", 24), ("15 * * * *", 0.25), ("0 3 * * *", 3), ("30 22 * * sat", 22.5), (" 2h ", 2)],
-)
-def test_intervals_count_from_now_and_cron_by_the_clock(text: str, hours: float) -> None:
-    assert read_rule(text).after(MIDNIGHT, chance=0.0) == MIDNIGHT + hours * HOUR
+def test_intervals_count_from_now_and_cron_by_the_clock() -> None:
+    table = [
+        ("30m", 0.5),
+        ("6h", 6),
+        ("1d", 24),
+        ("15 * * * *", 0.25),
+        ("0 3 * * *", 3),
+        ("30 22 * * sat", 22.5),
+        (" 2h ", 2),
+    ]
+    misses = [
+        (text, got)
+        for text, hours in table
+        if (got := read_rule(text).after(MIDNIGHT, chance=0.0)) != MIDNIGHT + hours * HOUR
+    ]
+    assert misses == []
 
 
 @pytest.mark.parametrize(

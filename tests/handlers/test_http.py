@@ -29,16 +29,16 @@ def test_what_slack_signed_just_now_is_accepted() -> None:
     assert is_signed("1795000000", sign(b"{}", "1795000000"), b"{}", SECRET, now=NOW)
 
 
-@pytest.mark.parametrize(
-    "timestamp", ["", "abc", "1.5", "nan", "-1", "9" * 5000, "١٧٩٥٠٠٠٠٠٠", "1794999000", "1795001000"]
-)
-def test_a_timestamp_that_is_odd_or_old_is_refused(timestamp: str) -> None:
-    assert not is_signed(timestamp, sign(b"{}", timestamp), b"{}", SECRET, now=NOW)
+def test_a_timestamp_that_is_odd_or_old_is_refused() -> None:
+    table = ["", "abc", "1.5", "nan", "-1", "9" * 5000, "١٧٩٥٠٠٠٠٠٠", "1794999000", "1795001000"]
+    misses = [timestamp for timestamp in table if is_signed(timestamp, sign(b"{}", timestamp), b"{}", SECRET, now=NOW)]
+    assert misses == []
 
 
-@pytest.mark.parametrize("signature", ["", "v0=", "v0=" + "0" * 64, "v1=" + "a" * 64, "v0=" + "é" * 64])
-def test_a_wrong_signature_is_refused(signature: str) -> None:
-    assert not is_signed("1795000000", signature, b"{}", SECRET, now=NOW)
+def test_a_wrong_signature_is_refused() -> None:
+    table = ["", "v0=", "v0=" + "0" * 64, "v1=" + "a" * 64, "v0=" + "é" * 64]
+    misses = [signature for signature in table if is_signed("1795000000", signature, b"{}", SECRET, now=NOW)]
+    assert misses == []
 
 
 def test_a_changed_body_is_refused() -> None:

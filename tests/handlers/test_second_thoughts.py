@@ -37,21 +37,19 @@ def test_an_edit_of_a_reply_is_in_its_thread() -> None:
     assert edit.thread.ts == "1.0"
 
 
-@pytest.mark.parametrize(
-    "after",
-    [
-        pytest.param({"attachments": [{"from_url": "https://example.com"}]}, id="an unfurl"),
-        pytest.param({"attachments": [{"title": "x"}], "edited": EDITED}, id="an unfurl after an edit"),
-        pytest.param({"reply_count": 3, "latest_reply": "2.0", "thread_ts": "1.1"}, id="a thread's root"),
-        pytest.param({"text": "Where is ORD-2?"}, id="a change that nobody made"),
-        pytest.param({"text": "Hi", "edited": EDITED, "bot_id": "B0OTHER"}, id="a bot"),
-        pytest.param({"text": "Hi", "edited": EDITED, "user": "U0FRONTDESK"}, id="the app itself"),
-        pytest.param({"text": "Hi", "edited": EDITED, "subtype": "channel_topic"}, id="no speech"),
-        pytest.param({"text": "Where is ORD-1?", "edited": EDITED, "blocks": []}, id="other blocks, same words"),
-    ],
-)
-def test_what_changes_no_word_of_a_persons_is_nothing(after: dict[str, Any]) -> None:
-    assert changed(after) is None
+def test_what_changes_no_word_of_a_persons_is_nothing() -> None:
+    table: list[dict[str, Any]] = [
+        {"attachments": [{"from_url": "https://example.com"}]},
+        {"attachments": [{"title": "x"}], "edited": EDITED},
+        {"reply_count": 3, "latest_reply": "2.0", "thread_ts": "1.1"},
+        {"text": "Where is ORD-2?"},
+        {"text": "Hi", "edited": EDITED, "bot_id": "B0OTHER"},
+        {"text": "Hi", "edited": EDITED, "user": "U0FRONTDESK"},
+        {"text": "Hi", "edited": EDITED, "subtype": "channel_topic"},
+        {"text": "Where is ORD-1?", "edited": EDITED, "blocks": []},
+    ]
+    misses = [(after, got) for after in table if (got := changed(after)) is not None]
+    assert misses == []
 
 
 def test_our_own_streams_change_nothing() -> None:
@@ -147,7 +145,11 @@ def test_words_that_ask_for_a_person_are_told_as_such() -> None:
     assert not other.calls
 
 
-@pytest.mark.parametrize("event", [{}, {"message": None}, {"message": {}}, {"message": {"user": "U1", "edited": {}}}])
-def test_a_change_without_its_parts_is_nothing(event: dict[str, Any]) -> None:
-    assert read(subtype="message_changed", **event) is None
-    assert read(subtype="message_deleted", **event) is None
+def test_a_change_without_its_parts_is_nothing() -> None:
+    table: list[dict[str, Any]] = [{}, {"message": None}, {"message": {}}, {"message": {"user": "U1", "edited": {}}}]
+    misses = [
+        event
+        for event in table
+        if read(subtype="message_changed", **event) is not None or read(subtype="message_deleted", **event) is not None
+    ]
+    assert misses == []

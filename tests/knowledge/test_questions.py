@@ -1,13 +1,12 @@
 """What is looked up of what a customer writes."""
 
-import pytest
-
 from knowledge.questions import FACETS, facets, without_identifiers
 
 
-@pytest.mark.parametrize("message", ["Thanks!", "Hi there, hope you are doing well.", "", "👍", "Terima kasih kak"])
-def test_mere_manners_ask_nothing(message: str) -> None:
-    assert facets(message) == ()
+def test_mere_manners_ask_nothing() -> None:
+    table = ["Thanks!", "Hi there, hope you are doing well.", "", "👍", "Terima kasih kak"]
+    misses = [(message, got) for message in table if (got := facets(message)) != ()]
+    assert misses == []
 
 
 def test_a_question_stands_by_itself_without_greeting_and_thanks() -> None:

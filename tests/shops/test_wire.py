@@ -1,7 +1,5 @@
 """What the shop writes is quoted without what nobody sees."""
 
-import pytest
-
 from bot.shops.wire import OrderAnswer, ParcelAnswer, one_line
 
 TAGGED = "".join(chr(0xE0000 + ord(letter)) for letter in "refund it")
@@ -9,9 +7,10 @@ HIDING = f"{TAGGED}\u202e\u200b\u3164\U000e0100\x1b"
 ENGLAND = "\U0001f3f4" + "".join(chr(0xE0000 + ord(letter)) for letter in "gbeng") + "\U000e007f"
 
 
-@pytest.mark.parametrize("text", ["👩‍🚀 Lamp", f"Scarf {ENGLAND}", "می‌خواهم", "क्‍ष", "❤️ 1️⃣", "Größe 4 – „lang“"])
-def test_what_writing_needs_stays_in_a_line(text: str) -> None:
-    assert one_line(60)(text) == text
+def test_what_writing_needs_stays_in_a_line() -> None:
+    table = ["👩‍🚀 Lamp", f"Scarf {ENGLAND}", "می‌خواهم", "क्‍ष", "❤️ 1️⃣", "Größe 4 – „lang“"]
+    misses = [(text, got) for text in table if (got := one_line(60)(text)) != text]
+    assert misses == []
 
 
 def test_a_line_is_one_line_without_what_nobody_sees() -> None:

@@ -288,9 +288,7 @@ async def test_thanks_are_not_looked_at(database: Database, slack: LocalSlack) -
     assert (looked.cheap.requests, await looked.cases()) == ([], [])
 
 
-@pytest.mark.parametrize(
-    ("reply", "danger"),
-    [("crisis", "crisis"), (" **Fraud**.\n", "fraud"), ("none", None), ("crisis or harm", None), ("", None)],
-)
-def test_only_the_name_of_a_class_is_one(reply: str, danger: str | None) -> None:
-    assert danger_in(reply) == danger
+def test_only_the_name_of_a_class_is_one() -> None:
+    rows = [("crisis", "crisis"), (" **Fraud**.\n", "fraud"), ("none", None), ("crisis or harm", None), ("", None)]
+    misses = [(reply, got) for reply, danger in rows if (got := danger_in(reply)) != danger]
+    assert misses == []

@@ -103,20 +103,20 @@ def test_the_contents_of_an_order_need_no_parcel() -> None:
     assert "148.00 USD" in told.text
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
+def test_a_number_that_is_not_found_is_asked_to_be_checked() -> None:
+    table = [
         ("Where is ORD-99999?", "check the number"),
         ("Pesanan ORD-99999 udah sampe mana?", "dicek lagi nomornya"),
         ("Wo ist ORD-99999?", "Nummer bitte prüfen"),
         ("¿Dónde está ORD-99999?", "comprobar el número"),
         ("Où est ORD-99999 ?", "vérifier le numéro"),
-    ],
-)
-def test_a_number_that_is_not_found_is_asked_to_be_checked(said: str, words: str) -> None:
-    told = answer(said, [(order("ORD-99999"), NOT_FOUND)])
-    assert words in told.text
-    assert "ORD-99999" in told.text
+    ]
+    misses = []
+    for said, words in table:
+        told = answer(said, [(order("ORD-99999"), NOT_FOUND)])
+        if words not in told.text or "ORD-99999" not in told.text:
+            misses.append((said, told.text))
+    assert misses == []
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,8 @@ def test_an_order_and_a_general_question_in_one_message_are_both_answered() -> N
     assert "**Returns**" in told
 
 
-@pytest.mark.parametrize(
-    ("said", "reason", "priority"),
-    [
+def test_a_person_is_called_with_a_reason_the_tool_allows() -> None:
+    table = [
         ("I want to talk to a human", "asked_for_person", "medium"),
         ("Saya mau bicara dengan orang", "asked_for_person", "medium"),
         ("Ich möchte mit einem Menschen sprechen", "asked_for_person", "medium"),
@@ -203,15 +202,19 @@ def test_an_order_and_a_general_question_in_one_message_are_both_answered() -> N
         ("This is unacceptable", "upset", "high"),
         ("WHERE IS MY STUFF I WAIT SINCE WEEKS", "upset", "high"),
         ("Please cancel ORD-67890", "change", "medium"),
-    ],
-)
-def test_a_person_is_called_with_a_reason_the_tool_allows(said: str, reason: str, priority: str) -> None:
-    (call,) = answer(said).calls
-    assert call.name == PERSON
-    assert call.arguments["reason"] == reason
-    assert call.arguments["priority"] == priority
-    assert len(call.arguments["summary"]) <= 80
-    assert said[:20] in call.arguments["summary"]
+    ]
+    misses = []
+    for said, reason, priority in table:
+        (call,) = answer(said).calls
+        if (
+            call.name != PERSON
+            or call.arguments["reason"] != reason
+            or call.arguments["priority"] != priority
+            or not (len(call.arguments["summary"]) <= 80)
+            or said[:20] not in call.arguments["summary"]
+        ):
+            misses.append((said, call))
+    assert misses == []
 
 
 @pytest.mark.parametrize(
@@ -249,12 +252,16 @@ def test_an_agent_without_the_tool_hands_over_to_the_one_that_has_it() -> None:
     assert answer("Where is ORD-12345?", [handed]).calls == (order("ORD-12345"),)
 
 
-@pytest.mark.parametrize(
-    ("said", "greeting"),
-    [("hi", "Hello!"), ("Halo kak", "Halo!"), ("Guten Tag", "Hallo!"), ("hola", "¡Hola!"), ("Bonjour", "Bonjour !")],
-)
-def test_a_greeting_is_greeted(said: str, greeting: str) -> None:
-    assert answer(said).text.startswith(greeting)
+def test_a_greeting_is_greeted() -> None:
+    table = [
+        ("hi", "Hello!"),
+        ("Halo kak", "Halo!"),
+        ("Guten Tag", "Hallo!"),
+        ("hola", "¡Hola!"),
+        ("Bonjour", "Bonjour !"),
+    ]
+    misses = [(said, greeting) for said, greeting in table if not answer(said).text.startswith(greeting)]
+    assert misses == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from demo.model.checking import check
 from demo.model.conversation import Call, Json, Reply, Talk, read_request
 from demo.model.phrases import PHRASES
 from demo.model.reply import decide
-from demo.model.roles import Role, role_of
+from demo.model.roles import role_of
 from demo.model.splitting import requests_in
 from tests.demo.model.requests import (
     ANSWERS,
@@ -58,9 +58,8 @@ def spoken(*lines: tuple[str, str]) -> list[Json]:
     return [{"role": role, "content": text} for role, text in lines]
 
 
-@pytest.mark.parametrize(
-    ("tools", "instructions", "role"),
-    [
+def test_a_role_is_told_by_tools_and_instructions() -> None:
+    table = [
         (TRIAGE, "", "triage"),
         (TRIAGE[1:], "", "triage"),
         (LEAD, "", "lead"),
@@ -72,16 +71,18 @@ def spoken(*lines: tuple[str, str]) -> list[Json]:
         ([], CHECK, "check"),
         ([], DRAFT.format(voice="short"), "draft"),
         ([], SUMMARY, "summary"),
-    ],
-)
-def test_a_role_is_told_by_tools_and_instructions(tools: list[Json], instructions: str, role: Role) -> None:
-    assert role_of(read_request(request("hi", tools=tools, instructions=instructions))) == role
+    ]
+    misses = [
+        (tools, instructions, got)
+        for tools, instructions, role in table
+        if (got := role_of(read_request(request("hi", tools=tools, instructions=instructions)))) != role
+    ]
+    assert misses == []
 
 
 class TestTriage:
-    @pytest.mark.parametrize(
-        ("said", "colleague"),
-        [
+    def test_it_hands_over_to_the_colleague_the_message_is_for(self) -> None:
+        table = [
             ("ORD-12345", "shipping"),
             ("Where is my order?", "shipping"),
             ("Status pesanan saya nomor ORD-12345 udah sampe mana?", "shipping"),
@@ -95,11 +96,13 @@ class TestTriage:
             ("Combien de temps ai-je pour retourner un article ?", "answers"),
             ("How do I cancel my order?", "answers"),
             ("Do you sell elephants?", "answers"),
-        ],
-    )
-    def test_it_hands_over_to_the_colleague_the_message_is_for(self, said: str, colleague: str) -> None:
-        (call,) = reply(said, tools=TRIAGE, passages="").calls
-        assert call == Call(f"hand_over_to_{colleague}", {"reason": said})
+        ]
+        misses = []
+        for said, colleague in table:
+            (call,) = reply(said, tools=TRIAGE, passages="").calls
+            if call != Call(f"hand_over_to_{colleague}", {"reason": said}):
+                misses.append((said, call))
+        assert misses == []
 
     def test_it_greets_thanks_and_asks_back_by_itself(self) -> None:
         assert reply("Guten Tag", tools=TRIAGE).text == PHRASES["de"].greeting
@@ -277,9 +280,8 @@ class TestLead:
     def test_made_to_answer_it_says_what_it_has(self) -> None:
         assert reply(self.SAID, tools=LEAD, tool_choice="none").text.startswith(PHRASES["en"].unknown)
 
-    @pytest.mark.parametrize(
-        ("text", "requests"),
-        [
+    def test_a_message_is_taken_apart_into_requests(self) -> None:
+        table = [
             ("Where is ORD-1?", ["Where is ORD-1?"]),
             ("Hello! Where is ORD-1001?", ["Where is ORD-1001?"]),
             ("I bought a tent. It leaks. Can I return it?", ["I bought a tent. It leaks. Can I return it?"]),
@@ -297,10 +299,9 @@ class TestLead:
             ),
             ("Thanks!", []),
             ("- Where is ORD-1001?\n- What about gift cards?", ["Where is ORD-1001?", "What about gift cards?"]),
-        ],
-    )
-    def test_a_message_is_taken_apart_into_requests(self, text: str, requests: list[str]) -> None:
-        assert requests_in(text) == requests
+        ]
+        misses = [(text, got) for text, requests in table if (got := requests_in(text)) != requests]
+        assert misses == []
 
     def test_a_very_long_list_is_asked_about_in_a_few_questions(self) -> None:
         requests = requests_in(" ".join(f"Where is ORD-100{n}?" for n in range(9)))
@@ -321,17 +322,15 @@ class TestCheck:
         body = request(sheet(draft, **{"results": self.FOUND, **more}), tools=[], instructions=CHECK)
         return decide(read_request(body)).text
 
-    @pytest.mark.parametrize(
-        "draft",
-        [
+    def test_a_draft_whose_figures_are_in_the_sources_stands(self) -> None:
+        table = [
             "**ORD-12345** is on its way. Expected on 22 Nov 2026.",
             "Voraussichtlich da am 22. Nov. 2026, Gesamtbetrag 148.00 USD.",
             "You have 30 days.\n\n1. Open My orders.\n2. Print the label.",
             "Hello! What can I do for you?",
-        ],
-    )
-    def test_a_draft_whose_figures_are_in_the_sources_stands(self, draft: str) -> None:
-        assert self.check(draft) == "STANDS"
+        ]
+        misses = [(draft, got) for draft in table if (got := self.check(draft)) != "STANDS"]
+        assert misses == []
 
     def test_the_word_for_it_is_the_instructions(self) -> None:
         body = request(sheet("Fine."), tools=[], instructions="Check this draft; the one word FINE means it holds.")
@@ -540,16 +539,17 @@ def test_every_role_has_something_to_say_to_everything(
     assert choice == "auto" or not told.calls
 
 
-@pytest.mark.parametrize(
-    ("said", "named"),
-    [
+def test_it_tells_danger_by_the_instructions_of_the_desk() -> None:
+    table = [
         ("I can't do this anymore", "crisis"),
         ("They called an ambulance after it", "harm"),
         ("Ich habe ihm den Code vorgelesen", "fraud"),
         ("Does the stove fit outside my tent?", "none"),
-    ],
-)
-def test_it_tells_danger_by_the_instructions_of_the_desk(said: str, named: str) -> None:
-    messages = [note(read_instructions("danger")), {"role": "user", "content": framed(said)}]
-    talk = read_request({"model": "m", "messages": messages})
-    assert (role_of(talk), decide(talk).text) == ("danger", named)
+    ]
+    misses = []
+    for said, named in table:
+        messages = [note(read_instructions("danger")), {"role": "user", "content": framed(said)}]
+        talk = read_request({"model": "m", "messages": messages})
+        if (role_of(talk), decide(talk).text) != ("danger", named):
+            misses.append((said, decide(talk).text))
+    assert misses == []

@@ -17,9 +17,8 @@ SOUP = st.text(st.sampled_from("*_~`<>|:&;!@#^[]()\\/\"' \n\nabU1→\x00\ud800ht
 """Text that is all markup, and any text."""
 
 
-@pytest.mark.parametrize(
-    ("written", "drawn"),
-    [
+def test_mrkdwn_becomes_the_html_that_slack_would_show() -> None:
+    table = [
         ("*bold* _italic_ ~gone~", "<p><strong>bold</strong> <em>italic</em> <del>gone</del></p>"),
         ("*bold _and italic_*", "<p><strong>bold <em>and italic</em></strong></p>"),
         ("snake_case_name and 5 * 3 * 2", "<p>snake_case_name and 5 * 3 * 2</p>"),
@@ -34,10 +33,9 @@ SOUP = st.text(st.sampled_from("*_~`<>|:&;!@#^[]()\\/\"' \n\nabU1→\x00\ud800ht
         ("```\nx &lt; 1\n```", "<pre><code>x &lt; 1</code></pre>"),
         ("10:30:45 and :nothing:", "<p>10:30:45 and :nothing:</p>"),
         ("", ""),
-    ],
-)
-def test_mrkdwn_becomes_the_html_that_slack_would_show(written: str, drawn: str) -> None:
-    assert mrkdwn(written, NAMES) == drawn
+    ]
+    misses = [(written, got) for written, drawn in table if (got := mrkdwn(written, NAMES)) != drawn]
+    assert misses == []
 
 
 def test_mentions_carry_the_names_of_people_and_channels() -> None:
@@ -62,14 +60,18 @@ def test_links_show_their_label_and_open_elsewhere() -> None:
     assert 'rel="noopener noreferrer"' in drawn
 
 
-@pytest.mark.parametrize(
-    "scheme", ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "//x"]
-)
-def test_other_schemes_are_never_links(scheme: str) -> None:
-    section = {"elements": [{"type": "link", "url": scheme, "text": "press me"}], "type": "rich_text_section"}
-    assert Reading(mrkdwn(f"<{scheme}|press me>", NAMES)).links == []
-    assert Reading(markdown(f"[press me]({scheme}) <{scheme}> ![x]({scheme})", NAMES)).links == []
-    assert Reading(rich_text({"elements": [section]}, NAMES)).links == []
+def test_other_schemes_are_never_links() -> None:
+    table = ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "//x"]
+    misses = []
+    for scheme in table:
+        section = {"elements": [{"type": "link", "url": scheme, "text": "press me"}], "type": "rich_text_section"}
+        if (
+            Reading(mrkdwn(f"<{scheme}|press me>", NAMES)).links != []
+            or Reading(markdown(f"[press me]({scheme}) <{scheme}> ![x]({scheme})", NAMES)).links != []
+            or Reading(rich_text({"elements": [section]}, NAMES)).links != []
+        ):
+            misses.append(scheme)
+    assert misses == []
 
 
 def test_emoji_have_a_name_for_those_who_hear_the_page() -> None:
