@@ -126,9 +126,8 @@ def test_a_failure_says_what_the_provider_said_of_it() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("message", "told"),
-    [
+def test_what_a_provider_says_is_masked() -> None:
+    table = [
         ("Incorrect API key provided: sk-proj-a1b2****c3d4. See the page.", "Incorrect API key provided: [secret]"),
         ("Incorrect API key provided: deadbeef0123456789abcdef.", "Incorrect API key provided: [secret]."),
         ("bad content from anna.b@example.com, +49 170 1234567", "bad content from [e-mail address], [number]"),
@@ -137,12 +136,15 @@ def test_a_failure_says_what_the_provider_said_of_it() -> None:
         (f'Invalid content: "{"I live at Elm Street. " * 4}"', "Invalid content: [quotation]"),
         ("two\nlines\x00 \u202eand tags", "two lines and tags"),
         ("Unknown model 'gpt-5-mini-2025-08-07' (max 128000)", "Unknown model 'gpt-5-mini-2025-08-07' (max 128000)"),
-    ],
-)
-def test_what_a_provider_says_is_masked(message: str, told: str) -> None:
-    assert told in str(provider_failure({"message": message}, status=400))
-    for kept_back in ("sk-proj", "deadbeef", "anna", "1234567", "4111", "U0CUSTOMER1", "10482", "Elm"):
-        assert kept_back not in str(provider_failure({"message": message, "param": message}, status=400))
+    ]
+    kept_back = ("sk-proj", "deadbeef", "anna", "1234567", "4111", "U0CUSTOMER1", "10482", "Elm")
+    misses = []
+    for message, told in table:
+        said = str(provider_failure({"message": message}, status=400))
+        of_field = str(provider_failure({"message": message, "param": message}, status=400))
+        if told not in said or any(each in of_field for each in kept_back):
+            misses.append((message, said, of_field))
+    assert misses == []
 
 
 def test_no_more_than_the_beginning_of_what_a_provider_says_is_kept() -> None:

@@ -4,7 +4,6 @@ import re
 from itertools import pairwise
 
 import orjson
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,16 +120,24 @@ def test_a_call_in_any_dialect_is_a_call() -> None:
     assert misses == []
 
 
-@pytest.mark.parametrize(
-    "call",
-    [CALL, f"[{CALL}]", f"```json\n{CALL}\n```", f"````\n{CALL}", f"<tools>{CALL}</tools>", f"<tool_use> {CALL}",
-     "[lookup_order(order_id='ORD-1')]"],
-)  # fmt: skip
-@pytest.mark.parametrize("behind", ["", "\nOne moment."])
-def test_a_call_without_marks_counts_behind_words_too_and_nothing_is_shown_behind_it(call: str, behind: str) -> None:
-    shown, calls, lost = seen(f"I check:\n{call}{behind}")
-    assert (shown, lost) == ("I check:\n", False)
-    assert [(each.name, orjson.loads(each.arguments)) for each in calls] == [("lookup_order", {"order_id": "ORD-1"})]
+def test_a_call_without_marks_counts_behind_words_too_and_nothing_is_shown_behind_it() -> None:
+    table = [
+        CALL,
+        f"[{CALL}]",
+        f"```json\n{CALL}\n```",
+        f"````\n{CALL}",
+        f"<tools>{CALL}</tools>",
+        f"<tool_use> {CALL}",
+        "[lookup_order(order_id='ORD-1')]",
+    ]
+    misses = []
+    for behind in ["", "\nOne moment."]:
+        for call in table:
+            shown, calls, lost = seen(f"I check:\n{call}{behind}")
+            asked = [(each.name, orjson.loads(each.arguments)) for each in calls]
+            if (shown, asked, lost) != ("I check:\n", [("lookup_order", {"order_id": "ORD-1"})], False):
+                misses.append((call, behind, shown, asked, lost))
+    assert misses == []
 
 
 def test_calls_in_the_words_of_python_have_plain_arguments() -> None:
@@ -290,10 +297,12 @@ DIALECTS = {
 }
 
 
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_call_that_is_cut_anywhere_is_whole_or_nothing(name: str) -> None:
-    text = DIALECTS[name]
-    _, whole, _ = seen(text)
-    for end in range(len(text)):
-        _, calls, _ = seen(text[:end])
-        assert calls == whole[: len(calls)], text[:end]
+def test_a_call_that_is_cut_anywhere_is_whole_or_nothing() -> None:
+    misses = []
+    for text in DIALECTS.values():
+        _, whole, _ = seen(text)
+        for end in range(len(text)):
+            _, calls, _ = seen(text[:end])
+            if calls != whole[: len(calls)]:
+                misses.append((text[:end], calls))
+    assert misses == []

@@ -186,9 +186,8 @@ async def test_a_draft_goes_out_as_it_is_when_it_stands_or_the_checker_is_of_no_
 STOOD = "As it stands you have 30 days. Keep the receipt."
 
 
-@pytest.mark.parametrize(
-    ("draft", "check", "text"),
-    [
+async def test_a_verdict_is_never_what_the_customer_reads() -> None:
+    table = [
         (DRAFT, "STANDS - every statement is supported.", DRAFT),
         (DRAFT, "The draft STANDS as it is.", DRAFT),
         (DRAFT, "Verdict: STANDS", DRAFT),
@@ -214,12 +213,14 @@ STOOD = "As it stands you have 30 days. Keep the receipt."
         (STOOD, "It stands: all of it is supported.", STOOD),
         (STOOD, "As it stands you have 14 days. Keep the receipt.", "As it stands you have 14 days. Keep the receipt."),
         (STOOD, "As it stands you have 30 days.", "As it stands you have 30 days."),
-    ],
-)
-async def test_a_verdict_is_never_what_the_customer_reads(draft: str, check: str, text: str) -> None:
-    room, model = Room(), ScriptedModel(says(draft), says(check))
-    outcome = await sequential(room.team, "orders", [QUESTION], terms=room.terms(model), checker=CHECKER)
-    assert (outcome.ended, outcome.text, room.shown) == ("answered", text, text)
+    ]
+    misses = []
+    for draft, check, text in table:
+        room, model = Room(), ScriptedModel(says(draft), says(check))
+        outcome = await sequential(room.team, "orders", [QUESTION], terms=room.terms(model), checker=CHECKER)
+        if (outcome.ended, outcome.text, room.shown) != ("answered", text, text):
+            misses.append((draft, check, text))
+    assert misses == []
 
 
 async def test_the_check_may_spend_what_the_draft_has_left() -> None:

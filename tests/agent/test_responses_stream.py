@@ -230,10 +230,11 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("answer", ANSWERS)
-def test_every_dialect_says_the_same(dialect: str, answer: str) -> None:
-    reply = ANSWERS[answer]
-    assert gist(DIALECTS[dialect](reply)) == gist(reply)
+def test_every_dialect_says_the_same(dialect: str) -> None:
+    misses = [
+        (answer, got) for answer, reply in ANSWERS.items() if (got := gist(DIALECTS[dialect](reply))) != gist(reply)
+    ]
+    assert misses == []
 
 
 def test_calls_of_one_id_are_two_calls() -> None:

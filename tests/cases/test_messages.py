@@ -88,18 +88,20 @@ TEAM: dict[Language, str] = {"en": "team", "de": "Team", "es": "equipo", "fr": "
 """How a sentence in a language speaks of those to whom something is passed on."""
 
 
-@pytest.mark.parametrize("reason", SAID_FIRST)
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_a_customer_reads_why_and_then_once_that_it_was_passed_on(language: Language, reason: str) -> None:
-    case, sentences = replace(a_case(summary=""), language=language, reason=reason), load_sentences()
-    why = sentences.say(language, SAID_FIRST[reason])
-    for key in (SAID_FIRST[reason], "cut_short"):
-        assert TEAM[language] not in sentences.say(language, key)
-    told = str(MESSAGES.opened(case, [])[0].payload["text"])
-    assert told.startswith(f"{why}\n")
-    assert told.count(TEAM[language]) == 1
-    further = MESSAGES.joined(case, ThreadRef("T", "D", "1.0"), language, Line("1.1", "U", "Hi"), reason=reason)
-    assert str(further[0].payload["text"]).startswith(f"{why}\n")
+def test_a_customer_reads_why_and_then_once_that_it_was_passed_on(language: Language) -> None:
+    misses = []
+    for reason in SAID_FIRST:
+        case, sentences = replace(a_case(summary=""), language=language, reason=reason), load_sentences()
+        why, cut_short = (sentences.say(language, key) for key in (SAID_FIRST[reason], "cut_short"))
+        told = str(MESSAGES.opened(case, [])[0].payload["text"])
+        joined = MESSAGES.joined(case, ThreadRef("T", "D", "1.0"), language, Line("1.1", "U", "Hi"), reason=reason)
+        further = str(joined[0].payload["text"])
+        if not all(text.startswith(f"{why}\n") for text in (told, further)) or [
+            text.count(TEAM[language]) for text in (why, cut_short, told)
+        ] != [0, 0, 1]:
+            misses.append((reason, told, further))
+    assert misses == []
 
 
 @pytest.mark.parametrize("notice", ["thread", "ephemeral"])

@@ -575,14 +575,19 @@ def test_what_the_stand_in_says_claims_nothing_but_states(language: str) -> None
 
 
 @pytest.mark.parametrize("language", PHRASES)
-@pytest.mark.parametrize("state", ["cancelled", "refunded"])
-def test_a_state_may_be_told_in_any_language_when_a_look_up_shows_it(language: str, state: str) -> None:
+def test_a_state_may_be_told_in_any_language_when_a_look_up_shows_it(language: str) -> None:
     phrases = PHRASES[language]
-    sentence = phrases.order.format(order="ORD-12345", status=phrases.order_states[state])
-    assert claim_in(sentence) is not None
-    assert claim_in(sentence, looked_up({"order": "ORD-12345", "status": state})) is None
-    assert claim_in(sentence, looked_up({"order": "ORD-12345", "status": "shipped"})) is not None
-    assert claim_in(sentence, looked_up({"order": "ORD-67890", "status": state})) is not None
+    misses = []
+    for state in ["cancelled", "refunded"]:
+        sentence = phrases.order.format(order="ORD-12345", status=phrases.order_states[state])
+        if (
+            claim_in(sentence) is None
+            or claim_in(sentence, looked_up({"order": "ORD-12345", "status": state})) is not None
+            or claim_in(sentence, looked_up({"order": "ORD-12345", "status": "shipped"})) is None
+            or claim_in(sentence, looked_up({"order": "ORD-67890", "status": state})) is None
+        ):
+            misses.append(sentence)
+    assert misses == []
 
 
 def test_what_the_look_ups_show_may_be_told() -> None:

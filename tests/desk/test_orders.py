@@ -77,17 +77,28 @@ async def test_somebody_without_a_shop_identity_gets_no_order_data(number: int) 
     assert "not available" in output.text()
 
 
-@pytest.mark.parametrize(
-    "order_id",
-    ["", "ORD-१२३४५", "ORD-12345\x00", "ORD-12345\n", "ORD\u200b-1", "../orders", "ORD 1", "A" * 41, "9" * 10_240, "ſ"],
-)
-def test_what_is_no_order_number_is_refused_in_words(order_id: str) -> None:
-    with pytest.raises(InvalidArguments) as refused:
-        lookup().read(json.dumps({"order_id": order_id}))
-    words = refused.value.output.text()
-    assert "order_id" in words
-    assert "character" in words
-    assert len(words) < 1_000
+def test_what_is_no_order_number_is_refused_in_words() -> None:
+    table = [
+        "",
+        "ORD-१२३४५",
+        "ORD-12345\x00",
+        "ORD-12345\n",
+        "ORD\u200b-1",
+        "../orders",
+        "ORD 1",
+        "A" * 41,
+        "9" * 10_240,
+        "ſ",
+    ]
+    misses: list[tuple[str, object]] = []
+    for order_id in table:
+        try:
+            misses.append((order_id, lookup().read(json.dumps({"order_id": order_id}))))
+        except InvalidArguments as refused:
+            words = refused.output.text()
+            if "order_id" not in words or "character" not in words or len(words) >= 1_000:
+                misses.append((order_id, words))
+    assert misses == []
 
 
 @pytest.mark.parametrize("arguments", ['{"order_id": 12345}', "{}", '{"order_id": "ORD-1", "customer_id": "cus_b"}'])

@@ -67,13 +67,18 @@ async def test_somebody_without_a_shop_identity_gets_no_parcel() -> None:
     assert "not available" in output.text()
 
 
-@pytest.mark.parametrize("number", ["", "1Z", "१२३४५६७८९", "1Z999AA1\n", "1Z999\x00AA1", "../../orders", "9" * 10_240])
-def test_what_is_no_tracking_number_is_refused_in_words(number: str) -> None:
+def test_what_is_no_tracking_number_is_refused_in_words() -> None:
+    table = ["", "1Z", "१२३४५६७८९", "1Z999AA1\n", "1Z999\x00AA1", "../../orders", "9" * 10_240]
     (tool,) = shipping_tools(FewOrders(()))
-    with pytest.raises(InvalidArguments) as refused:
-        tool.read(json.dumps({"tracking_number": number}))
-    assert "tracking_number" in refused.value.output.text()
-    assert len(refused.value.output.text()) < 1_000
+    misses: list[tuple[str, object]] = []
+    for number in table:
+        try:
+            misses.append((number, tool.read(json.dumps({"tracking_number": number}))))
+        except InvalidArguments as refused:
+            words = refused.output.text()
+            if "tracking_number" not in words or len(words) >= 1_000:
+                misses.append((number, words))
+    assert misses == []
 
 
 async def test_a_shop_in_trouble_is_told_in_words() -> None:

@@ -152,12 +152,14 @@ async def opened(database: Database) -> AsyncIterator[Room]:
     await asyncio.gather(writer, *work, return_exceptions=True)
 
 
-@pytest.mark.parametrize("name", PAYLOADS)
-async def test_what_slack_documents_fits(database: Database, name: str) -> None:
-    assert kind_of(PAYLOADS[name]) in KINDS - {"unknown"}
+async def test_what_slack_documents_fits(database: Database) -> None:
+    misses, malformed = [], 0.0
     async with opened(database) as room:
-        assert await room.deliver(PAYLOADS[name]) == 200
-        assert room.malformed() == 0
+        for name, payload in PAYLOADS.items():
+            status, before, malformed = await room.deliver(payload), malformed, room.malformed()
+            if kind_of(payload) not in KINDS - {"unknown"} or status != 200 or malformed != before:
+                misses.append((name, status))
+    assert misses == []
 
 
 def check_answered(statuses: list[int], mutations: list[Any]) -> None:
@@ -205,9 +207,8 @@ def test_several_odd_fields_at_once_are_read_or_left_and_nothing_else(chosen: li
         assert fault is None or (fault.kind in KINDS and len(fault.shape) < 200)
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "status"),
-    [
+async def test_a_signed_request_in_an_odd_shape_is_answered(database: Database) -> None:
+    table = [
         (b"", "application/json", 400),
         (b"", "application/x-www-form-urlencoded", 400),
         (b"{", "application/json", 400),
@@ -236,14 +237,14 @@ def test_several_odd_fields_at_once_are_read_or_left_and_nothing_else(chosen: li
         (b'{"type": "event_callback"}', "text/plain", 200),
         (b"<xml/>", "application/xml", 400),
         (b'{"type":"event_callback","x":"' + b"y" * 1_000_000 + b'"}', "application/json", 200),
-    ],
-)
-async def test_a_signed_request_in_an_odd_shape_is_answered(
-    database: Database, body: bytes, content_type: str, status: int
-) -> None:
+    ]
+    misses = []
     async with opened(database) as room:
-        assert await room.post(body, content_type) == status
-        assert await room.deliver(PAYLOADS["message"]) == 200
+        for body, content_type, status in table:
+            answers = await room.post(body, content_type), await room.deliver(PAYLOADS["message"])
+            if answers != (status, 200) or room.writer.done():
+                misses.append((body, content_type, answers))
+    assert misses == []
 
 
 async def test_the_body_decides_what_it_is_and_not_its_type(database: Database) -> None:
@@ -343,13 +344,16 @@ async def test_every_field_in_every_odd_form_is_acknowledged_over_socket_mode(da
         assert not room.writer.done()
 
 
-@pytest.mark.parametrize("payload", [None, [], 7, "text", {}, MISSING])
-@pytest.mark.parametrize("kind", ["events_api", None, ["x"], MISSING])
-async def test_an_envelope_with_nothing_to_read_in_it_is_acknowledged(
-    database: Database, payload: Any, kind: Any
-) -> None:
-    envelope = {"type": kind, "envelope_id": "e1", "payload": payload}
-    envelope = {name: value for name, value in envelope.items() if value is not MISSING}
-    async with opened(database) as room, connected(room) as (socket, line):
-        await socket.run_message_listeners(envelope, json.dumps(envelope))
-        assert [each["envelope_id"] for each in line.sent] == ["e1"]
+async def test_an_envelope_with_nothing_to_read_in_it_is_acknowledged(database: Database) -> None:
+    misses = []
+    async with opened(database) as room:
+        for kind, payload in itertools.product(
+            ("events_api", None, ["x"], MISSING), (None, [], 7, "text", {}, MISSING)
+        ):
+            envelope = {"type": kind, "envelope_id": "e1", "payload": payload}
+            envelope = {name: value for name, value in envelope.items() if value is not MISSING}
+            async with connected(room) as (socket, line):
+                await socket.run_message_listeners(envelope, json.dumps(envelope))
+                if [each["envelope_id"] for each in line.sent] != ["e1"]:
+                    misses.append((envelope, line.sent))
+    assert misses == []

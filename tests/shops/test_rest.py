@@ -64,10 +64,10 @@ async def test_a_foreign_order_reads_like_a_missing_one(rest: RestShop) -> None:
     assert await rest.get_order(CUSTOMER_B, "ORD-00000") is None
 
 
-@pytest.mark.parametrize("order_id", ["", "../customers", "ORD-1/..", "ORD-१२३", "ORD-1\n", "A" * 41, "ORD 1", "?x=1"])
-async def test_what_is_no_order_number_is_not_sent_to_the_shop(rest: RestShop, shop: Shop, order_id: str) -> None:
-    assert await rest.get_order(CUSTOMER_A, order_id) is None
-    assert not shop.requests
+async def test_what_is_no_order_number_is_not_sent_to_the_shop(rest: RestShop, shop: Shop) -> None:
+    table = ["", "../customers", "ORD-1/..", "ORD-१२३", "ORD-1\n", "A" * 41, "ORD 1", "?x=1"]
+    misses = [order_id for order_id in table if await rest.get_order(CUSTOMER_A, order_id) or shop.requests]
+    assert misses == []
 
 
 async def test_a_parcel_of_an_own_order_is_tracked_newest_scan_first(rest: RestShop) -> None:

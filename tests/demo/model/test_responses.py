@@ -118,9 +118,8 @@ RESULT = {"type": "function_call_output", "call_id": "c1", "output": "{}"}
 FOREIGN = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "words"),
-    [
+async def test_what_the_real_api_refuses_is_refused(session: aiohttp.ClientSession, stand_in: StandIn) -> None:
+    table: list[tuple[dict[str, Any], int, str]] = [
         ({}, 400, "model"),
         ({"model": "any"}, 400, "input"),
         ({"model": "any", "messages": [{"role": "user", "content": "hi"}]}, 400, "moved to 'input'"),
@@ -135,15 +134,15 @@ FOREIGN = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content"
         ({"model": "any", "input": asked("hi", CALL, RESULT, CALL, RESULT)}, 400, "Duplicate"),
         ({"model": "any", "input": asked("hi", FOREIGN, CALL, RESULT)}, 400, "could not be verified"),
         ({"model": "any", "input": asked("hi", {**FOREIGN, "encrypted_content": ""}, CALL, RESULT)}, 404, "not found"),
-    ],
-)
-async def test_what_the_real_api_refuses_is_refused(
-    session: aiohttp.ClientSession, stand_in: StandIn, body: dict[str, Any], status: int, words: str
-) -> None:
-    async with session.post(f"{stand_in.url}/responses", json=body) as response:
-        assert response.status == status
-        assert words in (await response.json())["error"]["message"]
-    assert stand_in.requests[-1]["by"] == "refusal"
+    ]
+    misses = []
+    for body, status, words in table:
+        async with session.post(f"{stand_in.url}/responses", json=body) as response:
+            if response.status != status or words not in (await response.json())["error"]["message"]:
+                misses.append((body, status, words))
+        if stand_in.requests[-1]["by"] != "refusal":
+            misses.append((body, status, words))
+    assert misses == []
 
 
 async def test_reasoning_must_stand_before_what_came_of_it_and_the_other_way_round(
@@ -170,12 +169,14 @@ async def refused(session: aiohttp.ClientSession, stand_in: StandIn, *items: Any
         return str(error.get("message", ""))
 
 
-@pytest.mark.parametrize("body", ["", "[]", "not json", "{}", '{"model": "any", "input": 5}', '{"model": 1}'])
-async def test_a_body_that_is_no_request_is_refused(
-    session: aiohttp.ClientSession, stand_in: StandIn, body: str
-) -> None:
-    async with session.post(f"{stand_in.url}/responses", data=body) as response:
-        assert response.status == 400
+async def test_a_body_that_is_no_request_is_refused(session: aiohttp.ClientSession, stand_in: StandIn) -> None:
+    table = ["", "[]", "not json", "{}", '{"model": "any", "input": 5}', '{"model": 1}']
+    misses = []
+    for body in table:
+        async with session.post(f"{stand_in.url}/responses", data=body) as response:
+            if response.status != 400:
+                misses.append(body)
+    assert misses == []
 
 
 async def script(session: aiohttp.ClientSession, stand_in: StandIn, *rounds: Any) -> None:

@@ -74,9 +74,10 @@ async def test_a_wrong_key_is_refused_everywhere(stand_in: StandIn) -> None:
                 assert response.status == 401
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
+async def test_a_request_that_a_provider_would_refuse_is_refused(
+    session: aiohttp.ClientSession, stand_in: StandIn
+) -> None:
+    table = [
         "",
         "[]",
         "not json",
@@ -86,14 +87,13 @@ async def test_a_wrong_key_is_refused_everywhere(stand_in: StandIn) -> None:
         '{"model": "any", "messages": "hi"}',
         '{"model": 1, "messages": [{"role": "user", "content": "hi"}]}',
         '{"model": "any", "messages": [{"role": "tool", "tool_call_id": "a", "content": "x"}]}',
-    ],
-)
-async def test_a_request_that_a_provider_would_refuse_is_refused(
-    session: aiohttp.ClientSession, stand_in: StandIn, body: str
-) -> None:
-    async with session.post(f"{stand_in.url}/chat/completions", data=body) as response:
-        assert response.status == 400
-        assert (await response.json())["error"]["type"] == "invalid_request_error"
+    ]
+    misses = []
+    for body in table:
+        async with session.post(f"{stand_in.url}/chat/completions", data=body) as response:
+            if response.status != 400 or (await response.json())["error"]["type"] != "invalid_request_error":
+                misses.append(body)
+    assert misses == []
 
 
 async def test_an_output_limit_cuts_the_answer_and_says_so(client: openai.AsyncOpenAI) -> None:
@@ -241,16 +241,18 @@ async def test_a_stalled_stream_is_silent_after_its_text(session: aiohttp.Client
         assert b'finish_reason":"stop' not in received
 
 
-@pytest.mark.parametrize(
-    "body", ["{}", "5", '[{"nonsense": 1}]', '[{"calls": [{}]}]', "[5]", '[{"role": "boss"}]', "not json"]
-)
 async def test_a_script_that_cannot_be_played_is_refused_in_words(
-    session: aiohttp.ClientSession, stand_in: StandIn, body: str
+    session: aiohttp.ClientSession, stand_in: StandIn
 ) -> None:
-    async with session.post(f"{stand_in.root}/_local/script", data=body) as response:
-        assert response.status == 400
-        assert (await response.json())["error"]["message"]
-    assert not stand_in.script.rounds
+    table = ["{}", "5", '[{"nonsense": 1}]', '[{"calls": [{}]}]', "[5]", '[{"role": "boss"}]', "not json"]
+    misses = []
+    for body in table:
+        async with session.post(f"{stand_in.root}/_local/script", data=body) as response:
+            if response.status != 400 or not (await response.json())["error"]["message"]:
+                misses.append(body)
+        if stand_in.script.rounds:
+            misses.append(body)
+    assert misses == []
 
 
 async def test_a_script_can_be_forgotten(session: aiohttp.ClientSession, stand_in: StandIn) -> None:

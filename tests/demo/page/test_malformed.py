@@ -115,9 +115,9 @@ def test_a_huge_text_is_cut_and_drawn_soon(words: str) -> None:
     Reading(block({"type": "table", "rows": [[{"type": "raw_text", "text": words}]]}, LOOK))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
+@pytest.mark.parametrize("kind", ["pie", "bar", "area", "line"])
+def test_any_numbers_can_be_charted(kind: str) -> None:
+    table: list[list[Any]] = [
         [],
         [0],
         [-5, 5],
@@ -127,17 +127,17 @@ def test_a_huge_text_is_cut_and_drawn_soon(words: str) -> None:
         [1e-300],
         ["7", None, True],
         [[1], {}],
-    ],
-)
-@pytest.mark.parametrize("kind", ["pie", "bar", "area", "line"])
-def test_any_numbers_can_be_charted(kind: str, values: list[Any]) -> None:
-    points = [{"label": str(at), "value": value} for at, value in enumerate(values)]
-    axes = {"categories": [str(at) for at in range(len(values))], "x_label": "x", "y_label": "y"}
-    chart = {"type": kind, "segments": points, "series": [{"name": "a", "data": points}], "axis_config": axes}
-    drawn = block({"type": "data_visualization", "title": "Numbers", "chart": chart}, LOOK)
-    assert "nan" not in drawn
-    assert "inf" not in drawn
-    Reading(drawn)
+    ]
+    misses = []
+    for values in table:
+        points = [{"label": str(at), "value": value} for at, value in enumerate(values)]
+        axes = {"categories": [str(at) for at in range(len(values))], "x_label": "x", "y_label": "y"}
+        chart = {"type": kind, "segments": points, "series": [{"name": "a", "data": points}], "axis_config": axes}
+        drawn = block({"type": "data_visualization", "title": "Numbers", "chart": chart}, LOOK)
+        if "nan" in drawn or "inf" in drawn:
+            misses.append(values)
+        Reading(drawn)
+    assert misses == []
 
 
 @settings(max_examples=80)

@@ -3,7 +3,6 @@
 from typing import Any
 
 import aiohttp
-import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
@@ -204,9 +203,8 @@ async def test_only_subscribers_hear_of_it() -> None:
         assert (await app.frame())["payload"]["event"]["subtype"] == "file_share"
 
 
-@pytest.mark.parametrize(
-    ("act", "given", "error"),
-    [
+async def test_what_cannot_be_done_is_refused(workspace: Workspace) -> None:
+    table = [
         ("create_channel", {}, "missing field: user"),
         ("create_channel", AGENT | {"name": "support"}, "name_taken"),
         ("create_channel", AGENT | {"name": "x", "colour": "red"}, "not an act"),
@@ -216,7 +214,9 @@ async def test_only_subscribers_hear_of_it() -> None:
         ("unarchive_channel", GENERAL, "not_archived"),
         ("kick", GENERAL | {"kicked": "U0GUEST"}, "not_in_channel"),
         ("add_user", {"id": "U0GUEST", "name": "x", "real_name": "X"}, "already_in_team"),
-    ],
-)
-async def test_what_cannot_be_done_is_refused(workspace: Workspace, act: str, given: Json, error: str) -> None:
-    assert (await acts(workspace, act, **given))["error"].startswith(error)
+    ]
+    misses = []
+    for act, given, error in table:
+        if not (await acts(workspace, act, **given))["error"].startswith(error):
+            misses.append((act, given, error))
+    assert misses == []

@@ -123,9 +123,8 @@ async def test_every_refusal_is_one_that_slack_documents(asked: list[tuple[str, 
             assert told["error"] in documented, (method, given_)
 
 
-@pytest.mark.parametrize(
-    ("body", "content_type", "error"),
-    [
+async def test_a_body_that_says_nothing_is_refused(workspace: Workspace, http: aiohttp.ClientSession) -> None:
+    table = [
         (b"{", "application/json; charset=utf-8", "invalid_json"),
         (b'{"a": NaN}', "application/json; charset=utf-8", "invalid_json"),
         (b'{"a": "\\ud800"}', "application/json; charset=utf-8", "invalid_json"),
@@ -136,15 +135,14 @@ async def test_every_refusal_is_one_that_slack_documents(asked: list[tuple[str, 
         (b"x", "application/pdf", "invalid_post_type"),
         (b"x", "multipart/form-data", "invalid_form_data"),
         (b"channel=%ff", "application/x-www-form-urlencoded", "channel_not_found"),
-    ],
-)
-async def test_a_body_that_says_nothing_is_refused(
-    workspace: Workspace, http: aiohttp.ClientSession, body: bytes, content_type: str, error: str
-) -> None:
-    headers = {"Authorization": f"Bearer {workspace.bot_token}", "Content-Type": content_type}
-    async with http.post(f"{workspace.url}/api/conversations.info", data=body, headers=headers) as response:
-        assert response.status == 200
-        assert (await response.json())["error"] == error
+    ]
+    misses = []
+    for body, content_type, error in table:
+        headers = {"Authorization": f"Bearer {workspace.bot_token}", "Content-Type": content_type}
+        async with http.post(f"{workspace.url}/api/conversations.info", data=body, headers=headers) as response:
+            if response.status != 200 or (await response.json())["error"] != error:
+                misses.append((body, content_type, error))
+    assert misses == []
 
 
 async def test_blocks_within_blocks_without_an_end_are_refused(

@@ -33,19 +33,20 @@ async def test_a_created_channel_is_the_apps_own(client: AsyncWebClient, workspa
     assert not secret["is_channel"]
 
 
-@pytest.mark.parametrize(
-    ("name", "error"),
-    [
+async def test_a_channel_name_is_refused_in_slacks_words(client: AsyncWebClient) -> None:
+    table = [
         ("", "invalid_name_required"),
         ("x" * 81, "invalid_name_maxlength"),
         ("--__", "invalid_name_punctuation"),
         ("Returns", "invalid_name_specials"),
         ("re turns", "invalid_name_specials"),
         ("support", "name_taken"),
-    ],
-)
-async def test_a_channel_name_is_refused_in_slacks_words(client: AsyncWebClient, name: str, error: str) -> None:
-    assert await error_of(client.conversations_create(name=name)) == error
+    ]
+    misses = []
+    for name, error in table:
+        if await error_of(client.conversations_create(name=name)) != error:
+            misses.append((name, error))
+    assert misses == []
 
 
 async def test_invited_people_join_and_the_app_hears_who_asked_them(

@@ -41,9 +41,8 @@ async def test_blocks_are_completed_with_what_slack_adds(client: AsyncWebClient)
     assert all(block["block_id"] for block in message["blocks"])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error"),
-    [
+async def test_a_bad_message_is_refused_by_name(client: AsyncWebClient) -> None:
+    table: list[tuple[dict[str, Any], str]] = [
         ({"text": " "}, "no_text"),
         ({"text": "x", "blocks": "{not json"}, "invalid_blocks_format"),
         ({"text": "x", "blocks": [{"type": "mystery"}]}, "invalid_blocks"),
@@ -52,11 +51,13 @@ async def test_blocks_are_completed_with_what_slack_adds(client: AsyncWebClient)
         ({"text": "x", "metadata": {"event_type": "only"}}, "invalid_metadata_schema"),
         ({"text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
         ({"text": "x", "thread_ts": "soon"}, "invalid_thread_ts"),
-    ],
-)
-async def test_a_bad_message_is_refused_by_name(client: AsyncWebClient, arguments: dict[str, Any], error: str) -> None:
-    call = client.api_call("chat.postMessage", json={"channel": "C0SUPPORT", **arguments})
-    assert await error_of(call) == error
+    ]
+    misses = []
+    for arguments, error in table:
+        call = client.api_call("chat.postMessage", json={"channel": "C0SUPPORT", **arguments})
+        if await error_of(call) != error:
+            misses.append((arguments, error))
+    assert misses == []
 
 
 async def test_invalid_blocks_say_where(client: AsyncWebClient) -> None:

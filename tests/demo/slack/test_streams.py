@@ -181,20 +181,21 @@ async def test_outside_direct_messages_the_recipient_must_be_named(client: Async
     assert await error_of(client.chat_startStream(channel=CHANNEL, thread_ts=root)) == "missing_recipient_team_id"
 
 
-@pytest.mark.parametrize(
-    "chunk",
-    [
+async def test_a_malformed_chunk_is_refused(client: AsyncWebClient, root: str) -> None:
+    table: list[dict[str, object]] = [
         {"type": "surprise"},
         {"type": "markdown_text"},
         {"type": "markdown_text", "text": "x", "style": "bold"},
         {"type": "task_update", "id": "1", "title": "x", "status": "done"},
         {"type": "task_update", "id": "1", "title": "x" * 257, "status": "complete"},
         {"type": "blocks", "blocks": [{"type": "section"}]},
-    ],
-)
-async def test_a_malformed_chunk_is_refused(client: AsyncWebClient, root: str, chunk: dict[str, object]) -> None:
-    ts = await start(client, root)
-    assert await error_of(client.chat_appendStream(channel=CHANNEL, ts=ts, chunks=[chunk])) == "invalid_chunks"
+    ]
+    misses = []
+    for chunk in table:
+        ts = await start(client, root)
+        if await error_of(client.chat_appendStream(channel=CHANNEL, ts=ts, chunks=[chunk])) != "invalid_chunks":
+            misses.append(chunk)
+    assert misses == []
 
 
 async def test_a_status_line_goes_with_the_answer_or_after_two_minutes(
