@@ -107,7 +107,8 @@ class Event(TypedDict, total=False):
     """An event that nothing follows from."""
 
     type: Required[Name]
-    subtype: MaybeValue
+    # An odd one must not become none: a message without a subtype is one that a person wrote.
+    subtype: Value | None
 
 
 class MessagePosted(Said, total=False):

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -179,7 +179,7 @@ async def test_every_field_in_every_odd_form_is_acknowledged_over_http(database:
         assert room.malformed() == before
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     chosen=st.lists(
         st.tuples(
@@ -190,6 +190,7 @@ async def test_every_field_in_every_odd_form_is_acknowledged_over_http(database:
         max_size=5,
     )
 )
+@example(chosen=[("a /me message", [(29, 10)])])
 def test_several_odd_fields_at_once_are_read_or_left_and_nothing_else(chosen: list[Any]) -> None:
     for name, changes in chosen:
         payload = PAYLOADS[name]
