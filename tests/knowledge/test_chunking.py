@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge.chunking import FULL, LIMIT, Chunk, chunk, count_tokens
@@ -133,7 +133,6 @@ lines = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.lists(lines, max_size=25).map("\n".join), st.sampled_from(["markdown", "plain"]), st.text(max_size=200))
 def test_chunks_of_any_text_are_in_order_complete_and_small_enough(text: str, markup: Markup, title: str) -> None:
     page = document(text, title=title, markup=markup)

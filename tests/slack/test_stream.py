@@ -153,7 +153,8 @@ async def test_a_method_that_always_fails_leaves_the_text_exactly_once(method: s
     assert misses == []
 
 
-texts = st.lists(st.text("ab .\n,!", min_size=1, max_size=120), min_size=1, max_size=12)
+# No letters of which a name of a host can be made: such a one is not shown as it was written.
+texts = st.lists(st.text("qv .\n,!", min_size=1, max_size=120), min_size=1, max_size=12)
 passing_faults = st.dictionaries(st.integers(0, 40), st.sampled_from(FAULTS[:5]), max_size=8)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.slack.page.look import Look
@@ -64,7 +64,6 @@ def damaged_blocks(draw: st.DrawFn) -> list[Any]:
     return damaged
 
 
-@settings(max_examples=150)
 @given(malformed_blocks() | JSON)
 def test_malformed_blocks_become_less_and_never_an_error(given_: Any) -> None:
     Reading(blocks(given_, LOOK))
@@ -72,7 +71,6 @@ def test_malformed_blocks_become_less_and_never_an_error(given_: Any) -> None:
     Reading(stream(given_, LOOK, plan_title="x", is_open=True))
 
 
-@settings(max_examples=150)
 @given(damaged_blocks())
 def test_damage_within_valid_blocks_is_drawn_around(given_: list[Any]) -> None:
     Reading(blocks(given_, LOOK))
@@ -140,7 +138,6 @@ def test_any_numbers_can_be_charted(kind: str) -> None:
     assert misses == []
 
 
-@settings(max_examples=80)
 @given(st.dictionaries(KEYS, JSON | malformed_blocks()))
 def test_malformed_messages_become_less_and_never_an_error(data: dict[str, Any]) -> None:
     for drawn in (message, ephemeral):

@@ -76,7 +76,7 @@ def has_place(pointer: str, root: Json) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(blocks=any_blocks())
 async def test_a_message_is_posted_or_refused_with_pointers(
     workspace: Workspace, client: AsyncWebClient, blocks: list[Any]
@@ -100,7 +100,6 @@ async def test_a_message_is_posted_or_refused_with_pointers(
         assert all(block["block_id"] for block in shown)
 
 
-@settings(max_examples=150, deadline=None)
 @given(blocks=any_blocks())
 def test_a_view_is_shown_or_refused_with_pointers(blocks: list[Any]) -> None:
     modal = {"type": "modal", "title": test_blocks.PLAIN, "submit": test_blocks.PLAIN, "blocks": blocks}
@@ -111,7 +110,6 @@ def test_a_view_is_shown_or_refused_with_pointers(blocks: list[Any]) -> None:
         assert view_faults(again) == []
 
 
-@settings(max_examples=100, deadline=None)
 @given(views=st.lists(ANYTHING, max_size=3))
 def test_what_is_no_view_is_refused(views: list[Any]) -> None:
     for view in views:

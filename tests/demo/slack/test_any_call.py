@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from demo.slack.seed import USER_SCOPES
@@ -101,7 +101,6 @@ async def answer(
     return told
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.lists(calls(), min_size=1, max_size=12), st.sampled_from(("bot", "person")))
 async def test_every_refusal_is_one_that_slack_documents(asked: list[tuple[str, dict[str, Any], str]], by: str) -> None:
     async with open_workspace(rate_limits=False) as workspace, aiohttp.ClientSession() as http:
