@@ -60,6 +60,8 @@ Home = Path | Shelf
 
 # Chroma keeps one shared client a path in a dictionary that it does not lock.
 _door = threading.Lock()
+_databases: dict[Path, list[tuple[int, int]]] = {}
+"""Device and inode of those that were opened in each folder, one after the other; used by whoever holds the door."""
 
 
 class VectorIndex:
@@ -210,7 +212,22 @@ def _connect(home: Home) -> Any:
     chroma = _chroma()
     if isinstance(home, Shelf):
         return chroma.HttpClient(**_address(home))
-    return chroma.PersistentClient(path=str(home), settings=chroma.config.Settings(anonymized_telemetry=False))
+    return chroma.PersistentClient(path=_spell(home), settings=chroma.config.Settings(anonymized_telemetry=False))
+
+
+def _spell(home: Path) -> str:
+    """The folder's path, spelled in another way for each database that is found there.
+
+    Chroma (1.5.9) keeps one client a path, and would go on with that of a database which was deleted while it was open.
+    """
+    try:
+        there = (home / _DATABASE).stat()
+    except FileNotFoundError:
+        return str(home)
+    databases = _databases.setdefault(home, [])
+    if (found := (there.st_dev, there.st_ino)) not in databases:
+        databases.append(found)
+    return str(home) + "/." * databases.index(found)
 
 
 def _disconnect(client: Any, home: Home) -> None:
