@@ -12,7 +12,7 @@ BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-browser pictures test-clients test-long test-both check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
+.PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
 	eval-retrieval eval-claims eval-danger chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
@@ -37,7 +37,13 @@ demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop a
 	@exec $(BIN)/python -m demo
 
 test: $(VENV)/.dev  ## every test that needs only Python, six files at a time: most of them wait
-	$(BIN)/python -m pytest --numprocesses 6 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest --numprocesses 6 --dist loadfile --no-loadscope-reorder --ignore tests/demo/slack
+
+test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, refuses, delivers and limits
+	$(BIN)/python -m pytest tests/demo/slack --numprocesses 4 --dist loadfile
+
+test-kills: $(VENV)/.dev  ## kill Frontdesk a few times on both databases, where something was done and not noted yet
+	$(BIN)/python -m pytest -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --numprocesses 2 --dist loadfile
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(BIN)/python -m pytest -m "browser and not long" tests/browser tests/demo/page --numprocesses 2 --dist loadfile
@@ -54,7 +60,8 @@ $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
 test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients for Node in the local Slack (needs Node 20 and npm)
 	$(BIN)/python -m pytest -m clients tests/clients
 
-test-both: $(VENV)/.dev  ## every story on Postgres, and those of cases in a fleet of three processes (half an hour)
+test-both: $(VENV)/.dev  ## all on Postgres that make test tries on SQLite, and cases in a fleet (half an hour)
+	$(BIN)/python -m pytest -m "twin and not long" --numprocesses 4 --dist loadfile
 	STORIES_ON=postgres $(BIN)/python -m pytest tests/stories --numprocesses 2 --dist loadfile
 	STORIES_ON=fleet $(BIN)/python -m pytest $(CASE_STORIES) --numprocesses 2 --dist loadfile
 
@@ -145,7 +152,7 @@ bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain
 	@$(BIN)/python -m bench.kb --sizes --refresh 0 --peers $(KB_PEERS)/bin/python
 
 chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (an hour); a line of JSON each
-	$(BIN)/python -m pytest -m chaos tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
+	$(BIN)/python -m pytest -m chaos tests/chaos/test_kills.py tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
 		tests/turns/test_fleet.py tests/stories/test_fleet_knowledge.py
 	@$(BIN)/python -m tests.chaos.run
 

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import aiohttp
 
-STOP_SECONDS = 20.0
-"""How long the program may take to end in good order."""
+STOP_SECONDS = 40.0
+"""How long the program may take to end in good order: twice what it gives itself."""
 READY_SECONDS = 90.0
 """How long it may take to become ready; the first knowledge base is built in this time."""
 POLL_SECONDS = 0.1

@@ -14,6 +14,7 @@ from sqlalchemy import make_url
 
 from bot.store import schema
 from bot.store.database import Database, open_database
+from tests import forkserver
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.postgres import Postgres, open_postgres
 from tests.patience import patience
@@ -43,16 +44,17 @@ MIGRATED = "migrated"
 """A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
 
 
-BRIEFLY_ON_BOTH = (
-    "desk/test_drafts",
-    "desk/test_learning",
-    "cases/test_files",
-    "cases/test_ladder",
-    "cases/test_machine",
+OWN_SQL = (
+    "store/",
+    "cases/test_cases",
+    "slack/test_governor",
+    "slack/test_outbox",
+    "turns/test_engine",
     "turns/test_erasure",
-    "turns/test_moving_cases",
+    "turns/test_inbox",
 )
-"""Where Postgres has its turn in `make test-long`: what these ask of the database, quicker tests ask of both."""
+"""Of those, where Postgres has its turn in `make test` already: what they ask of the database is asked nowhere else, or
+in words of SQL that the two read differently. The others have it in `make test-both`."""
 TEST_SECONDS = 150.0
 """What a test may take before it counts as hung; some name a deadline of their own."""
 FIRST = ("chaos", "stories", "faults", "turns", "knowledge")
@@ -77,8 +79,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     where = metafunc.definition.path.relative_to(Path(__file__).parent).as_posix()
     if "database_url" in metafunc.fixturenames and where.startswith(ON_BOTH):
-        marks = [pytest.mark.long] if where.startswith(BRIEFLY_ON_BOTH) else []
+        marks = [] if where.startswith(OWN_SQL) else [pytest.mark.twin]
         metafunc.parametrize("database_url", ["sqlite", pytest.param("postgres", marks=marks)], indirect=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forks() -> Iterator[None]:
+    """Processes of the product begin with everything imported; `asyncio.subprocess` starts them as users do."""
+    spawn = asyncio.subprocess.create_subprocess_exec
+    asyncio.create_subprocess_exec = forkserver.in_place_of(spawn)  # type: ignore[assignment]
+    yield
+    asyncio.create_subprocess_exec = spawn
 
 
 @pytest.fixture(scope="session")

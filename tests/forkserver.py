@@ -4,7 +4,7 @@ To start Python and import the product takes four seconds of CPU, and the storie
 a process like any other: it has its own id, its own memory, and dies of SIGKILL. How a process starts, tests/faults
 asks of those that are started as users start them.
 
-    process = await start("-m", "demo", "--json", environment=os.environ, cwd=ROOT, output=asyncio.subprocess.PIPE)
+    process = await start("-m", "demo", "--json", env=os.environ, cwd=ROOT, stdout=asyncio.subprocess.PIPE)
 
 `python -m tests.forkserver FD` is the server. It listens at the socket of that number, one connection for each
 process: a line of JSON with the descriptors of the standard streams, answered by {"pid": n} and at the process's end
@@ -27,9 +27,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping
-from contextlib import closing, suppress
+from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -49,12 +49,17 @@ IMPORTED = (
     "bot.turns.fleet",
     "chromadb",
     "demo.world",
+    "knowledge.embedding.folder",
     "sqlalchemy.dialects.postgresql.asyncpg",
     "sqlalchemy.dialects.sqlite.aiosqlite",
 )
 """What a world imports sooner or later, here before it is forked."""
-FORKED = ("bot", "demo")
-"""The modules that are run in a fork; a child of a fork that runs one of them is a fork as well."""
+FORKED = ("bot", "demo", "knowledge.build")
+"""The modules that are run in a fork."""
+OPTIONS = {"stdin", "stdout", "stderr", "cwd", "env", "limit", "start_new_session", "preexec_fn"}
+"""What may be asked of a fork. What runs before a program only sees to it that it dies with us, as a fork does."""
+LINE_BYTES = 65_536
+PYTHON = sys.executable
 REQUEST_BYTES = 1 << 20
 
 
@@ -63,8 +68,10 @@ class Forked:
     """A process of the fork server, as `asyncio.subprocess.Process` is one of its own."""
 
     pid: int
+    stdin: asyncio.StreamWriter | None
     stdout: asyncio.StreamReader | None
-    _ended: asyncio.Task[int] = field(repr=False)
+    stderr: asyncio.StreamReader | None
+    _ended: asyncio.Future[int] = field(repr=False)
 
     @property
     def returncode(self) -> int | None:
@@ -77,68 +84,146 @@ class Forked:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.send_signal(signal.SIGKILL)
+
     async def wait(self) -> int:
         """Its exit status, once it has ended."""
         return await asyncio.shield(self._ended)
 
+    async def communicate(self, given: bytes = b"") -> tuple[bytes | None, bytes | None]:
+        """Give it this to read, and nothing more; what it wrote to those streams that are pipes, once it has ended."""
+        if self.stdin is not None:
+            self.stdin.write(given)
+            self.stdin.close()
+        streams = (self.stdout, self.stderr)
+        out, err = await asyncio.gather(*(stream.read() if stream else _nothing() for stream in streams))
+        await self.wait()
+        return out, err
 
-async def start(
-    *arguments: str,
-    environment: Mapping[str, str],
-    cwd: Path,
-    output: int | Any = DEVNULL,
-    is_leader: bool = False,
-) -> Forked:
-    """Start `python ARGUMENTS`, of which `-m MODULE` is one; `output` is a file, PIPE, or DEVNULL for both streams.
 
-    A pipe is for what is printed, and what is reported goes where the caller's goes. `is_leader`: in a session of its
-    own. Raises TimeoutError.
+async def start(*arguments: str, **options: Any) -> Forked:
+    """Start `python ARGUMENTS`, of which `-m MODULE` is one; the options are those of `create_subprocess_exec`.
+
+    Raises TimeoutError or OSError.
     """
-    return await _start(_address(), arguments, environment, cwd, output, is_leader)
+    return await _start(_address(), arguments, **options)
+
+
+def in_place_of(spawn: Callable[..., Awaitable[Any]], *, address: str = "") -> Callable[..., Awaitable[Any]]:
+    """`asyncio.create_subprocess_exec` with forks of what is forked here, and the real one for the rest."""
+
+    async def create_subprocess_exec(program: str, *arguments: str, **options: Any) -> Any:
+        is_known = program == PYTHON and "-m" in arguments and _module(arguments)[0] in FORKED
+        if not is_known or not options.keys() <= OPTIONS:
+            return await spawn(program, *arguments, **options)
+        options.pop("preexec_fn", None)
+        return await _start(address or _address(), arguments, **options)
+
+    return create_subprocess_exec
 
 
 async def _start(
-    address: str, arguments: tuple[str, ...], environment: Mapping[str, str], cwd: Path, output: Any, is_leader: bool
+    address: str,
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | str | None = None,
+    stdin: Any = DEVNULL,
+    stdout: Any = None,
+    stderr: Any = None,
+    limit: int = LINE_BYTES,
+    start_new_session: bool = False,
 ) -> Forked:
     request = {
         "arguments": arguments,
-        "environment": dict(environment),
-        "cwd": str(cwd),
-        "is_leader": is_leader,
+        "environment": dict(os.environ if env is None else env),
+        "cwd": str(cwd or Path.cwd()),
+        "is_leader": start_new_session,
         "address": address,
     }
-    stdout: asyncio.StreamReader | None = None
-    with socket.socket(socket.AF_UNIX) as asking, open(os.devnull, "r+b") as nothing:  # noqa: ASYNC230, PTH123
+    ours: list[Any] = []
+    with ExitStack() as given, socket.socket(socket.AF_UNIX) as asking:
         asking.connect(address)
-        if output == PIPE:
-            stdout, streams = await _pipe()
-            streams = [nothing.fileno(), streams[0], 2]
-        else:
-            both = nothing.fileno() if output == DEVNULL else output.fileno()
-            streams = [nothing.fileno(), both, both]
-        socket.send_fds(asking, [json.dumps(request).encode() + b"\n"], streams)
-        if stdout is not None:
-            os.close(streams[1])
-        told, connection = await asyncio.open_unix_connection(sock=asking.dup())
+        theirs: list[int] = []
+        for number, wanted in enumerate((stdin, stdout, stderr)):
+            if wanted == STDOUT:
+                pipe, stream = None, theirs[1]
+            else:
+                pipe, stream = await _stream(number, wanted, given, limit)
+            ours.append(pipe)
+            theirs.append(stream)
+        socket.send_fds(asking, [json.dumps(request).encode() + b"\n"], theirs)
+        told = _Told()
+        await asyncio.get_running_loop().create_unix_connection(lambda: told, sock=asking.dup())
     async with asyncio.timeout(START_SECONDS):
-        line = await told.readline()
-    assert line, "the fork server has ended: what it said is above"
-    return Forked(json.loads(line)["pid"], stdout, asyncio.create_task(_status(told, connection)))
+        pid = await told.started
+    stdin_pipe, stdout_pipe, stderr_pipe = ours
+    if stdin_pipe is not None:
+        told.ended.add_done_callback(lambda _: stdin_pipe.close())
+    return Forked(pid, stdin_pipe, stdout_pipe, stderr_pipe, told.ended)
 
 
-async def _pipe() -> tuple[asyncio.StreamReader, list[int]]:
+class _Told(asyncio.Protocol):
+    """What the server tells of one process."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.started: asyncio.Future[int] = loop.create_future()
+        self.ended: asyncio.Future[int] = loop.create_future()
+        self._text = b""
+
+    def data_received(self, data: bytes) -> None:
+        *lines, self._text = (self._text + data).split(b"\n")
+        for line in lines:
+            told = json.loads(line)
+            if "pid" in told:
+                self.started.set_result(told["pid"])
+            else:
+                self.ended.set_result(told["status"])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.started.done():
+            self.started.set_exception(exc or EOFError("the fork server has ended"))
+        elif not self.ended.done():
+            self.ended.set_result(-signal.SIGKILL)
+
+
+async def _stream(number: int, wanted: Any, given: ExitStack, limit: int) -> tuple[Any, int]:
+    """Our end of a standard stream, None unless it is a pipe; and the process's, which is closed with `given`."""
+    if wanted is None:
+        return None, number
+    if wanted == DEVNULL:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        given.callback(os.close, nothing)
+        return None, nothing
+    if wanted != PIPE:
+        return None, wanted.fileno()
+    loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
-    reader = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb")
-    )
-    return reader, [writing]
+    reader = asyncio.StreamReader(limit=limit)
+    if number == 0:
+        given.callback(os.close, reading)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        transport, _ = await loop.connect_write_pipe(lambda: protocol, os.fdopen(writing, "wb"))
+        return asyncio.StreamWriter(transport, protocol, None, loop), reading
+    given.callback(os.close, writing)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
+    return reader, writing
 
 
-async def _status(told: asyncio.StreamReader, connection: asyncio.StreamWriter) -> int:
-    with closing(connection):
-        line = await told.readline()
-    return int(json.loads(line)["status"]) if line else -signal.SIGKILL
+async def _nothing() -> None:
+    return None
+
+
+def _module(arguments: Sequence[str]) -> list[str]:
+    """The module that is run, and what is told to it."""
+    return list(arguments[list(arguments).index("-m") + 1 :])
 
 
 @functools.cache
@@ -257,31 +342,12 @@ def _become(request: Mapping[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     time.tzset()
-    arguments: list[str] = request["arguments"]
-    at = arguments.index("-m")
-    sys.argv = arguments[at + 1 :]
+    sys.argv = _module(request["arguments"])
     if sys.argv[0] == "demo":
-        _hand_on(request["address"])
+        # The product that the world starts is a fork as well.
+        forking = in_place_of(asyncio.create_subprocess_exec, address=request["address"])
+        asyncio.create_subprocess_exec = forking  # type: ignore[assignment]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-
-
-def _hand_on(address: str) -> None:
-    """Let the product that the world starts be a fork as well."""
-    spawn = asyncio.create_subprocess_exec
-
-    async def start_forked(program: str, *arguments: str, **options: Any) -> Any:
-        if program != sys.executable or not {*arguments} & {*FORKED}:
-            return await spawn(program, *arguments, **options)
-        return await _start(
-            address,
-            arguments,
-            options["env"],
-            options["cwd"],
-            options["stdout"],
-            bool(options.get("start_new_session")),
-        )
-
-    asyncio.create_subprocess_exec = start_forked
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ def check(found: Findings) -> None:
     assert (found.lost, found.doubled, found.repeated_writes) == (0, 0, 0)
 
 
+@pytest.mark.chaos
 async def test_kills_are_noticed_by_nobody(tmp_path: Path) -> None:
     async with open_campaign("sqlite", tmp_path, seed=5) as campaign:
         await campaign.sweep([(place, 1) for place in UNNOTED])

@@ -221,7 +221,7 @@ def test_an_occupied_port_is_one_line_and_exit_status_1() -> None:
 
 
 async def test_the_demonstration_starts_with_the_product_and_ends_on_ctrl_c() -> None:
-    process = await asyncio.create_subprocess_exec(
+    process = await asyncio.subprocess.create_subprocess_exec(
         sys.executable,
         "-m",
         "demo",

@@ -12,14 +12,14 @@ from tests.patience import patience
 from tests.stories.stage import Stage
 from tests.stories.world import Json, Person, Post, Seen, World, is_app, seen_in
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(patience(600))]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(patience(600)), pytest.mark.long]
 
 RETURNS = "How many days do I have to return an item?"
 PER_MINUTE = 15
 FLOOD = 300
 PER_SECOND = 6
-SLACK_SECONDS = 3.0
-"""How much more than twice the usual a first word may take here: the local Slack itself has 300 messages to take."""
+FIRST_WORD_SECONDS = patience(15.0)
+"""What is waited for another customer's answer to begin; behind the flood it would be minutes."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -72,7 +72,6 @@ async def test_a_flood_is_told_once_and_nobody_else_waits(world: World, stage: S
     claimed = await world.customer.says("I want to talk to a person")
     card = await world.card_of(claimed)
     await world.staff.presses(card, "case.claim")
-    usual = max([await first_words(world, world.other_customer) for _ in range(3)])
     requests = len(await world.model_requests())
 
     flood = asyncio.create_task(writes_much(world.customer))
@@ -101,4 +100,4 @@ async def test_a_flood_is_told_once_and_nobody_else_waits(world: World, stage: S
     assert len([each for each in seen_in(told, "C0AGENTS") if "sent more messages" in each.text]) == 1
     # Each answer takes two requests or so, and those of the other customer are among them.
     assert len(await world.model_requests()) - requests <= 4 * (FLOOD - count + 3)
-    assert max(beside) <= 2 * usual + SLACK_SECONDS, (usual, beside)
+    assert max(beside) <= FIRST_WORD_SECONDS, beside

@@ -436,7 +436,7 @@ async def open_world(
         and is_read
     ):
         await asyncio.to_thread(prepared.lay_out, folder)
-    process = await forkserver.start("-m", "demo", *arguments, environment=surroundings, cwd=ROOT, output=PIPE)
+    process = await forkserver.start("-m", "demo", *arguments, env=surroundings, cwd=ROOT, stdout=PIPE)
     assert process.stdout is not None
     try:
         line = await asyncio.wait_for(process.stdout.readline(), READY_SECONDS + PATIENCE)
