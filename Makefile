@@ -65,8 +65,8 @@ test-both: $(VENV)/.dev  ## all on Postgres that make test tries on SQLite, and 
 	STORIES_ON=postgres $(BIN)/python -m pytest tests/stories --numprocesses 2 --dist loadfile
 	STORIES_ON=fleet $(BIN)/python -m pytest $(CASE_STORIES) --numprocesses 2 --dist loadfile
 
-test-long: $(VENV)/.dev  ## what takes its time: the benches in their smallest form, damage, a Chroma server, a fleet
-	$(BIN)/python -m pytest -m "long and not browser" --numprocesses 2 --dist loadfile
+test-long: $(VENV)/.dev  ## what takes its time: benches in their smallest form, damage, a Chroma server, a fleet, many examples
+	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "(long or hypothesis) and not browser" --numprocesses 2 --dist loadfile
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .

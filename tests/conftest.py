@@ -21,9 +21,10 @@ from tests.patience import patience
 from tests.stories.prepared import VARIABLE
 
 # The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
-# `pytest --hypothesis-profile=default` looks for new ones.
-settings.register_profile("steady", deadline=None, derandomize=True)
-settings.load_profile("steady")
+# `make test-long` takes many; `pytest --hypothesis-profile=default` looks for new ones.
+settings.register_profile("steady", max_examples=25, deadline=None, derandomize=True)
+settings.register_profile("long", settings.get_profile("steady"), max_examples=1000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 
 ON_BOTH = (
