@@ -85,9 +85,11 @@ class Room:
             await engine.resume(self.database)
             yield engine
 
-    async def store(self, ts: str, *, thread: str | None = None, text: str = "Hello") -> tuple[int, str]:
+    async def store(
+        self, ts: str, *, thread: str | None = None, text: str = "Hello", by: str = "U0CUSTOMERA"
+    ) -> tuple[int, str]:
         """A new row, in a thread of its own if none is named; its id and the thread's key."""
-        came = arrival(ts, thread_ts=thread, text=text)
+        came = arrival(ts, thread_ts=thread, text=text, author=by)
         async with self.database.transaction() as tx:
             item_id = await inbox.add(tx, came, now=1.0)
         assert item_id is not None
@@ -129,7 +131,8 @@ async def test_a_thread_works_on_one_row_at_a_time_in_order(room: Room) -> None:
 
 async def test_threads_do_not_wait_for_each_other(room: Room) -> None:
     async with room.engine() as engine:
-        rows = [await room.store(f"{number}.1") for number in range(1, 41)]
+        # What one person asks is worked on a few threads at a time.
+        rows = [await room.store(f"{number}.1", by=f"U{number}") for number in range(1, 41)]
         room.work.held = {item_id for item_id, _ in rows}
         for row in rows:
             engine.submit(*row)
