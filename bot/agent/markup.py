@@ -239,6 +239,8 @@ class Markup:
         """A reply that begins as a call without a mark, or as reasoning whose marks were dropped."""
         begin = text[place:].lstrip()
         start, begin = len(text) - len(begin), begin[:CALL_CHARACTERS]
+        if not begin and start - place > CALL_CHARACTERS:
+            return place  # So much white space is not held back until there is more.
         if begin.startswith("analysis") and begin[8:9].isupper():
             self._open(_BARE_ANALYSIS, "")
             return start + 8
