@@ -203,7 +203,7 @@ async def _stream(number: int, wanted: Any, given: ExitStack, limit: int) -> tup
         given.callback(os.close, nothing)
         return None, nothing
     if wanted != PIPE:
-        return None, wanted.fileno()
+        return None, wanted if isinstance(wanted, int) else wanted.fileno()
     loop = asyncio.get_running_loop()
     reading, writing = os.pipe()
     reader = asyncio.StreamReader(limit=limit)
@@ -288,8 +288,8 @@ class _Server:
                 if key.fileobj is self._listening:
                     caller, _ = self._listening.accept()
                     request, streams = _read(caller)
-                    pid = os.fork()
-                    if not pid:
+                    pid = os.fork() if request else None
+                    if request and not pid:
                         caller.close()
                         self._leave()
                         if die_with_us is not None:
@@ -298,8 +298,9 @@ class _Server:
                         return request
                     for stream in streams:
                         os.close(stream)
-                    self._callers[pid] = caller
-                    _tell(caller, {"pid": pid})
+                    if pid:
+                        self._callers[pid] = caller
+                        _tell(caller, {"pid": pid})
             with suppress(BlockingIOError):
                 self._woken.recv(4_096)
             self._reap()
@@ -317,10 +318,13 @@ class _Server:
             each.close()
 
 
-def _read(caller: socket.socket) -> tuple[dict[str, Any], list[int]]:
+def _read(caller: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """What is asked for, and the descriptors of its standard streams; None when whoever called has hung up."""
     text, streams, _, _ = socket.recv_fds(caller, REQUEST_BYTES, 3)
     while not text.endswith(b"\n"):
-        text += caller.recv(REQUEST_BYTES)
+        if not (more := caller.recv(REQUEST_BYTES)):
+            return None, streams
+        text += more
     return json.loads(text), streams
 
 
