@@ -238,9 +238,9 @@ def _address() -> str:
             [sys.executable, "-m", "tests.forkserver", str(listening.fileno())],
             cwd=ROOT,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-            stdin=subprocess.DEVNULL,
+            # At its end the server ends as well; a signal at our death would come when the thread ends that is here.
+            stdin=subprocess.PIPE,
             pass_fds=[listening.fileno()],
-            preexec_fn=dying_with_parent(),
         )
     atexit.register(_end, server, folder)
     return address
@@ -283,8 +283,11 @@ class _Server:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector.register(self._listening, selectors.EVENT_READ)
         self._selector.register(self._woken, selectors.EVENT_READ)
+        self._selector.register(0, selectors.EVENT_READ)
         while True:
             for key, _ in self._selector.select():
+                if key.fileobj == 0:
+                    sys.exit()
                 if key.fileobj is self._listening:
                     caller, _ = self._listening.accept()
                     request, streams = _read(caller)
@@ -320,12 +323,12 @@ class _Server:
 
 def _read(caller: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
     """What is asked for, and the descriptors of its standard streams; None when whoever called has hung up."""
-    text, streams, _, _ = socket.recv_fds(caller, REQUEST_BYTES, 3)
-    while not text.endswith(b"\n"):
-        if not (more := caller.recv(REQUEST_BYTES)):
-            return None, streams
-        text += more
-    return json.loads(text), streams
+    text, streams = b"", list[int]()
+    with suppress(ConnectionError):
+        text, streams, _, _ = socket.recv_fds(caller, REQUEST_BYTES, 3)
+        while not text.endswith(b"\n") and (more := caller.recv(REQUEST_BYTES)):
+            text += more
+    return json.loads(text) if text.endswith(b"\n") else None, streams
 
 
 def _tell(caller: socket.socket, what: Mapping[str, int]) -> None:

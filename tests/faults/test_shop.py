@@ -26,7 +26,7 @@ MEMORY_MB = 60
 @pytest_asyncio.fixture(scope="module", loop_scope="module", autouse=True)
 async def waiting(world: World) -> AsyncIterator[dict[str, asyncio.Task[str]]]:
     """Questions about three orders that the shop takes its time for, all at once."""
-    await world.shop_breaks(kind="slow", seconds=9, path="/orders/ORD-67890")
+    await world.shop_breaks(kind="slow", seconds=6, path="/orders/ORD-67890")
     await world.shop_breaks(kind="slow", seconds=11, path="/orders/ORD-24680")
     await world.shop_breaks(kind="hang", path="/orders/ORD-13579")
     orders = ("ORD-67890", "ORD-24680", "ORD-13579")
@@ -106,7 +106,7 @@ async def test_a_shop_that_does_not_say_who_asks_is_said_and_work_is_seen_meanwh
     await world.shop_breaks(kind="none")
 
 
-async def test_nine_seconds_are_waited_for(waiting: dict[str, asyncio.Task[str]]) -> None:
+async def test_six_seconds_are_waited_for(waiting: dict[str, asyncio.Task[str]]) -> None:
     answer = await waiting["ORD-67890"]
     assert "ORD-67890" in answer
     assert OUT_OF_REACH not in answer

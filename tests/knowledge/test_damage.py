@@ -227,9 +227,15 @@ async def test_a_vector_index_that_is_deleted_while_it_serves_is_made_anew(kb: P
 
 
 async def test_a_builder_that_is_ended_with_all_processes_of_the_service_is_no_fault(
-    kb: Path, library: Path, embedder: TableEmbedder, caplog: pytest.LogCaptureFixture
+    kb: Path,
+    library: Path,
+    embedder: TableEmbedder,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     change(library)
+    # A builder that is a child of this process.
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", asyncio.subprocess.create_subprocess_exec)
     async with open_knowledge_base(kb, embedder) as base:
         with pytest.raises(BuildStopped):
             await base.refresh(library, on_progress=lambda _: end_children(signal.SIGTERM))
