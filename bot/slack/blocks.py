@@ -4,6 +4,8 @@ What people wrote is escaped and capped here, so that it is shown as it is and c
 
 Card       one message
 plainer    the same blocks with old kinds only
+mrkdwn_in  what blocks say
+labels_in  what their buttons are called
 """
 
 import re
@@ -105,6 +107,25 @@ def capped(text: str, limit: int) -> str:
 def plainer(blocks: Sequence[Mapping[str, Any]]) -> list[Block]:
     """The blocks without the kinds that only newer workspaces know."""
     return [_plainer(block) for block in blocks]
+
+
+def mrkdwn_in(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The texts in mrkdwn that the blocks show, in order."""
+    return _texts(blocks, "mrkdwn")
+
+
+def labels_in(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The plain texts that the blocks show, in order, as those of buttons."""
+    return _texts(blocks, "plain_text")
+
+
+def _texts(shown: object, kind: str) -> list[str]:
+    if isinstance(shown, Mapping):
+        own = [str(shown["text"])] if shown.get("type") == kind else []
+        return own + _texts(list(shown.values()), kind)
+    if isinstance(shown, Sequence) and not isinstance(shown, str):
+        return [text for each in shown for text in _texts(each, kind)]
+    return []
 
 
 def _plainer(block: Mapping[str, Any]) -> Block:

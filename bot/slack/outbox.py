@@ -59,7 +59,7 @@ from bot.slack.client import (
     SlackUnanswered,
 )
 from bot.slack.files import FileCopies
-from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS
+from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS, MISMATCH
 from bot.store import cases, inbox, outbox, records
 from bot.store.cases import card_key, ref_of
 from bot.store.database import Database, Transaction
@@ -326,7 +326,7 @@ class Outbox:
                         return await outbox.head(tx, row.channel, row.lane)
                 except SlackRefused as error:
                     maybe_sent = False
-                    if error.error in BAD_BLOCKS and "blocks" in payload:
+                    if error.error in {*BAD_BLOCKS, MISMATCH} and payload.get("blocks"):
                         simple = plainer(payload["blocks"])
                         if simple != payload["blocks"]:
                             payload = {**payload, "blocks": simple}

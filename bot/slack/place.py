@@ -1,7 +1,7 @@
 """Where an answer goes: the calls that put a message into one thread, in every form that Slack may take.
 
-A message with blocks that Slack refuses is tried with plainer blocks and at last as text alone. What the calls
-raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
+A message with blocks that Slack refuses is tried with plainer blocks and at last as text alone; the calls tell whether
+the blocks under it were taken. What they raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
 """
 
 import asyncio
@@ -9,10 +9,10 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from bot.errors import Unreachable
-from bot.slack.blocks import plainer
+from bot.slack.blocks import labels_in, mrkdwn_in, plainer
 from bot.slack.client import (
     EVENT_TYPE,
     GONE,
@@ -28,14 +28,18 @@ from bot.slack.mrkdwn import best_cut, escape, to_mrkdwn
 
 logger = logging.getLogger(__name__)
 
+Answer = TypeVar("Answer")
+
 TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long"})
 """Refusals of a text that belongs into two messages."""
 BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_arguments", *TOO_LONG})
 """Refusals of a message with blocks after which plainer ones may pass."""
+MISMATCH = "block_mismatch"
+"""Slack does not replace rich text by blocks of which none is rich text, as a table alone; anew they may be posted."""
 TEXT_LIMIT = 3_000
 """Bytes of the text beside blocks; chat.update takes 4,000 characters."""
-_WORDS = frozenset({"rich_text", "markdown"})
-"""The blocks of an answer that hold its words."""
+_WORDS = frozenset({"rich_text", "markdown", "header", "table", "divider"})
+"""The blocks of an answer that hold its words; Slack makes several of one block of Markdown."""
 LOOK_BACK_SECONDS = 600.0
 """How far Slack's clock may be from ours when a message is looked for."""
 TAKE_BACK_SECONDS = 10.0
@@ -143,20 +147,20 @@ class Place:
         with _reaching(GONE):
             await self.client.append_stream(self.channel, ts, chunks, ready=self.may_speak)
 
-    async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> None:
+    async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> bool:
+        """Complete a stream; whether the blocks stand under it."""
         metadata = self._mark("stream")
         ready = self.may_speak if chunks or blocks else None
-        for form in _footers(blocks):
-            try:
-                with _reaching(GONE):
-                    await self.client.stop_stream(
-                        self.channel, ts, chunks=chunks, blocks=form, metadata=metadata, ready=ready
-                    )
-            except SlackRefused as refusal:
-                if form is None or refusal.error not in BAD_BLOCKS:
-                    raise
-            else:
-                return
+
+        async def stop(form: _Form) -> None:
+            with _reaching(GONE):
+                await self.client.stop_stream(
+                    self.channel, ts, chunks=chunks, blocks=form.blocks, metadata=metadata, ready=ready
+                )
+
+        forms = [_Form("", footer) for footer in _footers(blocks)]
+        taken, _ = await _in_some_form([*forms, _Form("", None, is_whole=not blocks)], stop)
+        return taken.is_whole
 
     async def end(self, ts: str) -> None:
         """Stop a stream, whatever state it is in."""
@@ -165,41 +169,54 @@ class Place:
         except (SlackRefused, Unreachable) as refusal:
             logger.debug("nothing to stop", extra={"ts": ts, "slack": refusal.error})
 
-    async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> str:
+    async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> tuple[str, bool]:
+        """Say the text with the blocks under it, or these alone when it is empty; its ts, and whether they are there.
+
+        The number is of the post among the answer's messages.
+        """
         metadata = self._mark(str(number))
         await self._check()
-        for beside, form in _forms(text, blocks):
-            try:
-                with _reaching(GONE_FOR_POSTS):
-                    return await self.client.post(
-                        self.channel,
-                        text=beside,
-                        blocks=form,
-                        thread_ts=self.thread_ts,
-                        metadata=metadata,
-                        ready=self.may_speak,
-                    )
-            except SlackRefused as refusal:
-                if form is None or refusal.error not in BAD_BLOCKS:
-                    raise
-        raise AssertionError("the last form has no blocks")
 
-    async def update(self, ts: str, text: str, blocks: Sequence[Block] | None, *, at_once: bool = False) -> None:
+        async def post(form: _Form) -> str:
+            with _reaching(GONE_FOR_POSTS):
+                return await self.client.post(
+                    self.channel,
+                    text=form.text,
+                    blocks=form.blocks,
+                    thread_ts=self.thread_ts,
+                    metadata=metadata,
+                    ready=self.may_speak,
+                )
+
+        taken, ts = await _in_some_form(_forms(text, blocks), post)
+        return ts, taken.is_whole
+
+    async def update(self, ts: str, text: str, blocks: Sequence[Block] | None, *, at_once: bool = False) -> bool:
+        """Replace a message by the text with the blocks under it; whether they are there."""
+        taken = await self._replace(ts, _forms(text, blocks), at_once=at_once)
+        return taken.is_whole
+
+    async def put_under(self, ts: str, text: str, blocks: Sequence[Block]) -> None:
+        """Put blocks under a completed message that shows the text. Raises SlackRefused rather than leave them out."""
+        await self._replace(ts, [form for form in _forms(text, blocks) if form.is_whole])
+
+    async def _replace(self, ts: str, forms: "Sequence[_Form]", *, at_once: bool = False) -> "_Form":
         await self._check()
-        for beside, form in _forms(text, blocks):
-            try:
-                with _reaching(GONE):
-                    await self.client.update(
-                        self.channel, ts, text=beside, blocks=form, at_once=at_once, ready=self.may_speak
-                    )
-            except SlackRefused as refusal:
-                if refusal.error == "streaming_state_conflict":
-                    await self.end(ts)
-                    raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
-                if form is None or refusal.error not in BAD_BLOCKS:
-                    raise
-            else:
-                return
+
+        async def update(form: _Form) -> None:
+            with _reaching(GONE):
+                await self.client.update(
+                    self.channel, ts, text=form.text, blocks=form.blocks, at_once=at_once, ready=self.may_speak
+                )
+
+        try:
+            taken, _ = await _in_some_form(forms, update)
+        except SlackRefused as refusal:
+            if refusal.error != "streaming_state_conflict":
+                raise
+            await self.end(ts)
+            raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
+        return taken
 
     async def end_with(self, message: Mapping[str, Any], sentence: str) -> None:
         """Put a sentence under what a completed message shows, as Slack tells of it; once, however often that is asked.
@@ -213,14 +230,12 @@ class Place:
         text = f"{shown[: best_cut(shown, limit=TEXT_LIMIT)]}\n\n{line}"
         blocks = [block for block in message.get("blocks") or () if block["type"] in _WORDS]
         await self._check()
-        for form in ([*blocks, under], None) if blocks else (None,):
-            try:
-                await self.client.update(self.channel, message["ts"], text=text, blocks=form)
-            except SlackRefused as refusal:
-                if form is None or refusal.error not in BAD_BLOCKS:
-                    raise
-            else:
-                return
+
+        async def update(form: _Form) -> None:
+            await self.client.update(self.channel, message["ts"], text=form.text, blocks=form.blocks)
+
+        forms = [_Form(text, [*blocks, under]), _Form(text, None)] if blocks else [_Form(text, None)]
+        await _in_some_form(forms, update)
 
     async def delete(self, ts: str) -> None:
         await self._check()
@@ -281,23 +296,57 @@ def _marked(message: Mapping[str, Any]) -> str:
     return str(payload.get("s", ""))
 
 
-def _forms(text: str, blocks: Sequence[Block] | None) -> Iterator[tuple[str, Sequence[Block] | None]]:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What a message is made of, as Slack may take it."""
+
+    text: str
+    """mrkdwn for notifications, screen readers and wherever there are no blocks."""
+    blocks: Sequence[Block] | None
+    is_whole: bool = True
+    """Whether the blocks that were to stand under the text are among these."""
+
+
+async def _in_some_form(forms: Sequence[_Form], call: Callable[[_Form], Awaitable[Answer]]) -> tuple[_Form, Answer]:
+    """Make the call in the first of the forms that Slack takes; which that is, and the answer.
+
+    Raises SlackRefused when it takes none, or refuses something else than the blocks.
+    """
+    *better, last = forms
+    for form in better:
+        try:
+            return form, await call(form)
+        except SlackRefused as refusal:
+            if refusal.error not in BAD_BLOCKS:
+                raise
+    return last, await call(last)
+
+
+def _forms(text: str, blocks: Sequence[Block] | None) -> list[_Form]:
     """A message as text and blocks, in the forms to try one after the other."""
+    if blocks and not text.strip():
+        return _footer_alone(blocks)
     beside = to_mrkdwn(text[: best_cut(text, limit=TEXT_LIMIT)])
     whole: Block = {"type": "markdown", "text": text}
-    for footer in _footers(blocks):
-        yield beside, [whole, *(footer or ())]
-    yield to_mrkdwn(text), None
+    forms = [_Form(beside, [whole, *footer]) for footer in _footers(blocks)]
+    plain = not blocks
+    return [*forms, _Form(beside, [whole], is_whole=plain), _Form(to_mrkdwn(text), None, is_whole=plain)]
 
 
-def _footers(blocks: Sequence[Block] | None) -> Iterator[Sequence[Block] | None]:
-    """The blocks, plainer ones if that is possible, none."""
+def _footer_alone(blocks: Sequence[Block]) -> list[_Form]:
+    """What stands under an answer as a message of its own: as it is, or at least what it says, its sources."""
+    says = "\n".join(mrkdwn_in(blocks))
+    forms = [_Form(says or " · ".join(labels_in(blocks)), footer) for footer in _footers(blocks)]
+    return [*forms, _Form(says, None)] if says else forms
+
+
+def _footers(blocks: Sequence[Block] | None) -> Iterator[Sequence[Block]]:
+    """The blocks, and plainer ones if that is possible."""
     if blocks:
         yield blocks
         simple = plainer(blocks)
         if simple != list(blocks):
             yield simple
-    yield None
 
 
 @contextmanager

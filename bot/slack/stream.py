@@ -296,6 +296,9 @@ class _Talk:
         """and how far it shows the text, and what opens a code fence again after that; None when nobody knows."""
 
         self._blocks: Sequence[Block] | None = None
+        """The footer, until it is shown;"""
+        self._apart = False
+        """and whether Slack refused it under the last words, so that it goes into a reply of its own."""
         self._closing = False
         self._keep_inherited = False
         self._flushed = -math.inf
@@ -611,7 +614,7 @@ class _Talk:
             self._leave_behind(message, closing, opening)
         return True
 
-    async def _said(self, message: _Message, cards: list[_Card], call: Awaitable[None]) -> bool:
+    async def _said(self, message: _Message, cards: list[_Card], call: Awaitable[object]) -> bool:
         """Whether a call on the message was accepted; when not, the message's state says what is to be done."""
         try:
             await call
@@ -726,8 +729,8 @@ class _Talk:
             await self._show_rest()
         if self.stopped:
             return
-        if self._blocks is not None and self._last is not None and self.ts[-1:] == [self._last.ts]:
-            await self._add_footer(self._last)
+        if self._blocks is not None and self.ts and self.text.strip():
+            await self._add_footer(self._blocks)
         if self.text.strip() and not self._keep_inherited:
             while self._inherited:
                 await self._discard(self._inherited[0])
@@ -741,11 +744,20 @@ class _Talk:
         chunks, cards = self._chunks(to)
         self._reached = to
         reach("stream_ending")
-        if await self._said(message, cards, self._place.stop(message.ts, chunks, self._blocks)):
+        if await self._said(message, cards, self._stop(message, chunks)):
             self._accept(message, to, cards)
             self._leave_behind(message, "", "")
-            self._blocks = None
             reach("stream_ended")
+
+    async def _stop(self, message: _Message, chunks: list[Chunk]) -> None:
+        """Complete the message with the footer under it."""
+        self._footer_is(taken=await self._place.stop(message.ts, chunks, self._blocks))
+
+    def _footer_is(self, *, taken: bool) -> None:
+        """Whether Slack took the footer with the answer's last words; if not, it goes below them."""
+        if taken:
+            self._blocks = None
+        self._apart = not taken
 
     async def _show_rest(self) -> None:
         """Show one more message of what is not shown yet, not streamed."""
@@ -757,8 +769,6 @@ class _Talk:
         if rest[:end].strip() and not await self._show(rest[:end] + closing, self._blocks if is_last else None):
             return
         self._sent, self._prefix = self._reached, opening
-        if is_last:
-            self._blocks = None
 
     async def _show(self, text: str, blocks: Sequence[Block] | None) -> bool:
         """Show a message; False when one that stands there holds the beginning of it already, for good."""
@@ -766,7 +776,7 @@ class _Talk:
             while self._inherited and not self._keep_inherited:
                 ts = self._inherited[0]
                 try:
-                    await self._place.update(ts, text, blocks)
+                    taken = await self._place.update(ts, text, blocks)
                 except SlackRefused:
                     if ts == self._draft and self._drafted is not None:
                         self._leave_draft(ts, *self._drafted)
@@ -778,6 +788,8 @@ class _Talk:
                     raise
                 else:
                     self.ts.append(self._inherited.pop(0))
+                    if blocks is not None:
+                        self._footer_is(taken=taken)
                     return True
             posted = self._said_before(text) or await self._posted(text, blocks)
             if posted is not None:
@@ -801,16 +813,20 @@ class _Talk:
             if self._on_open is not None:
                 await self._on_open(ts)
             if held == (text, blocks):
+                if blocks is not None:
+                    self._footer_is(taken=True)
                 return ts
             self._inherited.insert(0, ts)
             self._keep_inherited = False
             return None
         try:
-            ts = await self._place.post(text, blocks, number=number)
+            ts, taken = await self._place.post(text, blocks, number=number)
         except SlackUnanswered as failure:
             self._lost_post = (text, blocks) if failure.sent else None
             raise
         self._lost_post = None
+        if blocks is not None:
+            self._footer_is(taken=taken)
         try:
             if self._on_open is not None:
                 await self._on_open(ts)
@@ -825,13 +841,28 @@ class _Talk:
                 return str(message["ts"])
         return None
 
-    async def _add_footer(self, message: _Message) -> None:
+    async def _add_footer(self, blocks: Sequence[Block]) -> None:
+        """Put the footer under the last message, or where Slack does not have it there, into a reply of its own."""
         try:
-            if message.shown.strip():
-                await self._place.update(message.ts, message.shown, self._blocks)
+            if not await self._put_under(blocks):
+                await self._show("", blocks)
         except SlackRefused as refusal:
             logger.warning("no footer", extra={"channel": self._place.channel, "slack": refusal.error})
         self._blocks = None
+
+    async def _put_under(self, blocks: Sequence[Block]) -> bool:
+        """Whether the footer stands under the last message now; a message that is gone needs none."""
+        last = self._last
+        if self._apart or last is None or last.ts != self.ts[-1] or not last.shown.strip():
+            return False
+        try:
+            await self._place.put_under(last.ts, last.shown, blocks)
+        except SlackRefused as refusal:
+            if refusal.error == "message_not_found":
+                raise
+            self._apart = True
+            return False
+        return True
 
     async def _discard(self, ts: str) -> None:
         try:

@@ -6,8 +6,10 @@ adds. What one block may be is in demo.slack.block_tables.
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
+from demo.slack import rich_text
 from demo.slack.block_checks import Fault, items, object_of
 from demo.slack.block_tables import (
     CHARTS_IN_A_MESSAGE,
@@ -83,6 +85,12 @@ def view_faults(view: Any) -> list[Fault]:
 def completed(blocks: list[Json], new_id: Callable[[], str]) -> list[Json]:
     """The blocks as Slack returns them: with block_ids and action_ids, texts with `emoji` and `verbatim`."""
     return [{"block_id": new_id()} | _with_defaults(block, new_id) for block in blocks]
+
+
+def types_of(blocks: list[Json]) -> list[str]:
+    """The types of the blocks as Slack shows them, each once: of a Markdown block it makes others."""
+    types = [rich_text.types_of(block["text"]) if block["type"] == "markdown" else [block["type"]] for block in blocks]
+    return list(dict.fromkeys(chain.from_iterable(types)))
 
 
 def elements(blocks: list[Json]) -> Iterator[tuple[str, Json]]:

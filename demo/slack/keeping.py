@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS messages (
 CREATE TABLE IF NOT EXISTS uploads (file TEXT PRIMARY KEY, content BLOB NOT NULL);
 """
 _BY_NAME = ("homes", "files", "emoji")
-_BY_THREAD = ("sessions", "prompts", "last_read")
+_BY_THREAD = ("sessions", "prompts", "last_read", "made_of")
 TOKENS = ("bot_token", "app_token", "signing_secret", "secret")
 
 
@@ -131,7 +131,7 @@ class _Keeper:
         for name in _BY_NAME:
             getattr(workspace, name).update(state[name])
         for name in _BY_THREAD:
-            getattr(workspace, name).update({(one, other): body for one, other, body in state[name]})
+            getattr(workspace, name).update({(one, other): body for one, other, body in state.get(name, ())})
         workspace.uploads |= dict(self._database.execute("SELECT file, content FROM uploads"))
         self._uploads = set(workspace.uploads)
         for channel, ts, body, stream in self._database.execute("SELECT * FROM messages ORDER BY ts"):

@@ -23,6 +23,7 @@ _INLINE = re.compile(
 _DATE = re.compile(r"!date\^(\d+)\^([^|^]+)(?:\^\S+)?")
 _MARKS = {"bold": "*", "italic": "_", "strike": "~", "code": "`"}
 _STYLES = {"strong": "bold", "em": "italic", "s": "strike"}
+_OF_THEIR_OWN = {"heading_open": "header", "table_open": "table", "hr": "divider"}
 _REFERENCE = re.compile(r"<(?P<angle>[@#!][^<>\n]+)>|(?<![\w:]):(?P<emoji>[a-z0-9_+'-]+):(?!\w)")
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable("text_join")
 """Without text_join an encoded character stays a token of its own, so `&lt;@U1&gt;` pings nobody."""
@@ -50,6 +51,14 @@ def from_markdown(text: str) -> Json:
         else:
             elements.append(element)
     return {"type": "rich_text", "elements": elements}
+
+
+def types_of(text: str) -> list[str]:
+    """The types of the blocks that Slack makes of Markdown, each once: headings and tables (both probed) and rules
+    (*believed*) become blocks of their own, whatever else there is becomes rich_text.
+    """
+    tokens = [token.type for token in _MARKDOWN.parse(text) if token.level == 0 and token.nesting >= 0]
+    return list(dict.fromkeys(_OF_THEIR_OWN.get(each, "rich_text") for each in tokens))
 
 
 def to_mrkdwn(block: Json) -> str:

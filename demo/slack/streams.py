@@ -6,7 +6,7 @@ people see. Slack ends every stream about five minutes after its start.
 
 from demo.slack import rich_text, timeline
 from demo.slack.agent_status import set_session, set_status
-from demo.slack.blocks import completed, message_faults
+from demo.slack.blocks import completed, message_faults, types_of
 from demo.slack.workspace import Channel, Json, SlackError, Stream, StreamState, Workspace
 
 CALL_CHARACTERS = 12_000
@@ -105,6 +105,7 @@ def finish(
         "streaming_state": "completed",
     }
     changes |= {"metadata": metadata} if metadata else {}
+    workspace.made_of[stream.channel, stream.ts] = types_of(content)
     message = timeline.change(workspace, workspace.channel(stream.channel), stream.ts, changes)
     if state != "stopped" and workspace.kind == "agent":
         set_session(workspace, stream.channel, stream.thread_ts, status=session_status or "active")

@@ -370,6 +370,9 @@ class Workspace:
         self.usergroups: dict[str, Usergroup] = {}
         self.messages: dict[str, dict[str, Json]] = {}
         """Slack-shaped messages by channel and ts, oldest first."""
+        self.made_of: dict[tuple[str, str], list[str]] = {}
+        """By channel and ts: the types of the blocks of an app's message, as Slack shows them. Text alone has none,
+        though it is told as a rich_text block."""
         self.streams: dict[tuple[str, str], Stream] = {}
         self.ephemerals: list[Json] = []
         """Messages with "user", "channel", "ts", "text", "blocks" and perhaps "thread_ts"."""
@@ -572,7 +575,7 @@ class Workspace:
         key = (channel, ts)
         self.messages[channel].pop(ts, None)
         self.background.cancel_timer(("stream", *key))
-        for held in (self.streams, self.sessions, self.statuses, self.prompts):
+        for held in (self.streams, self.made_of, self.sessions, self.statuses, self.prompts):
             held.pop(key, None)
         self.bridged.discard(key)
 

@@ -157,6 +157,18 @@ async def test_blocks_that_slack_refuses_leave_the_text(database: Database, slac
     assert slack.texts(SUPPORT) == ["plain"]
 
 
+async def test_what_may_not_take_the_place_of_rich_text_is_said_as_text(database: Database, slack: LocalSlack) -> None:
+    rich: list[dict[str, Any]] = [{"type": "markdown", "text": "Some words."}]
+    table = [{"type": "markdown", "text": "| a | b |\n|---|---|\n| 1 | 2 |"}]
+    await send_all(
+        database,
+        slack,
+        Outgoing("p", "post", SUPPORT, {"text": "first", "blocks": rich}),
+        Outgoing("p/2", "update", SUPPORT, {"text": "then", "blocks": table}, parent="p"),
+    )
+    assert (slack.texts(SUPPORT), await state_of(database, "p/2")) == (["then"], "sent")
+
+
 async def test_a_busy_channel_with_very_many_rows_starves_no_other(database: Database, slack: LocalSlack) -> None:
     thread = "1795000000.000100"
     many = (post(f"p{number}", "x", thread_ts=thread) for number in range(600))

@@ -495,7 +495,7 @@ async def test_a_footer_that_slack_does_not_know_is_made_plainer() -> None:
     assert [element["action_id"] for element in message.blocks[0]["elements"]] == ["fb.positive", "fb.negative"]
 
 
-async def test_a_footer_that_slack_refuses_is_left_out() -> None:
+async def test_a_footer_that_slack_refuses_under_the_answer_is_a_reply_of_its_own() -> None:
     class NoBlocks(Thread):
         async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
             if blocks:
@@ -505,6 +505,50 @@ async def test_a_footer_that_slack_refuses_is_left_out() -> None:
     thread = NoBlocks()
     await write(thread, ["An ", "answer."], blocks=FEEDBACK)
     exactly(thread, "An answer.")
+    assert [message.blocks for message in thread.messages.values()] == [[], FEEDBACK]
+    assert thread.messages[max(thread.messages)].notification == "Yes · No"
+
+
+async def test_a_footer_that_slack_refuses_everywhere_leaves_what_it_says() -> None:
+    class NoFooters(Thread):
+        async def _call(self, method: str, act: Any, ts: str = "", *, ready: Any = None) -> Any:
+            answer = await super()._call(method, act, ts, ready=ready)
+            if any(message.blocks for message in self.messages.values()):
+                raise AssertionError("a footer was shown")
+            return answer
+
+        async def stop_stream(self, *arguments: Any, blocks: Any = None, **named: Any) -> None:
+            _refuse(blocks)
+            await super().stop_stream(*arguments, blocks=blocks, **named)
+
+        async def post(self, *arguments: Any, blocks: Any = None, **named: Any) -> str:
+            _refuse(blocks)
+            return await super().post(*arguments, blocks=blocks, **named)
+
+    def _refuse(blocks: Any) -> None:
+        if any(block["type"] != "markdown" for block in blocks or ()):
+            raise SlackRefused("chat", "invalid_blocks")
+
+    says = "Source: <https://x.example/a|Returns>"
+    source = {"type": "context", "elements": [{"type": "mrkdwn", "text": says}]}
+    thread = NoFooters()
+    await write(thread, ["An ", "answer."], blocks=[source, *FEEDBACK])
+    assert thread.read == ["An answer.", says]
+
+
+@pytest.mark.parametrize("refused", [(), ("block_mismatch",), ("msg_too_long", "block_mismatch")])
+async def test_a_footer_comes_under_the_answer_or_below_it_when_slack_has_ended_the_stream(
+    refused: tuple[str, ...],
+) -> None:
+    thread = Thread(always={"update": refused[-1] if refused else ""})
+    async with opened(thread) as writer:
+        writer.text("An answer. ")
+        await breathe()
+        (answer,) = thread.messages.values()
+        answer.streaming = False
+        await writer.finish(blocks=FEEDBACK)
+    assert "".join(thread.read).strip() == "An answer."
+    assert footers(thread) == ([False, True] if refused else [True])
 
 
 async def test_a_refusal_of_the_channel_is_told_to_the_turn() -> None:

@@ -10,6 +10,7 @@ from bot.agent.guardrails import OutputGate
 from bot.sentences import load_sentences
 from bot.slack import cards
 from bot.slack.client import SlackClient, open_slack_client
+from bot.slack.place import Place
 from bot.slack.stream import StreamLimits, StreamWriter, open_stream
 from demo.slack import streams
 from demo.slack.server import open_workspace
@@ -18,6 +19,8 @@ from tests.doubles.local_slack import LocalSlack
 
 ANSWER = [f"Sentence {number} says something about your order. " for number in range(40)]
 LIMITS = StreamLimits(flush_seconds=0.01, message_bytes=700, retry_seconds=0.01)
+TABLE = "| Parcel | Day |\n|---|---|\n| 1 | Monday |\n\n"
+"""Of which Slack makes a table and no rich text."""
 FOOTER = cards.answer_footer(
     load_sentences(), "en", ref="7", sources=[cards.Source("Returns", "https://help.example.com/r")]
 )
@@ -85,6 +88,12 @@ def read(workspace: Workspace, thread_ts: str, channel: str = "C0SUPPORT") -> st
     return squeezed("".join(words(reply["blocks"]) for reply in there))
 
 
+def refusals(workspace: Workspace) -> set[tuple[str, str]]:
+    """What the app was refused: method and error."""
+    calls = [entry for entry in workspace.log if entry["kind"] == "call" and not entry["ok"]]
+    return {(entry["name"], entry["detail"]["answer"]["error"]) for entry in calls}
+
+
 async def test_a_long_answer_is_streamed_in_several_messages_with_one_footer(
     workspace: Workspace, slack: SlackClient
 ) -> None:
@@ -126,6 +135,58 @@ async def test_a_stream_that_slack_ends_goes_on_in_another_message(workspace: Wo
         await writer.finish(blocks=FOOTER.blocks)
     assert read(workspace, thread_ts) == squeezed("".join(ANSWER[:8]))
     assert len(replies(workspace, thread_ts)) == 2
+
+
+async def test_the_footer_of_a_table_whose_stream_slack_ended_is_a_reply_of_its_own(
+    workspace: Workspace, slack: SlackClient
+) -> None:
+    """Slack does not put a table over what was streamed, and with it not what stands under it."""
+    thread_ts = await ask(workspace)
+    async with writing(slack, thread_ts) as writer:
+        await write(workspace, writer, [TABLE])
+        (stream,) = workspace.streams.values()
+        streams.finish(workspace, stream, "expired")
+        await writer.finish(blocks=FOOTER.blocks)
+    assert refusals(workspace) >= {("chat.update", "block_mismatch")}
+    assert read(workspace, thread_ts) == "Parcel|Day1|Monday"
+    *_, footer = replies(workspace, thread_ts)
+    assert [block["type"] for block in footer["blocks"]] == [block["type"] for block in FOOTER.blocks]
+    assert footer["text"].endswith("<https://help.example.com/r|Returns>")
+
+
+async def test_a_table_takes_no_half_open_answers_place_and_is_shown_once(
+    workspace: Workspace, slack: SlackClient
+) -> None:
+    thread_ts = await ask(workspace)
+    chunk = {"type": "markdown_text", "text": "Let me look."}
+    left = await slack.start_stream("C0SUPPORT", thread_ts, user="U0CUSTOMERA", team="T0FRONTDESK", chunks=[chunk])
+    async with writing(slack, thread_ts, adopt=(left,)) as writer:
+        await write(workspace, writer, [TABLE])
+        await writer.finish(blocks=FOOTER.blocks)
+    assert refusals(workspace) == {("chat.update", "block_mismatch")}
+    (answer,) = replies(workspace, thread_ts)
+    assert answer["blocks"][0]["text"].strip() == TABLE.strip()
+    assert [block["type"] for block in answer["blocks"][1:]] == [block["type"] for block in FOOTER.blocks]
+
+
+async def test_what_ends_an_answer_stands_under_all_the_blocks_that_slack_made_of_it(
+    workspace: Workspace, slack: SlackClient
+) -> None:
+    thread_ts = await ask(workspace)
+    words = {"type": "rich_text_section", "elements": [{"type": "text", "text": "Within 30 days."}]}
+    made: list[dict[str, Any]] = [
+        {"type": "header", "text": {"type": "plain_text", "text": "Returns"}},
+        {"type": "rich_text", "elements": [words]},
+        {"type": "divider"},
+        {"type": "table", "rows": [[{"type": "raw_text", "text": "Day"}]]},
+    ]
+    footer = {"type": "context", "elements": [{"type": "mrkdwn", "text": "A source"}]}
+    ts = await slack.post("C0SUPPORT", text="Returns", blocks=[*made, footer], thread_ts=thread_ts)
+    place = Place(slack, "C0SUPPORT", thread_ts, user="", team="T0FRONTDESK", key="turn/1/answer")
+    for _ in range(2):
+        await place.end_with(workspace.message("C0SUPPORT", ts), "I was interrupted.")
+    kept = [block["type"] for block in workspace.message("C0SUPPORT", ts)["blocks"]]
+    assert kept == ["header", "rich_text", "divider", "table", "section"]
 
 
 async def test_stop_ends_the_answer(workspace: Workspace, slack: SlackClient) -> None:

@@ -43,6 +43,7 @@ NOT_THERE = "channel_type_not_supported"
 REFUSALS = (
     *sorted(CANNOT_STREAM | TOO_LONG),
     "streaming_state_conflict",
+    "block_mismatch",
     "invalid_blocks",
     "invalid_chunks",
     "is_archived",
@@ -161,8 +162,9 @@ async def write(
 
 
 def bare(text: str) -> str:
-    """Without blanks, on which no message begins or ends for sure, and without what opens and closes code."""
-    return re.sub(r"\s+|```(py)?", "", text)
+    """Without blanks, on which no message begins or ends for sure, and without what opens and closes code; with links
+    as in Markdown, though text alone has them as Slack writes them."""
+    return re.sub(r"\s+|```(py)?", "", re.sub(r"<(https:[^|>]+)\|([^>]+)>", r"[\2](\1)", text))
 
 
 def numbered(faults: Sequence[str]) -> dict[int, str]:
@@ -186,6 +188,7 @@ def whole(thread: Thread, told: Told, faults: Sequence[str]) -> None:
 @example(["w" * 150] * 8, {0: "in_progress"}, [LOST_REQUEST] * 40)
 @example(["Some words. "] * 20, {}, [EXPIRED] * 40)
 @example(["Some words. "] * 2, {}, [NOT_THERE, FINE, FINE, LOST_ANSWER, NOT_THERE, NOT_THERE])
+@example(["[the page](https://help.example.com/returns) "], {}, [LIMITED, *["msg_blocks_too_long"] * 2])
 async def test_the_text_is_read_exactly_once_whatever_happens_at_every_call(
     pieces: list[str], cards: dict[int, Any], faults: list[str]
 ) -> None:

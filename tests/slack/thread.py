@@ -250,8 +250,8 @@ class Thread:
 
 
 def _split(text: str, blocks: Sequence[Block] | None) -> tuple[str, list[Block]]:
-    """What is read of a message with these blocks, and the blocks below it."""
+    """What is read of a message with these blocks, which stand instead of the text, and the blocks below it."""
     if not blocks:
         return text, []
-    first, *rest = blocks
-    return (first["text"], rest) if first["type"] == "markdown" else (text, list(blocks))
+    words = blocks[0]["text"] if blocks[0]["type"] == "markdown" else ""
+    return words, list(blocks[1:] if words else blocks)

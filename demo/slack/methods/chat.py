@@ -3,10 +3,10 @@
 from demo.slack import streams, timeline
 from demo.slack.agent_status import SESSION_STATES, set_status
 from demo.slack.methods.call import Call, Method, invalid_arguments
-from demo.slack.methods.content import TEXT_KEPT, content, given_blocks, given_metadata
+from demo.slack.methods.content import TEXT_KEPT, content, given_blocks, given_metadata, made_of
 from demo.slack.methods.sender import author, destination, own
 from demo.slack.shapes import permalink, readable
-from demo.slack.workspace import Json, SlackError
+from demo.slack.workspace import Channel, Json, SlackError
 
 UPDATE_CHARACTERS = 4_000
 
@@ -21,6 +21,7 @@ def post_message(call: Call) -> Json:
     broadcast = {"subtype": "thread_broadcast"} if thread_ts and call.flag("reply_broadcast") else {}
     in_thread = {"thread_ts": thread_ts, **broadcast} if thread_ts else {}
     message = timeline.post(call.workspace, channel, author(call, channel) | given | in_thread | given_metadata(call))
+    call.workspace.made_of[channel.id, message["ts"]] = made_of(call)
     if not call.by_person:
         set_status(call.workspace, channel.id, thread_ts, "", [])
     shown = readable(message, include_metadata=True)
@@ -45,9 +46,13 @@ def update(call: Call) -> Json:
         raise SlackError("msg_too_long")
     edited = {"edited": {"user": call.me, "ts": call.workspace.new_ts()}}
     changes = content(call) | edited | given_metadata(call) | {"streaming_state": None}
+    _check_replacement(call, channel, ts)
     # A finished stream that is updated loses its cards and is a message like any other.
-    if call.workspace.streams.pop((channel.id, ts), None) is None:
-        changes |= _retained(call, message)
+    is_stream = call.workspace.streams.pop((channel.id, ts), None) is not None
+    retained = {} if is_stream else _retained(call, message)
+    changes |= retained
+    if not retained:
+        call.workspace.made_of[channel.id, ts] = made_of(call)
     for name, nothing in (("attachments", []), ("metadata", {})):
         if call.json(name) == nothing:
             changes[name] = None
@@ -144,6 +149,18 @@ METHODS = {
     "chat.appendStream": Method(append_stream, scope="chat:write", tier=4, caller="bot"),
     "chat.stopStream": Method(stop_stream, scope="chat:write", tier=2, caller="bot"),
 }
+
+
+def _check_replacement(call: Call, channel: Channel, ts: str) -> None:
+    """Raises `block_mismatch` when nothing but rich text is to become blocks of which none is rich text.
+
+    Probed on Slack: over a lone paragraph a lone heading or table is refused, in a Markdown block and as
+    `markdown_text`, while over a heading with a paragraph it is not, nor is what holds a paragraph too. That text
+    alone may become any blocks is *believed*.
+    """
+    after = made_of(call)
+    if after and "rich_text" not in after and call.workspace.made_of.get((channel.id, ts)) == ["rich_text"]:
+        raise SlackError("block_mismatch")
 
 
 def _retained(call: Call, message: Json) -> Json:

@@ -5,7 +5,7 @@ from typing import Any
 
 from demo.slack import rich_text
 from demo.slack.block_checks import Fault
-from demo.slack.blocks import attachment_faults, completed, is_too_long, message_faults
+from demo.slack.blocks import attachment_faults, completed, is_too_long, message_faults, types_of
 from demo.slack.methods.call import Call
 from demo.slack.shapes import text_block
 from demo.slack.workspace import Json, SlackError
@@ -33,6 +33,12 @@ def content(call: Call) -> Json:
         raise SlackError("no_text")
     kept: Json = {"text": text, "blocks": blocks or text_block(call.workspace, text)}
     return kept | ({"attachments": attachments} if attachments else {})
+
+
+def made_of(call: Call) -> list[str]:
+    """The types of the blocks that are shown of a valid message; none of text alone."""
+    markdown = call.text("markdown_text")
+    return types_of([{"type": "markdown", "text": markdown}] if markdown else call.json("blocks") or [])
 
 
 def given_blocks(call: Call) -> list[Json]:

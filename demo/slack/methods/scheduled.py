@@ -4,7 +4,7 @@ from functools import partial
 
 from demo.slack import timeline
 from demo.slack.methods.call import Call, Method
-from demo.slack.methods.content import content, given_metadata
+from demo.slack.methods.content import content, given_metadata, made_of
 from demo.slack.methods.sender import author, destination
 from demo.slack.workspace import Channel, Json, SlackError, Workspace
 
@@ -34,7 +34,7 @@ def schedule(call: Call) -> Json:
         ("scheduled", waiting["id"]),
         call.workspace.clock,
         post_at - call.workspace.clock.time(),
-        partial(_post, call.workspace, waiting["id"], message, author_of=call.me),
+        partial(_post, call.workspace, waiting["id"], message, author_of=call.me, types=made_of(call)),
     )
     shown = message | {"type": "delayed_message"}
     return {"channel": channel.id, "scheduled_message_id": waiting["id"], "post_at": post_at, "message": shown}
@@ -90,11 +90,12 @@ def _post_at(call: Call, channel: Channel) -> int:
     return post_at
 
 
-def _post(workspace: Workspace, waiting_id: str, message: Json, *, author_of: str) -> None:
+def _post(workspace: Workspace, waiting_id: str, message: Json, *, author_of: str, types: list[str]) -> None:
     """Its time has come; a channel in which its author cannot write any more gets nothing."""
     waiting = workspace.scheduled.pop(waiting_id)
     channel = workspace.channel(waiting["channel_id"])
     if channel.is_archived or author_of not in channel.members:
         workspace.note("error", "chat.scheduleMessage", ok=False, detail=waiting)
         return
-    timeline.post(workspace, channel, message)
+    posted = timeline.post(workspace, channel, message)
+    workspace.made_of[channel.id, posted["ts"]] = types

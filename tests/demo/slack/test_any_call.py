@@ -20,7 +20,7 @@ ANYWHERE = {
     *REFERENCE["*"]["errors"].split(),
     *("invalid_arguments", "invalid_auth", "invalid_json", "json_not_object"),
     *("cannot_reply_to_message", "invalid_cursor", "invalid_thread_ts", "not_in_channel", "thread_not_found"),
-    *("invalid_attachments", "user_not_found"),
+    *("invalid_attachments", "is_archived", "user_not_found"),
 }
 """What every method can answer. The last two lines are known of Slack, though not each method's page names them."""
 CHANNELS = ("C0SUPPORT", "C0GENERAL", "C0AGENTS", "D0CUSTOMERA", "#support", "C0NONE")

@@ -1,5 +1,6 @@
 """Messages of the app: posting, editing, deleting, threads, metadata, reactions."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -210,6 +211,48 @@ async def test_an_update_leaves_what_it_does_not_name(client: AsyncWebClient, wo
     assert cleared["blocks"][0]["type"] == "rich_text"
     assert not cleared.keys() & {"attachments", "metadata"}
     assert (await updated(text="third"))["blocks"][0]["elements"][0]["elements"][0]["text"] == "third"
+
+
+PARAGRAPH, HEADING, TABLE, RULE = "Some words.", "# Returns", "| a | b |\n|---|---|\n| 1 | 2 |", "---"
+SECTION: Any = {"type": "section", "text": {"type": "mrkdwn", "text": "x"}}
+
+
+def as_block(markdown: str) -> dict[str, Any]:
+    return {"text": "x", "blocks": [{"type": "markdown", "text": markdown}]}
+
+
+def as_markdown_text(markdown: str) -> dict[str, Any]:
+    return {"markdown_text": markdown}
+
+
+@pytest.mark.parametrize("said", [as_block, as_markdown_text])
+async def test_rich_text_alone_does_not_become_blocks_without_any(
+    client: AsyncWebClient, said: Callable[[str], dict[str, Any]]
+) -> None:
+    """What Slack answered to each of these steps when it was tried; rules are believed to be as headings are."""
+    for other in (HEADING, TABLE, RULE):
+        where = {"channel": "C0SUPPORT"}
+        posted = await client.api_call("chat.postMessage", json=where | said(PARAGRAPH))
+        for taken in ((), (f"{other}\n\n{PARAGRAPH}", other, PARAGRAPH)):
+            for shown in taken:
+                await client.api_call("chat.update", json=where | {"ts": posted["ts"]} | said(shown))
+            refused = client.api_call("chat.update", json=where | {"ts": posted["ts"]} | said(other))
+            assert await error_of(refused) == "block_mismatch"
+
+
+async def test_text_alone_and_mixed_blocks_become_any_others(client: AsyncWebClient, workspace: Workspace) -> None:
+    where = {"channel": "C0SUPPORT"}
+    rich = as_block(PARAGRAPH)
+    mixed = rich | {"blocks": [*rich["blocks"], {"type": "divider"}]}
+    for first in ({"text": PARAGRAPH}, mixed, {"text": "x", "blocks": [SECTION]}):
+        ts = (await client.api_call("chat.postMessage", json=where | first))["ts"]
+        await client.api_call("chat.update", json=where | {"ts": ts, "text": "x", "blocks": [SECTION]})
+    ts = (await client.api_call("chat.postMessage", json=where | rich))["ts"]
+    refused = client.api_call("chat.update", json=where | {"ts": ts, "text": "x", "blocks": [SECTION]})
+    assert await error_of(refused) == "block_mismatch"
+    assert workspace.message("C0SUPPORT", ts)["blocks"][0]["text"] == PARAGRAPH
+    await client.api_call("chat.update", json=where | {"ts": ts, "text": "x", "blocks": []})
+    await client.api_call("chat.update", json=where | {"ts": ts, "text": "x", "blocks": [SECTION]})
 
 
 async def test_a_reply_to_all_carries_the_root(client: AsyncWebClient, app: SocketApp) -> None:

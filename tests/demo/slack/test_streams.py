@@ -1,6 +1,8 @@
 """Streamed messages, from the first chunk to every kind of end."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
+from dataclasses import replace
+from typing import Any
 
 import aiohttp
 import pytest
@@ -167,6 +169,21 @@ async def test_a_running_stream_cannot_be_updated_but_deleted(
     assert (CHANNEL, ts) not in workspace.streams
 
 
+async def test_a_completed_stream_of_words_is_rich_text_that_other_blocks_cannot_replace(
+    client: AsyncWebClient, root: str
+) -> None:
+    ts = await start(client, root, text="Here is what I found.")
+    await client.chat_stopStream(channel=CHANNEL, ts=ts)
+
+    def shown(*blocks: dict[str, Any]) -> Awaitable[object]:
+        return client.chat_update(channel=CHANNEL, ts=ts, text="x", blocks=list(blocks))
+
+    table = {"type": "markdown", "text": "| a | b |\n|---|---|\n| 1 | 2 |"}
+    assert await error_of(shown(table)) == "block_mismatch"
+    assert await error_of(shown(table, {"type": "divider"})) == "block_mismatch"
+    await shown({"type": "markdown", "text": "Here is what I found."}, table)
+
+
 async def test_a_call_and_a_whole_stream_have_a_size(client: AsyncWebClient, root: str) -> None:
     ts = await start(client, root)
     too_much = client.chat_appendStream(channel=CHANNEL, ts=ts, markdown_text="x" * 12_001)
@@ -250,9 +267,17 @@ async def test_sessions_are_of_channels_with_the_app_and_of_threads_that_have_on
 ) -> None:
     rename = client.agents_sessions_rename(channel_id=CHANNEL, thread_ts=root, title="x")
     assert await error_of(rename) == "session_not_found"
-    workspace.channel(CHANNEL).members.remove("U0FRONTDESK")
-    elsewhere = client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="active")
-    assert await error_of(elsewhere) == "not_authorized"
+    channel = workspace.channel(CHANNEL)
+    table: list[tuple[dict[str, Any], str, str]] = [
+        ({"is_archived": True}, "is_archived", "is_archived"),
+        ({"members": []}, "not_authorized", "no_permission"),
+    ]
+    for there, of_status, of_title in table:
+        workspace.channels[CHANNEL] = replace(channel, **there)
+        status = client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="active")
+        assert await error_of(status) == of_status
+        rename = client.agents_sessions_rename(channel_id=CHANNEL, thread_ts=root, title="x")
+        assert await error_of(rename) == of_title
 
 
 async def test_the_status_of_a_thread_that_is_not_there_is_refused(client: AsyncWebClient) -> None:
