@@ -111,7 +111,7 @@ async def test_pressed_twice_a_draft_is_sent_once_and_another_of_the_message_is_
     # All at once, while the buttons are still there; Slack takes no press of a button that is gone by then.
     presses = (sends(world, shown, 1), sends(world, shown, 1), sends(world, shown, 3))
     taken = await asyncio.gather(*presses, return_exceptions=True)
-    if taken == [None] * 3:
+    if not any(taken):
         await world.until(
             lambda state: next((each for each in state["ephemerals"] if "One of these drafts" in str(each)), None),
             what="the note that one was sent",
