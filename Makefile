@@ -36,8 +36,8 @@ install: $(VENV)/.runtime  ## the environment with the locked packages and the f
 demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop and Frontdesk; open the page's address
 	@exec $(BIN)/python -m demo
 
-test: $(VENV)/.dev  ## every test that needs only Python, six files at a time: most of them wait
-	$(BIN)/python -m pytest --numprocesses 6 --dist loadfile --no-loadscope-reorder --ignore tests/demo/slack
+test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: most of them wait
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --ignore tests/demo/slack
 
 test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, refuses, delivers and limits
 	$(BIN)/python -m pytest tests/demo/slack --numprocesses 4 --dist loadfile
