@@ -178,6 +178,9 @@ class _Told(asyncio.Protocol):
         self.ended: asyncio.Future[int] = loop.create_future()
         self._text = b""
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
     def data_received(self, data: bytes) -> None:
         *lines, self._text = (self._text + data).split(b"\n")
         for line in lines:
@@ -185,6 +188,8 @@ class _Told(asyncio.Protocol):
             if "pid" in told:
                 self.started.set_result(told["pid"])
             else:
+                # Before anybody hears of the end: the loop may end with it.
+                self._transport.close()
                 self.ended.set_result(told["status"])
 
     def connection_lost(self, exc: Exception | None) -> None:

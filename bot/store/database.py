@@ -15,6 +15,7 @@ compared with came from the same clock, and processes whose clocks differ by a s
 """
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib import import_module
@@ -264,6 +265,7 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
         pool_size=1,
         max_overflow=0,
         pool_timeout=WAIT_SECONDS,
+        connect_args={"factory": _SqliteConnection},
         # An error's text would hold what customers wrote.
         hide_parameters=True,
     )
@@ -272,6 +274,20 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
         yield Database(engine, places=1, file=path)
     finally:
         await engine.dispose()
+
+
+class _SqliteConnection(sqlite3.Connection):
+    """One that ends its transaction when it is closed, as it is when somebody is cancelled within a statement.
+
+    SQLite keeps a closed connection, and its locks, for as long as somebody holds a cursor of it, as a traceback does.
+    """
+
+    def close(self) -> None:
+        try:
+            if self.in_transaction:
+                self.rollback()
+        finally:
+            super().close()
 
 
 def _prepare_sqlite(engine: AsyncEngine, *, read_only: bool) -> None:

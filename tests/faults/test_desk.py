@@ -1,7 +1,6 @@
 """People and the assistant at the same time (F48): staff answer while it streams, two claim at once, the customer wants
 a person while it streams, and comes back when the case is closed."""
 
-import asyncio
 import re
 import sqlite3
 from collections.abc import AsyncIterator
@@ -90,7 +89,7 @@ async def test_the_assistant_stops_when_staff_come_while_it_streams(world: World
 
 async def test_of_two_who_claim_at_once_while_it_streams_one_has_the_case(world: World) -> None:
     asked, card = await helped_case(world, "table")
-    await asyncio.gather(world.staff.presses(card, "case.claim"), world.other_staff.presses(card, "case.claim"))
+    await world.at_once(world.staff.presses(card, "case.claim"), world.other_staff.presses(card, "case.claim"))
     await world.customer.reads(asked, having=lambda seen: "I was interrupted here." in seen.text)
 
     def lost(state: Json) -> list[Json] | None:

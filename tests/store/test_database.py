@@ -1,5 +1,6 @@
 """The database and its schema."""
 
+import asyncio
 import re
 import sqlite3
 from pathlib import Path
@@ -51,6 +52,40 @@ async def test_deleted_words_are_overwritten_where_sqlite_does_not_do_so_by_itse
             assert b"tungsten boots" not in path.read_bytes()
     finally:
         event.remove(Engine, "connect", forget_to_overwrite)
+
+
+@pytest.mark.parametrize("statement", ["BEGIN IMMEDIATE", "select", "insert"])
+async def test_who_is_cancelled_in_a_statement_leaves_the_database_to_others(tmp_path: Path, statement: str) -> None:
+    async with open_database(f"sqlite+aiosqlite:///{tmp_path / 'x.db'}") as database:
+        async with database.transaction() as tx:
+            await tx.execute(text("create table notes (text)"))
+        held: list[Any] = []
+
+        async def write() -> None:
+            async with database.transaction() as tx:
+                await tx.execute(text("select count(*) from notes"))
+                await tx.execute(text("insert into notes values ('a')"))
+
+        async def is_cancelled() -> None:
+            writing = asyncio.create_task(write())
+
+            def cancel(_connection: Connection, cursor: Any, said: str, *_rest: object) -> None:
+                if said.startswith(statement):
+                    held.append(cursor)
+                    asyncio.get_running_loop().call_soon(writing.cancel)
+
+            event.listen(Engine, "before_cursor_execute", cancel)
+            try:
+                with pytest.raises(asyncio.CancelledError):
+                    await writing
+            finally:
+                event.remove(Engine, "before_cursor_execute", cancel)
+
+        await is_cancelled()
+        # SQLite ends no transaction of a closed connection of which somebody holds a cursor, as a traceback does.
+        await write()
+        async with database.transaction() as tx:
+            assert list((await tx.execute(text("select text from notes"))).scalars()) == ["a"]
 
 
 async def test_a_failed_transaction_leaves_nothing(database: Database) -> None:

@@ -1,6 +1,5 @@
 """A person takes over: the card, the relay, the end."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 
@@ -138,7 +137,7 @@ async def test_notes_and_other_peoples_words_stay_inside(world: World) -> None:
 
 async def test_of_two_who_claim_one_wins_and_the_other_is_told(world: World) -> None:
     asked, card, ref = await open_case(world, world.customer)
-    await asyncio.gather(world.staff.presses(card, "case.claim"), world.other_staff.presses(card, "case.claim"))
+    await world.at_once(world.staff.presses(card, "case.claim"), world.other_staff.presses(card, "case.claim"))
     await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
     whispers = await world.until(
         lambda state: [each for each in state["ephemerals"] if ref in str(each)] or None, what="the loser's note"

@@ -74,7 +74,7 @@ async def test_what_a_person_answered_is_answered_from_the_article_next_time(wor
         assert personal not in shown.text
 
     # Two press at once: one of them has added it, and the other one reads who.
-    await asyncio.gather(*(person.presses(shown, "kb.new") for person in (world.staff, world.other_staff)))
+    await world.at_once(*(person.presses(shown, "kb.new") for person in (world.staff, world.other_staff)))
     await world.until(lambda state: told(state, "It is article 1 already, approved by <@U0AGENT"), what="the refusal")
     done = await outcome(world, shown, "*Article 1*")
     assert not done.buttons

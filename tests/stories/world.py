@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,6 +32,8 @@ PATIENCE = patience(30.0)
 """Seconds that anything here may take; generous, since machines are slow at times."""
 MISSED = patience(20.0)
 """Seconds more on Postgres: until then the others wait for a process that was killed."""
+AT_ONCE_SECONDS = patience(2.0)
+"""How long what others pressed is not to be seen yet."""
 QUICKLY = {"SLACK_RATE": "3", "OPEN_CASES": "1000", "CUSTOMER_MESSAGES_PER_MINUTE": "1000"}
 """Stories follow one another faster than customers do; the local Slack's own limits hold all the same."""
 
@@ -232,6 +234,11 @@ class World:
     async def breaks(self, **fault: Any) -> None:
         """Break something in Slack; see demo/slack/local.py."""
         await self._post(f"{self._slack}/_local/fault", fault)
+
+    async def at_once(self, *presses: Awaitable[None]) -> None:
+        """Several people press buttons of a case before any of them sees what another's press has changed."""
+        await self.breaks(method="chat.update", channel="C0AGENTS", do="slow", seconds=AT_ONCE_SECONDS)
+        await asyncio.gather(*presses)
 
     async def state(self, channel: str | None = None) -> Json:
         """What can be seen, everywhere or in one channel."""
