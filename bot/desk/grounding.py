@@ -30,6 +30,8 @@ TEXT_LIMIT = 400_000
 """Characters of an episode that are read; what goes beyond grounds nothing."""
 PHONE_DIGITS = 6
 """Digits that two ways to write a telephone number must share at their ends."""
+LAST_YEAR = date.max.year - 100
+"""Days are counted from dates up to this year: the longest spans that are read do not lead past the calendar's end."""
 MAX_COUNTED = 4_000
 """Pairs of a day and a span of days that are tried for one date; an episode has some hundred."""
 FIGURES_OF_ONE = 40
@@ -310,7 +312,7 @@ def _agree(one: Day, other: Day) -> bool:
 
 def _behind(base: Day, length: Duration, today: date | None) -> Iterator[Day]:
     year = base[0] or (today.year if today else 0)
-    if not year or not is_day((year, base[1], base[2])):
+    if not 0 < year <= LAST_YEAR or not is_day((year, base[1], base[2])):
         return
     start = date(year, base[1], base[2])
     match length.unit:

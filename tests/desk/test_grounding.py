@@ -188,6 +188,19 @@ SEEDS = [
 ]
 
 
+def test_whatever_numbers_and_days_are_named_they_are_judged() -> None:
+    extremes = [
+        *("31 December 9998", "1 January 0001", "9999-12-31", "0000-00-00", "29 February 2027", "31.12.", "99/99/9999"),
+        *("999 days", "999 weeks", "999 months", "999 years", "0 days", "999 working days", "9" * 30 + " days"),
+        *("9" * 24 + ".99 EUR", "0 EUR", "-0,00 %", "1.1.1.1.1 %", "#" + "9" * 20, "+" + "9" * 16, "²³ ½ ٣٤٥ ௧௨௩ 五 EUR"),
+    ]
+    for known in extremes:
+        for named in extremes:
+            answer = f"{known} and {named} make {named}, and that is until 5 May 9999."
+            for message in (CustomerMessage(known), StaffMessage(f"{known} {named}"), looked_up({"total": known})):
+                stopped(answer, message, pages=[f"Placed {known}, {named} later."])
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_reading_takes_a_time_that_grows_no_faster_than_the_text(seed: str) -> None:
     def seconds(length: int) -> float:

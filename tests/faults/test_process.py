@@ -26,6 +26,7 @@ from bot.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import inbox
 from bot.store import outbox as outbox_rows
+from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from tests.doubles.clock import ManualClock
@@ -44,6 +45,8 @@ PERSON = "I want to talk to a real person"
 RETURNS = "How many days do I have to return an item?"
 HANGS = {"wait": 100.0}
 """A round of the model in which nothing comes."""
+AT_ONCE = 50
+"""Turns of one process that hand over at the same moment."""
 
 
 def stored(world: World, query: str, *values: object) -> list[Any]:
@@ -259,17 +262,15 @@ async def test_two_hundred_handovers_at_once_are_two_hundred_cases_with_a_card_e
         async with database.transaction() as tx:
             for n, ts in enumerate(sent):
                 await inbox.add(tx, arrival(ts, channel=places[n % 3], author=people[n % 3]), now=1.0)
-        opened = await asyncio.gather(
-            *(
-                cases.open(
-                    ThreadRef(TEAM, places[n % 3], ts),
-                    Customer(TEAM, f"U0PERSON{n:03}", "Somebody", "en-US", "member"),
-                    reason="asked_for_person",
-                    priority="medium",
-                )
-                for n, ts in [*enumerate(sent), *enumerate(sent)]
-            )
-        )
+        turns = asyncio.Semaphore(AT_ONCE)
+
+        async def hand_over(number: int, ts: str) -> Case:
+            thread = ThreadRef(TEAM, places[number % 3], ts)
+            customer = Customer(TEAM, f"U0PERSON{number:03}", "Somebody", "en-US", "member")
+            async with turns:
+                return await cases.open(thread, customer, reason="asked_for_person", priority="medium")
+
+        opened = await asyncio.gather(*(hand_over(n, ts) for n, ts in [*enumerate(sent), *enumerate(sent)]))
         refs = {case.ref for case in opened}
         assert len(refs) == 200
         sending = asyncio.create_task(outbox.run())

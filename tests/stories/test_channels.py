@@ -43,8 +43,11 @@ async def test_others_talk_is_neither_answered_nor_kept_nor_copied(world: World)
         await world.customer.says("Yes, what a match it was", to=asked),
         await world.other_customer.says("I want to talk to a person about that referee", to=asked),
         await world.customer.says(f"<@{world.other_customer.user}> shall we go next week?", to=asked),
-        await world.other_customer.says("stop", to=asked),
     ]
+    # Nothing of theirs may be open when they write it, or it ends that.
+    for post in talk:
+        await until_quiet(world, post)
+    talk.append(await world.other_customer.says("stop", to=asked))
     follow = await world.customer.says("And how many days do I have to return it?", to=asked)
     answer = await world.customer.reads(asked, after=follow.ts)
     for post in (*talk, follow):
