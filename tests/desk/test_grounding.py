@@ -192,7 +192,15 @@ def test_whatever_numbers_and_days_are_named_they_are_judged() -> None:
     extremes = [
         *("31 December 9998", "1 January 0001", "9999-12-31", "0000-00-00", "29 February 2027", "31.12.", "99/99/9999"),
         *("999 days", "999 weeks", "999 months", "999 years", "0 days", "999 working days", "9" * 30 + " days"),
-        *("9" * 24 + ".99 EUR", "0 EUR", "-0,00 %", "1.1.1.1.1 %", "#" + "9" * 20, "+" + "9" * 16, "²³ ½ ٣٤٥ ௧௨௩ 五 EUR"),
+        *(
+            "9" * 24 + ".99 EUR",
+            "0 EUR",
+            "-0,00 %",
+            "1.1.1.1.1 %",
+            "#" + "9" * 20,
+            "+" + "9" * 16,
+            "²³ ½ ٣٤٥ ௧௨௩ 五 EUR",
+        ),
     ]
     for known in extremes:
         for named in extremes:

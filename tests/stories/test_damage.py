@@ -263,14 +263,17 @@ async def test_a_second_refresh_is_told_that_one_is_under_way(world: World) -> N
     # What has not changed is read in no time.
     (world.data.parent / "help" / "news.md").write_text("# News\n\nWe have a shop in Fernwick now.\n", "utf-8")
     before = {person: len(await person.whispers()) for person in (world.staff, world.other_staff)}
-    for person in before:
-        await world.act("command", {"user": person.user, "channel": "C0AGENTS", "command": "/kb", "text": "refresh"})
+    refresh_as = {"channel": "C0AGENTS", "command": "/kb", "text": "refresh"}
+    await world.act("command", {"user": world.staff.user, **refresh_as})
+    os.kill(builder := await builder_of(world), signal.SIGSTOP)
+    await world.act("command", {"user": world.other_staff.user, **refresh_as})
 
     def find(state: dict[str, Any]) -> str | None:
         told = [each["text"] for each in state["ephemerals"] if each["user"] == world.other_staff.user]
         return next((text for text in told if "under way already" in text), None)
 
     await world.until(find, what="that a refresh is under way")
+    os.kill(builder, signal.SIGCONT)
     # Whoever runs another refresh now would take the report of this one for theirs.
     for person, count in before.items():
         assert "serves" in await report_to(world, person, since=count)
