@@ -36,6 +36,7 @@ from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Messag
 from bot.agent.model import Usage
 from bot.agent.replies import Reply
 from bot.agent.tools import Context, Tool, ToolOutput, tool
+from bot.agent.wording import without_tags
 
 CHECK_SECONDS = 20.0
 """What a check may take; past it the draft is the answer."""
@@ -56,7 +57,6 @@ _ONE = (
 )
 _VERDICT = re.compile(r"\b(?:stands?|draft|verdict)\b", re.IGNORECASE)
 _DRAFT_MARK = re.compile(r"(?<!\s)\s*</?draft>\s*")
-_MARK = re.compile(r"<\s*(/?)\s*(question|results?|draft)\b", re.IGNORECASE)
 
 T = TypeVar("T")
 
@@ -208,7 +208,7 @@ def _latest(history: Sequence[Message]) -> int:
 
 def _unmarked(text: str) -> str:
     """Words that cannot end the part of the sheet they stand in."""
-    return _MARK.sub(r"(\1\2", text)
+    return without_tags(text, "question", "result", "draft")
 
 
 def _corrected(draft: str, checked: Outcome) -> str:

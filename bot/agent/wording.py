@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 import orjson
 
@@ -25,6 +26,16 @@ def words_of(message: CustomerMessage | StaffMessage, *, tagged: bool) -> str:
         return message.text
     role = "customer" if isinstance(message, CustomerMessage) else "staff"
     return f"[{role} {message.speaker}]\n{_FORGED_TAG.sub('(', message.text)}"
+
+
+def without_tags(text: str, *names: str) -> str:
+    """The text with the "<" of each tag of these names as "(", so that it cannot end the tag that it stands in."""
+    return _tags(names).sub(r"(\1", text)
+
+
+@cache
+def _tags(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"<([\s/]*(?:{'|'.join(names)}))", re.IGNORECASE)
 
 
 def sound_arguments(arguments: str) -> str:

@@ -24,7 +24,7 @@ SHORTEST = 4
 _QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|^[ \t]*(?:>|&gt;)[^\n]*", re.MULTILINE)
 _ASKS = re.compile(r"[?？]")
 _BEGINS_QUESTION = re.compile(
-    r"(?:^|[.;\n])\s*(?:(?:and|but|so|ok|okay|also|then|und|aber|oder|y|pero|et|mais|dan|tapi|kalau)\s+)?(?:"
+    r"(?:^|[.;\n])[^\S\n]{0,9}(?:(?:and|but|so|ok|okay|also|then|und|aber|oder|y|pero|et|mais|dan|tapi|kalau)\s{1,9})?(?:"
     r"(?:what(?!\s+an?\b)|when|where|which|who|why|how)(?:'s|s)?\b"
     r"|(?:can|could|will|would|do|does|did|is|are|was|has|have|may|should)\s+(?:i|you|it|they|we|my|the|there|this|that)\b"
     r"|(?:apa|apakah|bagaimana|gimana|kapan|di ?mana|kenapa|mengapa|berapa|bisakah|bolehkah|apa bisa)\b"

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from bot.agent.messages import Message, ToolResult
 from bot.agent.tools import Context, Tool, ToolOutput, tool
+from bot.agent.wording import without_tags
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
@@ -26,7 +27,6 @@ USED_SHARE = 0.08
 """A page counts as used when this share of the answer's word triples stands in its passage."""
 
 _WORD = re.compile(r"\w+")
-_MARK = re.compile(r"<\s*(/?)\s*passage", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -147,7 +147,7 @@ def _passage(number: int, hit: Hit) -> str:
 
 def _body(text: str) -> str:
     """A passage's words, which cannot end the passage."""
-    return _MARK.sub(r"(\1passage", text)
+    return without_tags(text, "passage")
 
 
 def _attribute(text: str) -> str:

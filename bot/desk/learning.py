@@ -29,6 +29,7 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMess
 from bot.agent.model import Usage
 from bot.agent.patterns import Terms, single, spent_on
 from bot.agent.tools import Context
+from bot.agent.wording import without_tags
 from bot.cases.case import MovedOn
 from bot.cases.cases import the_case
 from bot.cases.messages import payload
@@ -72,7 +73,6 @@ NOTHING = "NOTHING"
 DIFFERS = "DIFFERS"
 
 _HEADING = re.compile(r"^[*# ]{0,6}(TITLE|QUESTION|ANSWER)[* ]{0,3}:", re.MULTILINE | re.IGNORECASE)
-_MARK = re.compile(r"<\s*(/?)\s*(conversation|article|page)\b", re.IGNORECASE)
 
 
 def build_learners(shop_name: str) -> Team:
@@ -287,7 +287,7 @@ def _nameless(message: Message, names: Sequence[str]) -> Message:
 
 def _framed(name: str, text: str) -> str:
     """Words that cannot end the frame they stand in."""
-    inside = _MARK.sub(r"(\1\2", text)
+    inside = without_tags(text, "conversation", "article", "page")
     return f"<{name}>\n{inside}\n</{name}>"
 
 

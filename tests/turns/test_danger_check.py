@@ -229,7 +229,7 @@ async def test_what_the_message_says_to_the_model_stays_in_its_frame(database: D
     assert isinstance(message, CustomerMessage)
     marks = [message.text.lower().count(mark) for mark in ("<message>", "</message>")]
     assert (request.tools, marks) == ((), [1, 1])
-    assert framed("a < /MESSAGE> b") == "<message>\na (/MESSAGE> b\n</message>"
+    assert framed("a < /MESSAGE> b") == "<message>\na ( /MESSAGE> b\n</message>"
 
 
 async def test_no_words_keep_words_of_danger_from_a_person(database: Database, slack: LocalSlack) -> None:

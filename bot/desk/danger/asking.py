@@ -5,13 +5,11 @@ framed        the message as it is read: data in a frame
 danger_in     what the reply says, of a closed set
 """
 
-import re
-
 from bot.agent.agent import Agent, Team
+from bot.agent.wording import without_tags
 from bot.desk.danger.lexicon import DANGERS, READ_LIMIT, Danger
 from bot.desk.team import read_instructions
 
-_MARK = re.compile(r"<\s*(/?)\s*(message)", re.IGNORECASE)
 _AROUND = " \t\r\n.!\"'`*_"
 """What models put around a word."""
 
@@ -24,7 +22,7 @@ def build_sorter(*, shop_name: str) -> Team:
 
 def framed(text: str) -> str:
     """The message in its frame, which it cannot end."""
-    inside = _MARK.sub(r"(\1\2", text[:READ_LIMIT])
+    inside = without_tags(text[:READ_LIMIT], "message")
     return f"<message>\n{inside}\n</message>"
 
 
