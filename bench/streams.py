@@ -39,7 +39,7 @@ PEOPLE = {
     "C0SUPPORT": "U0CUSTOMERA",
     "D0CUSTOMERA": "U0CUSTOMERA",
     "D0CUSTOMERB": "U0CUSTOMERB",
-    "D0GUEST": "U0GUEST",
+    "D0CUSTOMERG": "U0CUSTOMERG",
     "D0STRANGER": "U0STRANGER",
 }
 """The conversations that are written in, and who writes there."""

@@ -100,6 +100,7 @@ USER_SCOPES = SCOPES - {"channels:join", "channels:manage"} | {"channels:write"}
 PEOPLE = (
     User("U0CUSTOMERA", "customer.a", "Customer A", "customer.a@example.com"),
     User("U0CUSTOMERB", "customer.b", "Customer B", "customer.b@example.com", "id-ID", "Asia/Jakarta"),
+    User("U0CUSTOMERG", "customer.g", "Customer G", "customer.g@example.com"),
     User("U0GUEST", "guest.c", "Guest C", "guest.c@example.net", is_restricted=True),
     User("U0STRANGER", "partner.d", "Partner D", team="T0PARTNER", is_stranger=True),
     User("U0AGENTA", "agent.a", "Agent A", "agent.a@example.com"),
@@ -110,6 +111,7 @@ PEOPLE = (
 DIRECT_MESSAGES = {
     "D0CUSTOMERA": "U0CUSTOMERA",
     "D0CUSTOMERB": "U0CUSTOMERB",
+    "D0CUSTOMERG": "U0CUSTOMERG",
     "D0GUEST": "U0GUEST",
     "D0STRANGER": "U0STRANGER",
     "D0AGENTA": "U0AGENTA",

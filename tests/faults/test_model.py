@@ -48,7 +48,7 @@ async def slow(world: World) -> AsyncIterator[dict[str, asyncio.Task[Told]]]:
         "poncho": [fallen_silent, rest],
     }
     async with at_once(
-        {thing: talk(world, world.guest, thing, *rounds) for thing, rounds in scripts.items()}
+        {thing: talk(world, world.third_customer, thing, *rounds) for thing, rounds in scripts.items()}
     ) as running:
         yield running
 

@@ -103,7 +103,7 @@ async def test_an_event_that_ends_the_process_each_time_is_given_up_and_others_a
 
 async def test_running_turns_are_finished_or_parked_and_go_on_in_the_next_process(world: World) -> None:
     await world.model_says(*[{**HANGS, "when": "halibut"}] * 20)
-    people = (world.customer, world.other_customer, world.guest)
+    people = (world.customer, world.other_customer, world.third_customer)
     asked = [await people[number % 3].says(f"What about halibut {number}?") for number in range(8)]
     asked += [await people[number % 3].says(f"Thanks! {number}") for number in range(8)]
     marks = ", ".join("?" * len(asked))
@@ -254,7 +254,7 @@ async def world_pid(world: World) -> int:
 async def test_two_hundred_handovers_at_once_are_two_hundred_cases_with_a_card_each(database: Database) -> None:
     clock = ManualClock()
     async with open_local_slack(clock) as slack:
-        people = ["U0CUSTOMERA", "U0CUSTOMERB", "U0GUEST"]
+        people = ["U0CUSTOMERA", "U0CUSTOMERB", "U0CUSTOMERG"]
         places = [f"D{user[1:]}" for user in people]
         sent = [await slack.workspace.act.send(people[n % 3], places[n % 3], PERSON) for n in range(200)]
         outbox = Outbox(database, slack.client, clock)

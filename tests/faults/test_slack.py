@@ -210,7 +210,7 @@ async def test_what_waited_under_a_long_rate_limit_is_said_once(
     world: World, begun: dict[str, asyncio.Task[Any]]
 ) -> None:
     asked = await begun["limited"]
-    await world.guest.reads(asked, having=lambda seen: WARNED in seen.text)
+    await world.third_customer.reads(asked, having=lambda seen: WARNED in seen.text)
     assert await said_once(world, asked)
 
 
@@ -275,9 +275,9 @@ async def outage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worl
 
 
 async def asked_under_a_long_limit(world: World) -> Post:
-    """A guest writes while Slack takes no post in their channel for half a minute."""
-    await world.breaks(method="chat.postMessage", do="429", retry_after="25", channel=world.guest.direct)
-    return await world.guest.says(A_CARD)
+    """A customer writes while Slack takes no post in their channel for half a minute."""
+    await world.breaks(method="chat.postMessage", do="429", retry_after="25", channel=world.third_customer.direct)
+    return await world.third_customer.says(A_CARD)
 
 
 async def asked_with_a_late_answer(world: World) -> Post:

@@ -44,8 +44,8 @@ async def test_a_backup_that_was_taken_while_it_served_is_put_back_and_nothing_i
         await world.under_way(running, having="Sign in")
         await back_up(world.data, tmp_path / "backup.db")
         await world.other_customer.reads(running)
-        lost = await world.guest.says(PERSON)
-        await world.guest.reads(lost, having=lambda seen: "FD-1002" in seen.text)
+        lost = await world.third_customer.says(PERSON)
+        await world.third_customer.reads(lost, having=lambda seen: "FD-1002" in seen.text)
 
         await world.bot("kill")
         put_back(world.data, tmp_path / "backup.db")

@@ -125,10 +125,10 @@ async def test_an_answer_that_gets_too_dear_is_given_with_what_is_known(world: W
 
 async def test_an_answer_that_was_not_sent_can_be_read_all_the_same(world: World) -> None:
     await world.model_says({"text": "Our submarines dive to 300 metres."})
-    told = await world.guest.reads(await world.guest.says("How deep do your submarines dive?"))
+    told = await world.third_customer.reads(await world.third_customer.says("How deep do your submarines dive?"))
     assert "submarines" not in told.text
     await turn_ended(world, 4)
-    listed = await frontdesk(world, "turns", "list", "--customer", world.guest.user)
+    listed = await frontdesk(world, "turns", "list", "--customer", world.third_customer.user)
     shown = await frontdesk(world, "turns", "show", listed.split()[0])
     assert "Our submarines dive to 300 metres." in shown
     assert "In its place the thread remembers:\n  I couldn't find this" in shown

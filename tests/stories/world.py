@@ -210,7 +210,13 @@ class World:
         return Person(self, "U0CUSTOMERB", "D0CUSTOMERB")
 
     @property
+    def third_customer(self) -> Person:
+        """Customer G, a full member whom the shop does not know."""
+        return Person(self, "U0CUSTOMERG", "D0CUSTOMERG")
+
+    @property
     def guest(self) -> Person:
+        """Guest C, who can use the app only where it is no agent."""
         return Person(self, "U0GUEST", "D0GUEST")
 
     @property
