@@ -23,6 +23,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         "events": (settings.get("event_subscriptions") or {}).get("bot_events", []),
         "commands": features.get("slash_commands", []),
         "shortcuts": features.get("shortcuts", []),
+        "suggested_prompts": (features.get("agent_view") or {}).get("suggested_prompts", []),
         "unfurl_domains": features.get("unfurl_domains", []),
         "scopes": ((manifest.get("oauth_config") or {}).get("scopes") or {}).get("bot", []),
     }

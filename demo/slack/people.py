@@ -89,7 +89,8 @@ class People:
         value: Any = None,
         state: Json | None = None,
     ) -> Ack:
-        person, place = self._member(user, channel)
+        person = self._admitted(user)
+        _, place = self._member(user, channel)
         message, is_ephemeral = self._seen(user, place, ts)
         blocks = self._suggestions.filled(ts, message.get("blocks", []))
         element, block_id = _element(blocks, action_id, block_id, value)
@@ -115,7 +116,7 @@ class People:
         value: Any = None,
         state: Json | None = None,
     ) -> Ack:
-        person = self._workspace.active(user)
+        person = self._admitted(user)
         view = self._view_of(user, view_id)
         blocks = self._suggestions.filled(view_id, view["blocks"])
         element, block_id = _element(blocks, action_id, block_id, value)
@@ -126,7 +127,8 @@ class People:
         return await self._workspace.transport.interact("interactive", payload)
 
     async def command(self, user: str, channel: str, line: str) -> Ack:
-        person, place = self._member(user, channel)
+        person = self._admitted(user)
+        _, place = self._member(user, channel)
         command, _, text = line.strip().partition(" ")
         if not re.fullmatch(r"/\S+", command):
             raise SlackError("invalid_command")
@@ -159,7 +161,7 @@ class People:
         view_id: str = "",
         block_id: str = "",
     ) -> Ack:
-        person = self._workspace.active(user)
+        person = self._admitted(user)
         where: dict[str, Json]
         if view_id:
             held = view = self._view_of(user, view_id)
@@ -184,14 +186,15 @@ class People:
             return Ack(ok=False, payload=ack.payload, error=refusal.error)
 
     async def global_shortcut(self, user: str, callback_id: str) -> Ack:
-        person = self._workspace.active(user)
+        person = self._admitted(user)
         self._offers_shortcut("global", callback_id)
         self._did("global_shortcut", user, callback_id=callback_id)
         payload = self._interactivity.global_shortcut(person, callback_id)
         return await self._workspace.transport.interact("interactive", payload)
 
     async def message_shortcut(self, user: str, channel: str, ts: str, callback_id: str) -> Ack:
-        person, place = self._member(user, channel)
+        person = self._admitted(user)
+        _, place = self._member(user, channel)
         message = self._workspace.message(place.id, ts)
         self._offers_shortcut("message", callback_id)
         self._did("message_shortcut", user, channel=place.id, ts=ts, callback_id=callback_id)
@@ -205,7 +208,7 @@ class People:
         self._open_tab(user, "messages")
 
     async def submit_view(self, user: str, view_id: str, state: Json | None = None) -> Ack:
-        person = self._workspace.active(user)
+        person = self._admitted(user)
         view = self._view_of(user, view_id)
         view["state"] = {
             "values": self._with_files(user, _state(self._suggestions.filled(view_id, view["blocks"]), state))
@@ -229,6 +232,8 @@ class People:
 
     async def stop(self, user: str, channel: str, thread_ts: str) -> None:
         _, place = self._member(user, channel)
+        if not self._workspace.has_stop_button:
+            raise SlackError("not_stoppable")
         running = [
             stream
             for stream in self._workspace.streams.values()
@@ -271,18 +276,26 @@ class People:
         timeline.emit(self._workspace, event | before, place)
 
     async def look_at(self, user: str, channel: str, *, thread_ts: str = "") -> None:
-        _, place = self._member(user, channel)
+        person, place = self._member(user, channel)
         self._did("look_at", user, channel=place.id)
         entities: list[Json] = [{"type": "slack#/types/channel_id", "value": place.id}]
         if thread_ts:
             seen = {"channel_id": place.id, "message_ts": thread_ts}
             entities.insert(0, {"type": "slack#/types/message_context", "value": seen})
         context = {"entities": [each | {"team_id": self._workspace.team_of(place.id).id} for each in entities]}
-        timeline.emit(self._workspace, {"type": "app_context_changed", "user": user, "context": context})
-        for root in self._assistant_roots(user):
-            self._tell_assistant("assistant_thread_context_changed", user, root, place.id)
+        if self._workspace.keeps_out(person):
+            return
+        match self._workspace.kind:
+            case "agent":
+                timeline.emit(self._workspace, {"type": "app_context_changed", "user": user, "context": context})
+            case "assistant":
+                for root in self._assistant_roots(user):
+                    self._tell_assistant("assistant_thread_context_changed", user, root, place.id)
 
     async def start_assistant(self, user: str, *, channel: str = "") -> str:
+        if self._workspace.kind != "assistant":
+            raise SlackError("assistant_not_found")
+        self._admitted(user)
         place = self._workspace.dm_with(user)
         self._did("start_assistant", user)
         title = {"subtype": "assistant_app_thread", "text": "New Assistant Thread"}
@@ -312,12 +325,21 @@ class People:
         self._workspace.note("act", what, detail={"user": user, **detail})
 
     def _member(self, user: str, channel: str) -> tuple[User, Channel]:
-        person, place = self._workspace.active(user), self._workspace.channel(channel)
+        """Somebody at a place that they are a member of; direct messages with the app are a part of it."""
+        place = self._workspace.channel(channel)
+        person = self._admitted(user) if place.is_im else self._workspace.active(user)
         if user not in place.members:
             raise SlackError("not_in_channel")
         if place.is_archived:
             raise SlackError("is_archived")
         return person, place
+
+    def _admitted(self, user: str) -> User:
+        """Somebody to whom the app is open. Raises `user_is_restricted` for others."""
+        person = self._workspace.active(user)
+        if self._workspace.keeps_out(person):
+            raise SlackError("user_is_restricted")
+        return person
 
     def _root(self, channel: Channel, thread_ts: str) -> str:
         """The thread's root; the ts of a reply finds it too, as clicking it does in Slack."""
@@ -360,7 +382,7 @@ class People:
         return values
 
     def _open_tab(self, user: str, tab: str) -> None:
-        self._workspace.active(user)
+        self._admitted(user)
         bot = self._workspace.bot_for(user)
         pair = {user, bot.user_id}
         is_new = not any(each.is_im and pair == set(each.members) for each in self._workspace.channels.values())

@@ -150,6 +150,7 @@ SETTINGS = frozenset(
     {
         *("team", "teams", "app", "installations", "users", "channels", "usergroups", "user_tokens"),
         *("kind", "unfurl_domains", "urls", "rules", "commands", "shortcuts", "emoji", "events", "scopes"),
+        "suggested_prompts",
     }
 )
 """What a configuration may hold."""
@@ -159,12 +160,12 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
     """Apply a configuration. Raises ValueError with the field that is unknown.
 
     `kind` is one of AppKind; `team` and `app` replace fields; `teams` (other workspaces), `users`, `channels` and
-    `usergroups` are lists of fields, added or changed by id; `commands`, `shortcuts`, `emoji` (addresses by name),
-    `unfurl_domains`, `events` and `scopes` replace what is there. `members: all` puts everybody into a channel. A new
-    user gets a direct message with the app as soon as one is needed. `user_tokens` is a list of `token`, `user` and,
-    unless it may do everything, `scopes`. `installations` is a list of `team`, `bot_token`, `user_id` and `bot_id`, of
-    connected workspaces. `urls` holds request addresses of HTTP beside that of the events, `interactivity` and
-    `options`. What `rules` hold is for `configured_rules`.
+    `usergroups` are lists of fields, added or changed by id; `commands`, `shortcuts`, `suggested_prompts`, `emoji`
+    (addresses by name), `unfurl_domains`, `events` and `scopes` replace what is there. `members: all` puts everybody
+    into a channel. A new user gets a direct message with the app as soon as one is needed. `user_tokens` is a list of
+    `token`, `user` and, unless it may do everything, `scopes`. `installations` is a list of `team`, `bot_token`,
+    `user_id` and `bot_id`, of connected workspaces. `urls` holds request addresses of HTTP beside that of the events,
+    `interactivity` and `options`. What `rules` hold is for `configured_rules`.
     """
     if unknown := config.keys() - SETTINGS:
         raise ValueError(f"unknown setting {min(unknown)!r}; known are {', '.join(sorted(SETTINGS))}")
@@ -191,6 +192,7 @@ def configure(workspace: Workspace, config: dict[str, Any]) -> None:
         workspace.usergroups[given["id"]] = _copy(Usergroup, workspace.usergroups.get(given["id"]), given)
     workspace.commands = list(config.get("commands", workspace.commands))
     workspace.unfurl_domains = tuple(config.get("unfurl_domains", workspace.unfurl_domains))
+    workspace.suggested_prompts = list(config.get("suggested_prompts", workspace.suggested_prompts))
     workspace.emoji = dict(config.get("emoji", workspace.emoji))
     workspace.shortcuts = list(config.get("shortcuts", workspace.shortcuts))
     workspace.urls = dict(config.get("urls", {}))

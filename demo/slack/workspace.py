@@ -55,6 +55,11 @@ class User:
     is_bot: bool = False
     deleted: bool = False
 
+    @property
+    def is_guest(self) -> bool:
+        """Of several channels or of one."""
+        return self.is_restricted or self.is_ultra_restricted
+
 
 @dataclass(slots=True)
 class Channel:
@@ -316,7 +321,8 @@ class Acts(Protocol):
         """Press Cancel, or with `whole_stack` the cross that closes every view."""
 
     async def stop(self, user: str, channel: str, thread_ts: str) -> None:
-        """Press Stop: end the streams of the thread and tell the app."""
+        """Press Stop: end the streams of the thread and tell the app. Where Slack shows no such button:
+        `not_stoppable`."""
 
     async def join(self, user: str, channel: str) -> None: ...
 
@@ -327,7 +333,8 @@ class Acts(Protocol):
         """Turn to a channel or thread while the app is open beside it."""
 
     async def start_assistant(self, user: str, *, channel: str = "") -> str:
-        """Begin a chat with an app of the legacy kind (`assistant_view`), beside `channel`; returns its thread's ts."""
+        """Begin a chat with an app of the legacy kind (`assistant_view`), beside `channel`; returns its thread's ts.
+        Other apps have none: `assistant_not_found`."""
 
 
 class Unattended:
@@ -387,6 +394,8 @@ class Workspace:
         """By channel and user: the ts up to which they have read, as far as it was marked."""
         self.prompts: dict[tuple[str, str], Json] = {}
         """By channel and thread_ts ("" = the whole DM): `{"title", "prompts": [{"title", "message"}]}`."""
+        self.suggested_prompts: list[Json] = []
+        """What an agent's manifest suggests (`{"title", "message"}`), where the app has not suggested anything else."""
         self.homes: dict[str, Json] = {}
         self.modals: dict[str, list[Json]] = {}
         """The open views of each person, the topmost last."""
@@ -485,6 +494,18 @@ class Workspace:
         if found.deleted:
             raise SlackError("account_inactive")
         return found
+
+    def keeps_out(self, user: User) -> bool:
+        """Whether the app is closed to a person. "Workspace guests are not permitted to access apps with the Agents
+        feature enabled" (https://docs.slack.dev/ai/developing-agents), which was "Agents & AI Apps" while it made
+        assistants."""
+        return self.kind != "plain" and user.is_guest
+
+    @property
+    def has_stop_button(self) -> bool:
+        """Whether people can stop the app at work: an agent that wants to hear of it
+        (https://docs.slack.dev/ai/agent-sessions)."""
+        return self.kind == "agent" and "agent_session_stopped" in self.subscriptions
 
     def channel(self, channel: str) -> Channel:
         """By id, or by name with or without `#`. Raises `SlackError("channel_not_found")`."""

@@ -1,5 +1,6 @@
 """assistant.threads.* and agents.sessions.*: what a thread shows about the agent that works in it."""
 
+from demo.slack import timeline
 from demo.slack.agent_status import SESSION_STATES, set_session, set_status
 from demo.slack.methods.call import Call, Method, invalid_arguments
 from demo.slack.workspace import Channel, Json, SlackError
@@ -30,7 +31,12 @@ def set_thread_status(call: Call) -> Json:
 def set_title(call: Call) -> Json:
     channel = call.writable("channel_id")
     call.required("thread_ts")
-    set_session(call.workspace, channel.id, _thread(call, channel), bot=call.bot, title=call.required("title"))
+    thread_ts, title = _thread(call, channel), call.required("title")
+    root = call.workspace.messages.get(channel.id, {}).get(thread_ts, {})
+    if call.workspace.kind == "agent":
+        set_session(call.workspace, channel.id, thread_ts, bot=call.bot, title=title)
+    elif root.get("subtype") == "assistant_app_thread":
+        timeline.change(call.workspace, channel, thread_ts, {"text": title})
     return {}
 
 

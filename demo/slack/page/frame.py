@@ -24,10 +24,12 @@ def sidebar(workspace: Workspace, half: Half, unread: Mapping[str, int]) -> Html
     """The act-as switch, the channels and the app. `unread`: how many messages by channel."""
     seen = [each for each in workspace.channels.values() if not each.is_im and may_see(workspace, half.user, each)]
     direct = [each for each in workspace.channels.values() if each.is_im and half.user in each.members]
+    is_closed = workspace.keeps_out(workspace.users[half.user])
     channels = [_place(half, each, each.name, _channel_icon(each), unread) for each in seen]
     state = presence_state(workspace)
     light = element("span", {"class": f"light light-{state}", "title": state})
-    apps = [_place(half, direct[0] if direct else None, workspace.app.name, "bell", unread, light)]
+    private = direct[0] if direct else None
+    apps = [] if is_closed else [_place(half, private, workspace.app.name, "bell", unread, light)]
     return join(
         [
             _who(workspace, half),
@@ -147,8 +149,7 @@ def empty(workspace: Workspace, half: Half) -> Html:
 
 def prompts(workspace: Workspace, half: Half, thread: str) -> Html:
     """Suggested messages; those of a whole direct message only until the conversation has begun."""
-    has_begun = not thread and workspace.messages.get(half.channel)
-    given = {} if has_begun or half.tab == "home" else workspace.prompts.get((half.channel, thread)) or {}
+    given = _suggested(workspace, half, thread)
     chips = [
         element(
             "button",
@@ -161,6 +162,14 @@ def prompts(workspace: Workspace, half: Half, thread: str) -> Html:
     return join([element("span", {"class": "muted"}, title) if title and chips else None, *chips])
 
 
+def _suggested(workspace: Workspace, half: Half, thread: str) -> Json:
+    """What the app suggests here, or else its manifest; a plain app has no manifest that does."""
+    if half.tab == "home" or (not thread and workspace.messages.get(half.channel)):
+        return {}
+    static = {"prompts": workspace.suggested_prompts} if workspace.channels[half.channel].is_im and not thread else {}
+    return workspace.prompts.get((half.channel, thread)) or static
+
+
 def composer(workspace: Workspace, half: Half, thread: str) -> Html:
     """Where one writes, or joins first."""
     channel = workspace.channels[half.channel]
@@ -169,6 +178,12 @@ def composer(workspace: Workspace, half: Half, thread: str) -> Html:
     if half.user not in channel.members:
         enter = element("button", {"type": "button", "class": "button button-primary", "data-do": "join"}, "Join")
         return element("div", {"class": "join"}, f"You are looking at #{channel.name}", enter)
+    if channel.is_im and workspace.keeps_out(workspace.users[half.user]):
+        return element("div", {"class": "join"}, f"{workspace.app.name} is closed to guests")
+    if channel.is_im and workspace.kind == "assistant" and not thread:
+        begin = {"type": "button", "class": "button button-primary", "data-do": "new_chat"}
+        words = f"Each chat with {workspace.app.name} is a thread of its own"
+        return element("div", {"class": "join"}, words, element("button", begin, "New chat"))
     hint = "Reply…" if thread else f"Message {_name(workspace, channel)}"
     id_ = f"{half.side}-text-{channel.id}{'-' + thread if thread else ''}"
     text = {
@@ -252,13 +267,14 @@ def status_row(workspace: Workspace, half: Half) -> Html:
         return NOTHING
     given = workspace.statuses.get((half.channel, half.thread), {})
     loading = "\n".join(map(string, sequence(given.get("loading_messages"))))
+    stop = {"type": "button", "class": "stop", "data-do": "stop"}
     return element(
         "div",
         {"class": "status-row", "role": "status"},
         element("span", {"class": "dots", "aria-hidden": "true"}),
         element("span", {"class": "status-text"}, f"{workspace.app.name} {status}"),
         element("span", {"class": "muted loading", "data-rotate": loading}) if loading else None,
-        element("button", {"type": "button", "class": "stop", "data-do": "stop"}, icon("stop"), "Stop"),
+        element("button", stop, icon("stop"), "Stop") if workspace.has_stop_button else None,
     )
 
 

@@ -36,16 +36,26 @@ def open_half(workspace: Workspace, side: str, wanted: str) -> Half:
     private = next((each for each in workspace.channels.values() if each.is_private), None)
     if user not in people:
         user = private.members[0] if side == "right" and private else people[0]
-    if channel not in workspace.channels:
-        channel = private.id if side == "right" and private else workspace.dm_with(user).id
+    if channel not in workspace.channels or not may_see(workspace, user, workspace.channels[channel]):
+        channel = private.id if side == "right" and private else first_place(workspace, user)
     return Half(side, user, channel, thread, followed=newest(workspace))
 
 
 def may_see(workspace: Workspace, user: str, channel: Channel) -> bool:
-    """Members see everything of theirs; full members also public channels."""
+    """Members see everything of theirs but an app that is closed to them; full members also public channels."""
     person = workspace.users[user]
-    is_guest = person.is_restricted or person.is_ultra_restricted or person.is_stranger
-    return user in channel.members or not (channel.is_im or channel.is_private or is_guest)
+    if channel.is_im:
+        return user in channel.members and not workspace.keeps_out(person)
+    return user in channel.members or not (channel.is_private or person.is_guest or person.is_stranger)
+
+
+def first_place(workspace: Workspace, user: str) -> str:
+    """Where a person is at first: with the app, or in a channel, if they are in one, where it is closed to them."""
+    if workspace.keeps_out(workspace.users[user]):
+        for each in workspace.channels.values():
+            if user in each.members and not each.is_im:
+                return each.id
+    return workspace.dm_with(user).id
 
 
 def newest(workspace: Workspace) -> str:
@@ -112,4 +122,4 @@ def standing(user: User) -> str:
     """`guest`, `other workspace`, or nothing for a full member."""
     if user.is_stranger:
         return "other workspace"
-    return "guest" if user.is_restricted or user.is_ultra_restricted else ""
+    return "guest" if user.is_guest else ""

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from demo.slack.changes import Change
 from demo.slack.page import frame, search
 from demo.slack.page.conversation import Conversations
-from demo.slack.page.half import Half, is_root, is_writing, may_see, names, newest, open_half
+from demo.slack.page.half import Half, first_place, is_root, is_writing, may_see, names, newest, open_half
 from demo.slack.page.html import Html
 from demo.slack.page.loose import Json
 from demo.slack.page.message import entry
@@ -55,7 +55,7 @@ class Screen:
             half.followed = newest(self.workspace)
             self.conversations.forget()
             if half.tab == "home" or not may_see(self.workspace, half.user, self.workspace.channels[half.channel]):
-                channel = channel or self.workspace.dm_with(user).id
+                channel = channel or first_place(self.workspace, user)
         if channel:
             place = self.workspace.channel(channel)
             if not may_see(self.workspace, half.user, place):

@@ -17,7 +17,7 @@ from demo.slack.page import compose, external, faults_panel
 from demo.slack.page.document import document
 from demo.slack.page.faults_panel import Breaking
 from demo.slack.page.guide import Tour
-from demo.slack.page.half import Half
+from demo.slack.page.half import Half, first_place
 from demo.slack.page.loose import Json, mapping, string
 from demo.slack.page.screen import Screen
 from demo.slack.page.tour import Player
@@ -51,6 +51,7 @@ _PROBLEMS = {
     "dispatch_failed": "The app is not connected, so this reached nobody.",
     "not_in_channel": "Only its members can open this conversation.",
     "msg_too_long": "This is too long for one message.",
+    "user_is_restricted": "This app is closed to guests.",
 }
 
 
@@ -138,6 +139,7 @@ class Visit:
             "inspect": self._inspect,
             "join": self._join,
             "look": self._look,
+            "new_chat": self._new_chat,
             "permalink": self._permalink,
             "prompt": self._prompt,
             "react": self._react,
@@ -176,7 +178,8 @@ class Visit:
 
     async def _greet(self, half: Half) -> None:
         """Tell the app that somebody looks at its direct messages, as Slack does; it may suggest what to ask."""
-        if half.channel in self.workspace.channels and self.workspace.channel(half.channel).is_im:
+        is_open = not self.workspace.keeps_out(self.workspace.user(half.user))
+        if is_open and half.channel in self.workspace.channels and self.workspace.channel(half.channel).is_im:
             await self.workspace.act.open_dm_tab(half.user)
 
     def _on_change(self, change: Change) -> None:
@@ -238,7 +241,7 @@ class Visit:
         await self._greet(half)
 
     async def _look(self, half: Half, asked: Json) -> None:
-        channel = string(asked.get("channel")) or self.workspace.dm_with(half.user).id
+        channel = string(asked.get("channel")) or first_place(self.workspace, half.user)
         is_new = channel != half.channel
         self.screen.go(half, channel=channel)
         if is_new:
@@ -246,6 +249,9 @@ class Visit:
 
     async def _thread(self, half: Half, asked: Json) -> None:
         self.screen.go(half, thread=string(asked.get("ts")))
+
+    async def _new_chat(self, half: Half, asked: Json) -> None:
+        self.screen.go(half, thread=await self.workspace.act.start_assistant(half.user))
 
     async def _close_thread(self, half: Half, asked: Json) -> None:
         self.screen.go(half, thread="")

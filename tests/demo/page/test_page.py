@@ -52,6 +52,27 @@ async def test_everything_is_there_before_the_socket_is_open(desk: Desk) -> None
     assert 'data-action-id="case.claim"' in written
 
 
+async def test_an_address_that_leads_a_guest_to_a_closed_app_opens_a_channel(desk: Desk) -> None:
+    async with desk.visit(left="U0GUEST:D0GUEST") as visitor:
+        await visitor.does("send", text="hello", channel="D0GUEST")
+        assert (await visitor.sees("toast"))["text"] == "This app is closed to guests."
+        assert not (await visitor.sees("done"))["ok"]
+        await visitor.does("send", text="hello", channel=SUPPORT)
+        assert (await visitor.sees("done"))["ok"]
+
+
+async def test_a_chat_with_an_assistant_begins_with_a_thread(desk: Desk) -> None:
+    desk.workspace.kind = "assistant"
+    async with desk.visit(left=f"{CUSTOMER}:{DM}") as visitor:
+        await visitor.does("new_chat")
+        assert (await visitor.sees("done"))["ok"]
+        (root,) = desk.workspace.messages[DM]
+        await visitor.does("send", text="hello", channel=DM, thread=root)
+        assert (await visitor.sees("done"))["ok"]
+    said = list(desk.workspace.messages[DM].values())
+    assert [each.get("thread_ts") for each in said] == [root, root]
+
+
 async def test_only_the_page_s_own_files_are_served(desk: Desk) -> None:
     for name in ("page.js", "panels.js", "tables.js", "theme.js", "page.css", "blocks.css", "panels.css", "mark.svg"):
         answer = await desk.client.get(f"/static/{name}")

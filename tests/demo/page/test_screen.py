@@ -10,7 +10,7 @@ from demo.slack.page.html import Html
 from demo.slack.page.loose import Json
 from demo.slack.page.picture import Picture, patches
 from demo.slack.page.screen import Screen
-from demo.slack.workspace import SlackError, Workspace
+from demo.slack.workspace import AppKind, SlackError, Workspace
 from tests.demo.page import scene
 from tests.demo.page.reading import Reading
 
@@ -175,11 +175,17 @@ async def test_a_reply_marks_its_thread_until_it_is_opened(workspace: Workspace)
 
 
 async def test_somebody_else_sees_their_own_places(workspace: Workspace) -> None:
-    screen = opened(workspace, right=f"{AGENT}:{AGENTS}")
-    screen.go(screen.halves["right"], user="U0GUEST")
-    sidebar = Reading(screen.draw().parts["right-side"])
-    assert screen.halves["right"].channel == "D0GUEST"
-    assert sidebar.having("data-channel") == [SUPPORT, "D0GUEST"]
+    table: list[tuple[AppKind, str, list[str]]] = [
+        ("plain", "D0GUEST", [SUPPORT, "D0GUEST"]),
+        ("agent", SUPPORT, [SUPPORT]),
+    ]
+    for kind, first, places in table:
+        workspace.kind = kind
+        screen = opened(workspace, right=f"{AGENT}:{AGENTS}")
+        screen.go(screen.halves["right"], user="U0GUEST")
+        sidebar = Reading(screen.draw().parts["right-side"])
+        assert screen.halves["right"].channel == first
+        assert sidebar.having("data-channel") == places
 
 
 async def test_a_channel_without_oneself_offers_to_join(workspace: Workspace) -> None:
@@ -221,6 +227,56 @@ async def test_suggested_prompts_show_until_the_conversation_begins(workspace: W
     assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["Where is my order?"]
     await workspace.act.send(CUSTOMER, DM, "hello")
     assert screen.draw().parts["left-prompts"] == ""
+
+
+async def test_what_an_agent_s_manifest_suggests_shows_until_the_app_suggests_something_else(
+    workspace: Workspace,
+) -> None:
+    workspace.suggested_prompts = [{"title": "Return", "message": "How do I return it?"}]
+    screen = opened(workspace, left=f"{CUSTOMER}:{DM}", right=f"{CUSTOMER}:{SUPPORT}")
+    assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["How do I return it?"]
+    assert screen.draw().parts["right-prompts"] == ""
+    workspace.prompts[DM, ""] = {"prompts": [{"title": "Track", "message": "Where is my order?"}]}
+    assert Reading(screen.draw().parts["left-prompts"]).having("data-text") == ["Where is my order?"]
+    workspace.prompts.clear()
+    await workspace.act.send(CUSTOMER, DM, "hello")
+    assert screen.draw().parts["left-prompts"] == ""
+
+
+async def test_each_kind_of_app_has_its_own_way_to_begin(workspace: Workspace) -> None:
+    table: list[tuple[AppKind, str, list[str]]] = [
+        ("plain", "data-form", ["send"]),
+        ("agent", "data-form", ["send"]),
+        ("assistant", "data-do", ["new_chat"]),
+    ]
+    for kind, attribute, ways in table:
+        workspace.kind = kind
+        screen = opened(workspace, left=f"{CUSTOMER}:{DM}", right=f"{AGENT}:{AGENTS}")
+        assert Reading(screen.draw().parts["left-composer"]).having(attribute) == ways
+        assert Reading(screen.draw().parts["right-composer"]).having("data-form") == ["send"]
+
+
+async def test_only_an_agent_that_hears_of_it_can_be_stopped(workspace: Workspace) -> None:
+    root = await workspace.act.send(CUSTOMER, DM, "hello")
+    workspace.statuses[DM, root] = {"status": "is thinking…"}
+    screen = opened(workspace, left=f"{CUSTOMER}:{DM}:{root}")
+
+    def offered() -> list[str]:
+        return Reading(screen.draw().parts["left-thread-status"]).having("data-do")
+
+    assert offered() == ["stop"]
+    workspace.subscriptions -= {"agent_session_stopped"}
+    assert offered() == []
+    workspace.subscriptions |= {"agent_session_stopped"}
+    workspace.kind = "plain"
+    assert offered() == []
+
+
+async def test_a_guest_without_any_channel_sees_that_the_app_is_closed(workspace: Workspace) -> None:
+    workspace.channels[SUPPORT].members.remove("U0GUEST")
+    screen = opened(workspace, left="U0GUEST:D0GUEST")
+    drawn = Reading(screen.draw().parts["left-composer"])
+    assert (drawn.having("data-form"), "closed to guests" in drawn.words) == ([], True)
 
 
 async def test_a_modal_lies_over_its_own_half_only(workspace: Workspace) -> None:

@@ -6,7 +6,7 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
-from demo.slack.workspace import Workspace
+from demo.slack.workspace import AppKind, Workspace
 from tests.demo.slack.apps import SocketApp, acts, connected, error_of
 
 Json = dict[str, Any]
@@ -60,6 +60,7 @@ async def test_a_public_channel_that_the_app_was_taken_out_of_is_silent(workspac
 
 
 async def test_somebody_new_joins_and_changes(workspace: Workspace, app: SocketApp) -> None:
+    workspace.kind = "plain"
     await acts(workspace, "add_user", id="U0NEW", name="new", real_name="New Person", is_restricted=True)
     joined = (await app.event("team_join"))["user"]
     assert (joined["id"], joined["is_restricted"], joined["real_name"]) == ("U0NEW", True, "New Person")
@@ -184,12 +185,20 @@ async def test_where_a_person_looks_is_told_by_the_authorization(workspace: Work
     assert (channel["type"], channel["value"]) == ("slack#/types/channel_id", "C0SUPPORT")
 
 
-async def test_an_assistant_of_the_legacy_kind_is_started_and_follows(workspace: Workspace, app: SocketApp) -> None:
-    workspace.subscriptions -= {"app_context_changed"}
+async def test_an_assistant_of_the_legacy_kind_is_started_and_follows(
+    workspace: Workspace, client: AsyncWebClient, app: SocketApp
+) -> None:
+    others: tuple[AppKind, ...] = ("agent", "plain")
+    for workspace.kind in others:
+        assert (await acts(workspace, "start_assistant", user="U0CUSTOMERA"))["error"] == "assistant_not_found"
+    workspace.kind = "assistant"
     ts = (await acts(workspace, "start_assistant", user="U0CUSTOMERA", channel="C0SUPPORT"))["ts"]
     started = (await app.event("assistant_thread_started"))["assistant_thread"]
     assert (started["thread_ts"], started["channel_id"], started["user_id"]) == (ts, "D0CUSTOMERA", "U0CUSTOMERA")
     assert started["context"]["channel_id"] == "C0SUPPORT"
+    place = {"channel_id": "D0CUSTOMERA", "thread_ts": ts}
+    await client.assistant_threads_setTitle(**place, title="An order")
+    assert workspace.message("D0CUSTOMERA", ts)["text"] == "An order"
     await acts(workspace, "look_at", user="U0CUSTOMERA", channel="C0GENERAL")
     changed = (await app.event("assistant_thread_context_changed"))["assistant_thread"]
     assert (changed["thread_ts"], changed["context"]["channel_id"]) == (ts, "C0GENERAL")

@@ -1,10 +1,17 @@
 """The seeded workspace and what a configuration file changes in it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from demo.slack.manifest import read_manifest
 from demo.slack.server import build_workspace
+
+Json = dict[str, Any]
+
+PROMPT = {"title": "Track an order", "message": "Where is my order?"}
 
 
 def test_the_seed_has_the_people_and_channels_that_documents_name() -> None:
@@ -42,6 +49,22 @@ def test_a_configuration_adds_and_changes() -> None:
     assert "U0NEW" in workspace.channels["C0OPEN"].members
     assert workspace.dm_with("U0NEW").is_im
     assert workspace.subscriptions == {"message.im"}
+
+
+@pytest.mark.parametrize(
+    ("features", "kind", "suggested"),
+    [
+        ({"agent_view": {"agent_description": "x", "suggested_prompts": [PROMPT]}}, "agent", [PROMPT]),
+        ({"agent_view": {"agent_description": "x"}}, "agent", []),
+        ({"assistant_view": {"assistant_description": "x"}}, "assistant", []),
+        ({"bot_user": {"display_name": "x"}}, "plain", []),
+    ],
+)
+def test_a_manifest_says_what_the_app_is(tmp_path: Path, features: Json, kind: str, suggested: list[Json]) -> None:
+    path = tmp_path / "manifest.yml"
+    path.write_text(yaml.safe_dump({"display_information": {"name": "x"}, "features": features}), "utf-8")
+    workspace, _ = build_workspace(config=read_manifest(path))
+    assert (workspace.kind, workspace.suggested_prompts) == (kind, suggested)
 
 
 @pytest.mark.parametrize(

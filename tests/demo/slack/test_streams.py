@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from demo.slack.server import open_workspace
 from demo.slack.workspace import AppKind, Rules, Workspace
-from tests.demo.slack.apps import ManualClock, error_of
+from tests.demo.slack.apps import ManualClock, acts, error_of
 
 CHANNEL = "C0SUPPORT"
 
@@ -147,8 +147,10 @@ async def test_only_agents_have_sessions(
     refused = client.agents_sessions_setStatus(channel_id=CHANNEL, thread_ts=root, status="active")
     assert await error_of(refused) == "not_authorized"
     await client.assistant_threads_setStatus(channel_id=CHANNEL, thread_ts=root, status="is thinking")
+    await client.assistant_threads_setTitle(channel_id=CHANNEL, thread_ts=root, title="An order")
     await client.chat_stopStream(channel=CHANNEL, ts=await start(client, root, text="Well"))
     assert workspace.sessions == {}
+    assert "agent_session" not in workspace.message(CHANNEL, root)
 
 
 async def test_a_person_can_stop_a_stream(workspace: Workspace, client: AsyncWebClient, root: str) -> None:
@@ -158,6 +160,21 @@ async def test_a_person_can_stop_a_stream(workspace: Workspace, client: AsyncWeb
     assert await error_of(more) == "stopped_by_user"
     assert await error_of(client.chat_stopStream(channel=CHANNEL, ts=ts)) == "stopped_by_user"
     assert workspace.streams[CHANNEL, ts].state == "stopped"
+
+
+async def test_slack_shows_its_stop_button_for_an_agent_that_wants_to_hear_of_it(
+    workspace: Workspace, client: AsyncWebClient, root: str
+) -> None:
+    table: list[tuple[AppKind, frozenset[str]]] = [
+        ("plain", workspace.subscriptions),
+        ("assistant", workspace.subscriptions),
+        ("agent", workspace.subscriptions - {"agent_session_stopped"}),
+    ]
+    ts = await start(client, root, text="Well")
+    for workspace.kind, workspace.subscriptions in table:
+        pressed = await acts(workspace, "stop", user="U0CUSTOMERA", channel=CHANNEL, thread_ts=root)
+        assert pressed["error"] == "not_stoppable"
+    assert workspace.streams[CHANNEL, ts].state == "in_progress"
 
 
 async def test_a_running_stream_cannot_be_updated_but_deleted(
