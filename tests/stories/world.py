@@ -237,6 +237,13 @@ class World:
         """Do something as a person."""
         return await self._post(f"{self._slack}/_local/act/{what}", body)
 
+    async def refusal(self, what: str, body: Json) -> str:
+        """Try something as a person; why it could not be done, or nothing."""
+        async with self.http.post(
+            f"{self._slack}/_local/act/{what}", json=body, params={"secret": self._secret}
+        ) as response:
+            return str((await response.json()).get("error", ""))
+
     async def breaks(self, **fault: Any) -> None:
         """Break something in Slack; see demo/slack/local.py."""
         await self._post(f"{self._slack}/_local/fault", fault)
