@@ -28,8 +28,10 @@ NO_ORDER_DATA = ToolOutput(
         "here. Do not ask for an e-mail address or a name. Offer a person.",
     },
     ok=False,
+    private=False,
 )
-"""What guests, people of other organizations and unknown addresses get."""
+"""What guests, people of other organizations and unknown addresses get. It holds nobody's data, so that the answer
+stays where they asked: a guest may have no direct messages with the app."""
 NOT_FOUND = ToolOutput(
     {
         "found": False,

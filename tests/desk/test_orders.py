@@ -75,6 +75,7 @@ async def test_somebody_without_a_shop_identity_gets_no_order_data(number: int) 
     assert not output.ok
     assert "ORD-" not in output.text()
     assert "not available" in output.text()
+    assert output.private is False, "told where they asked"
 
 
 def test_what_is_no_order_number_is_refused_in_words() -> None:

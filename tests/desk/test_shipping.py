@@ -65,6 +65,7 @@ async def test_somebody_without_a_shop_identity_gets_no_parcel() -> None:
     output = await check("1Z999AA10123456784", None)
     assert not output.ok
     assert "not available" in output.text()
+    assert output.private is False, "told where they asked"
 
 
 def test_what_is_no_tracking_number_is_refused_in_words() -> None:
