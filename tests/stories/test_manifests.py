@@ -111,6 +111,7 @@ async def played(
         await play(world, customer, is_agent=is_agent)
         if is_agent:
             await play_closed(world)
+        await play_order(world, to="C0SUPPORT" if is_agent else world.guest.direct)
         await play_home(world, customer)
         await played.look()
         yield played
@@ -174,6 +175,15 @@ async def play_closed(world: World) -> None:
     await guest.reads(asked, having=lambda seen: "csat.5" in seen.buttons)
     told = [seen.text for seen in await world.replies(asked)]
     assert len(set(told)) == len(told), "said twice"
+
+
+async def play_order(world: World, *, to: str) -> None:
+    """A guest asks for an order that is theirs at the shop, and is told nothing of it."""
+    asked = await world.guest.says("<@U0FRONTDESK> Where is my order ORD-33333?", to=to)
+    answer = await world.guest.reads(asked)
+    assert "ORD-33333" in str(await world.model_requests()), "asked of the model"
+    for known in ("Head torch", "RR123456785AT", "Graz"):
+        assert known not in answer.text
 
 
 async def play_home(world: World, customer: Person) -> None:
