@@ -27,6 +27,8 @@ PROBE_SECONDS = 1.0
 """Between two of these."""
 LASTING_SECONDS = 60.0
 """For how long an endpoint is left alone that cannot work: the key is wrong, the account is empty."""
+FAULT_SECONDS = 3_600.0
+"""How old the latest failure may be for a server to be called ill: of one that nobody asks nothing is known."""
 LIMITED_SECONDS = 60.0
 """The longest that one answer of "too many requests" keeps all turns away, whatever it asks for."""
 RETRY_SHARE = 0.25
@@ -66,6 +68,7 @@ class Breaker:
         self._now = now
         self._failures = 0
         self._counted_at = -inf
+        self._failed_at = -inf
         self._not_before = -inf
         self._because: FailureKind = "model_unreachable"
         self._next_rest = FIRST_REST_SECONDS
@@ -101,8 +104,12 @@ class Breaker:
 
     @property
     def fault(self) -> FailureKind | None:
-        """Why requests are kept away, or why the latest ones failed since one was answered; None while all is well."""
-        return self._because if self.is_open or self._failures >= TRIP_AFTER else None
+        """Why requests are kept away, or why the latest ones failed since one was answered.
+
+        None while all is well, and when the latest failure is so old that nobody can tell.
+        """
+        is_told = self._failures >= TRIP_AFTER and self._now() - self._failed_at < FAULT_SECONDS
+        return self._because if self.is_open or is_told else None
 
     def enter(self) -> float | None:
         """Begin a request; its time, for `failed`. None when it may not be made."""
@@ -151,6 +158,7 @@ class Breaker:
 
     def failed(self, failure: ModelFailure, *, begun: float) -> None:
         """The request that began then got no reply."""
+        self._failed_at = self._now()
         if failure.kind == "rate_limited":
             self._is_there()
             self._keep_away(min(failure.retry_after or 0.0, LIMITED_SECONDS), failure.kind)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from bot.agent.endpoints import (
+    FAULT_SECONDS,
     LET_IN,
     OPEN_SECONDS,
     PROBE_SECONDS,
@@ -378,6 +379,20 @@ def test_what_is_wrong_with_a_model_is_told_until_it_answers(failures: list[Mode
     assert bool(models.faults()) == bool(told and failures[0].kind != "rate_limited"), "nobody knows better yet"
     endpoint.breaker.answered()
     assert models.faults() == []
+
+
+@pytest.mark.parametrize("failures", [[ModelFailure("unauthorized")], [BUSY] * TRIP_AFTER])
+def test_of_a_model_that_nobody_asks_any_more_an_old_fault_is_not_told(failures: list[ModelFailure]) -> None:
+    clock = Clock()
+    models = Models((Endpoint("m", ScriptedModel(), breaker=Breaker(now=clock)),))
+    for failure in failures:
+        models.strong[0].breaker.failed(failure, begun=clock.now)
+    clock.now += FAULT_SECONDS - 1
+    assert len(models.faults()) == 1
+    clock.now += 2
+    assert models.faults() == []
+    models.strong[0].breaker.failed(failures[-1], begun=clock.now)
+    assert len(models.faults()) == 1, "it is as ill as before"
 
 
 def test_cached_tokens_cost_their_own_price() -> None:
