@@ -157,6 +157,24 @@ async def test_neither_the_shop_nor_a_model_nor_an_embedder_that_is_away_keeps_i
         assert await own.end() == 0
 
 
+async def test_what_an_operator_asks_is_served_where_the_documents_say(world: World, tmp_path: Path) -> None:
+    port = free_port()
+    async with started(world, tmp_path / "own", METRICS_PORT=str(port)) as own:
+        await own.until_ready()
+        assert await own.status("/livez") == (200, {"alive": True})
+        status, health = await own.status("/healthz")
+        assert (status, health["missing"], health["degraded"]) == (200, None, None)
+        async with own.http.get(f"{own.url}/metrics") as here:
+            assert here.status == 404
+        async with own.http.get(f"http://127.0.0.1:{port}/metrics") as there:
+            shown = await there.text()
+        for name in ("frontdesk_payloads_malformed_total", "frontdesk_app_rate_limited_total"):
+            assert f"# TYPE {name.removesuffix('_total')}" in shown
+        async with own.http.get(f"http://127.0.0.1:{port}/healthz") as elsewhere:
+            assert elsewhere.status == 404
+        assert await own.end() == 0
+
+
 async def test_a_postgres_that_starts_later_is_waited_for(world: World, tmp_path: Path) -> None:
     with open_postgres() as postgres:
         url = await postgres.create()
