@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy import Row, delete, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
-from bot.store.statements import begins, insert_new
+from bot.store.statements import begins_any, in_batches, insert_each_new
 from bot.store.threads import hands_of
 
 OPEN = ("pending", "sending")
@@ -78,18 +78,23 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
     """Queue calls; a key that is there already is left as it is. Superseded in a turn that somebody else has
     taken over."""
     await attempts.hold(tx)
+    table, rows = schema.outbox, []
+    lanes: dict[str, str] = {}
+    if parents := {outgoing.parent for outgoing in calls if outgoing.parent is not None}:
+        known = await tx.execute(select(table.c.key, table.c.lane).where(table.c.key.in_(parents)))
+        lanes = {row.key: row.lane for row in known}
     for outgoing in calls:
         source_channel, source_ts = outgoing.source or (None, None)
         conversation, hands = outgoing.hands or (None, None)
-        await insert_new(
-            tx,
-            schema.outbox,
+        lane = _lane(outgoing, lanes)
+        lanes.setdefault(outgoing.key, lane)
+        rows.append(
             {
                 "key": outgoing.key,
                 "method": outgoing.method,
                 "channel": outgoing.channel,
                 "thread_ts": outgoing.thread_ts,
-                "lane": await _lane(tx, outgoing),
+                "lane": lane,
                 "parent": outgoing.parent,
                 "payload": dict(outgoing.payload),
                 "afterwards": {
@@ -103,8 +108,9 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
                 "conversation": conversation,
                 "hands": hands,
                 "created_at": now,
-            },
+            }
         )
+    await insert_each_new(tx, table, rows)
 
 
 async def open_rows(tx: AsyncConnection, *, limit: int = 500) -> list[OutboxRow]:
@@ -162,10 +168,10 @@ async def by_place(tx: AsyncConnection, channel: str, ts: str) -> OutboxRow | No
     return row_of(row) if row else None
 
 
-async def mirrors(tx: AsyncConnection, channel: str, ts: str) -> list[OutboxRow]:
-    """The rows whose posts show what somebody wrote at (channel, ts), oldest first."""
+async def mirrors(tx: AsyncConnection, channel: str, *ts: str) -> list[OutboxRow]:
+    """The rows whose posts show what somebody wrote at (channel, ts), or at one of several ts, oldest first."""
     table = schema.outbox
-    where = (table.c.source_channel == channel, table.c.source_ts == ts, table.c.method == "post")
+    where = (table.c.source_channel == channel, table.c.source_ts.in_(ts), table.c.method == "post")
     return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
 
 
@@ -243,11 +249,15 @@ async def standing(tx: AsyncConnection, case_id: int, channel: str, lane: str) -
     return shown
 
 
-async def posts_under(tx: AsyncConnection, prefix: str) -> list[OutboxRow]:
-    """The posts whose keys begin so, oldest first."""
+async def posts_under(tx: AsyncConnection, *prefixes: str) -> list[OutboxRow]:
+    """The posts whose keys begin with one of the prefixes, oldest first."""
     table = schema.outbox
-    where = (begins(table.c.key, prefix), table.c.method == "post")
-    return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
+    found: list[OutboxRow] = []
+    for some in in_batches(prefixes):
+        # Of alternatives an order would have the database read all rows in it.
+        where = (or_(*begins_any(table.c.key, some)), table.c.method == "post")
+        found += map(row_of, await tx.execute(select(table).where(*where)))
+    return sorted(found, key=lambda row: row.id)
 
 
 async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bool:
@@ -290,17 +300,16 @@ async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: f
     return failed
 
 
-async def _lane(tx: AsyncConnection, outgoing: Outgoing) -> str:
+def _lane(outgoing: Outgoing, lanes: Mapping[str, str]) -> str:
     """The row's lane in its channel: its parent's, its thread's, that of the message it is about, or one of its own.
 
-    What is told of a thread's session stands in no queue with what people read.
+    `lanes` holds those of parents by their keys. What is told of a thread's session stands in no queue with what people
+    read.
     """
     if outgoing.method == "session":
         return f"session@{outgoing.thread_ts}"
     if outgoing.parent is not None:
-        table = schema.outbox
-        lane = (await tx.execute(select(table.c.lane).where(table.c.key == outgoing.parent))).scalar_one_or_none()
-        return lane or lane_under(outgoing.parent)
+        return lanes.get(outgoing.parent) or lane_under(outgoing.parent)
     ts = outgoing.thread_ts or outgoing.payload.get("ts")
     return lane_of_thread(ts) if ts else lane_under(outgoing.key)
 

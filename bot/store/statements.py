@@ -1,11 +1,17 @@
 """What databases spell differently: inserting what may be there already, and a lock for one transaction."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
 
 from sqlalchemy import ColumnElement, Table, and_, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+AT_ONCE = 32
+"""Values in one statement that makes an alternative of each: SQLAlchemy takes milliseconds for more of them."""
+
+Each = TypeVar("Each")
 
 
 def insert_into(tx: AsyncConnection, table: Table) -> postgresql.Insert | sqlite.Insert:
@@ -37,12 +43,37 @@ async def insert_all_new(
     return [*await tx.execute(statement, list(rows))]
 
 
+async def insert_each_new(tx: AsyncConnection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows in the order in which they are given, except those that are there already."""
+    if rows:
+        await tx.execute(insert_into(tx, table).on_conflict_do_nothing().inline(), list(rows))
+
+
+def in_batches(values: Iterable[Each]) -> Iterator[list[Each]]:
+    """The values, as many together as one statement takes."""
+    left = iter(values)
+    while some := list(islice(left, AT_ONCE)):
+        yield some
+
+
 def begins(column: ColumnElement[str], prefix: str) -> ColumnElement[bool]:
     """Whether the text begins with the prefix, as a range: for `like … escape` no index serves.
 
     On Postgres the column must be one that characters put in order (`bot.store.schema.KEY`).
     """
     return and_(column >= prefix, column < prefix[:-1] + chr(ord(prefix[-1]) + 1))
+
+
+def begins_any(column: ColumnElement[str], prefixes: Sequence[str]) -> list[ColumnElement[bool]]:
+    """The alternatives that the text begins with one of the prefixes.
+
+    The last prefix is repeated up to a power of two: SQLAlchemy compiles a statement again for each new number of
+    alternatives, which takes longer than the database does.
+    """
+    if not prefixes:
+        return []
+    wanted = 1 << (len(prefixes) - 1).bit_length()
+    return [begins(column, prefix) for prefix in [*prefixes, *[prefixes[-1]] * (wanted - len(prefixes))]]
 
 
 async def clock_differs(tx: AsyncConnection, now: float) -> float:

@@ -73,6 +73,15 @@ async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | N
     return ThreadState(*row, changes) if row else None
 
 
+async def languages_of(tx: AsyncConnection, threads: Collection[ThreadRef]) -> dict[str, str]:
+    """The languages of the threads by their keys, without those that are no conversations."""
+    table = schema.thread
+    rows = await tx.execute(
+        select(table.c.key, table.c.language).where(table.c.key.in_([each.key for each in threads]))
+    )
+    return {row.key: row.language for row in rows}
+
+
 async def hands_of(tx: AsyncConnection, key: str) -> int:
     """How often the thread with this key has changed hands."""
     return (await hands_among(tx, [key])).get(key, 0)

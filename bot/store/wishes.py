@@ -126,11 +126,11 @@ async def latest_edit(tx: AsyncConnection, item: InboxItem) -> InboxItem | None:
     return max(edits, key=lambda edit: edit.ts, default=None)
 
 
-async def edits_of(tx: AsyncConnection, thread: str, of: str) -> list[InboxItem]:
-    """The rows of all edits of a message."""
+async def edits_of(tx: AsyncConnection, thread: str, *of: str) -> list[InboxItem]:
+    """The rows of all edits of messages of a thread, `of` these ts."""
     table = schema.inbox
     rows = await tx.execute(select(table).where(table.c.thread == thread, table.c.kind == "edit"))
-    return [inbox.item_of(row) for row in rows if row.body.get("of") == of]
+    return [inbox.item_of(row) for row in rows if row.body.get("of") in of]
 
 
 async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any], *, anew: bool = False) -> None:
