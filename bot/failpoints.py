@@ -38,7 +38,7 @@ PLACES: Mapping[str, str] = {
     "post_marked": "a post is marked as on its way; it has not left",
     "post_sent": "Slack has the post, a case's card for one; nobody has noted that",
     "post_kept": "it is noted that Slack has the post",
-    "message_taken_out": "of somebody who is erased one message is, among others' words; the rest is there",
+    "messages_taken_out": "of somebody who is erased some messages are, among others' words; the rest is there",
     "messages_erased": "some of what somebody wrote who is erased is gone, with its answers; the rest is there",
     "case_erased": "one case of somebody who is erased is empty; others may be there",
     "person_erased": "nothing is kept of the person; Slack has not been told, and the press is open",

@@ -3,13 +3,13 @@
 says_stop         the whole message asks for an end: of the answer that is on its way, else there is none to end
 says_settled      the whole message says that nobody is needed any more
 changes_meaning   an edit says something else than before, rather than the same without a slip
-Blotter           takes a deleted message's words out of whatever quotes it
+Blotter           takes the words of deleted messages out of whatever quotes them
 """
 
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 _STOP = frozenset(
@@ -148,27 +148,30 @@ def changes_meaning(before: str, after: str) -> bool:
 
 
 class Blotter:
-    """Finds a deleted message's words in other texts and puts GONE in their place.
+    """Finds the words of deleted messages in other texts and puts GONE in their place.
 
-    Those are runs of its words, all of it when it is no longer than that, and its telling words: long ones or
+    Those are runs of a message's words, all of it when it is no longer than that, and its telling words: long ones or
     numbers. What `others`, the rest of what was said there, holds as well stays. Apart from that it takes out too
     much rather than too little.
     """
 
-    def __init__(self, deleted: str, others: Iterable[str]) -> None:
-        words, besides = _folded(deleted), [_folded(other) for other in others]
+    def __init__(self, deleted: Collection[str], others: Iterable[str]) -> None:
+        besides = [_folded(other) for other in others]
         known = {word for other in besides for word in other}
-        runs = _runs(words)
-        self._is_found_inside = bool(runs) or _is_long(words)
-        quotes = runs or {tuple(words)} - {()}
-        for other in besides:
-            quotes = quotes.difference(quote for _, quote in _windows(other, {len(quote) for quote in quotes}))
-        self._quotes = quotes
-        self._lengths = {len(quote) for quote in quotes}
-        self._telling = {word for word in words if word not in known and _is_telling(word)}
+        inside: set[tuple[str, ...]] = set()
+        whole: set[tuple[str, ...]] = set()
+        telling: set[str] = set()
+        for words in map(_folded, deleted):
+            runs = _runs(words)
+            (inside if runs or _is_long(words) else whole).update(runs or {tuple(words)} - {()})
+            telling.update(word for word in words if word not in known and _is_telling(word))
+        lengths = {len(quote) for quote in inside | whole}
+        said = {quote for other in besides for _, quote in _windows(other, lengths)} if lengths else set()
+        self._inside, self._whole, self._telling = inside - said, whole - said, telling
+        self._lengths = {len(quote) for quote in self._inside}
 
     def quotes(self, text: str) -> bool:
-        """Whether the text holds words of the message."""
+        """Whether the text holds words of the messages."""
         return bool(self._marked(text))
 
     def clean(self, text: str) -> str:
@@ -220,13 +223,14 @@ class Blotter:
         return json.dumps(self.clean_json(inside), ensure_ascii=False)
 
     def _marked(self, text: str) -> list[int]:
-        """The places of the words that are the message's."""
+        """The places of the words that are the messages'."""
         words = _folded(text)
         marked = {at for at, word in enumerate(words) if word in self._telling}
-        if self._is_found_inside or tuple(words) in self._quotes:
-            for at, window in _windows(words, self._lengths):
-                if window in self._quotes:
-                    marked |= set(range(at, at + len(window)))
+        for at, window in _windows(words, self._lengths):
+            if window in self._inside:
+                marked |= set(range(at, at + len(window)))
+        if tuple(words) in self._whole:
+            marked |= set(range(len(words)))
         return sorted(marked)
 
 

@@ -1,6 +1,9 @@
-"""Erasing what a deleted message has left behind, all of it in one transaction of the caller's.
+"""Erasing what deleted messages have left behind, in transactions of the caller's.
 
-tombstone        the message itself, and its edits: the length stays
+hide             the messages themselves, and their edits, from everybody but whoever goes on with erasing them
+unhidden         one of them as it was before
+not_erased       those that are not erased yet
+tombstone        the messages at last: the length stays
 said_besides     what else was written in the thread
 words_besides    the words of others, which stay what they are
 others_copies    what shows those to the other side
@@ -14,23 +17,27 @@ clean_outbox     what is stored of that
 blank            what is stored of copies
 """
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, and_, bindparam, delete, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
-from bot.store.inbox import SPOKEN, InboxItem, words_of
+from bot.store.inbox import SPOKEN, InboxItem, item_of, words_of
 from bot.store.outbox import OutboxRow, row_of
-from bot.store.statements import begins
+from bot.store.statements import begins_any, in_batches
+from bot.store.wishes import is_erased
 
 NO_TITLE = "Deleted by the customer"
 """A case's title of which nothing is left."""
 
 GONE_COPY = "(deleted)"
+
+HIDDEN = "hidden"
+"""In the body of a message that is being erased: the body that it had."""
 
 Clean = Callable[[Any], Any]
 """JSON without the words of the message; what does not hold them comes back equal."""
@@ -46,17 +53,42 @@ class Given:
     """Its messages, in the thread's channel."""
 
 
+async def hide(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
+    """Make the rows look erased. By their words the rest is found, so that they stay until `tombstone`."""
+    await _replace_bodies(tx, {item.id: stone_of(item) | {HIDDEN: item.body} for item in items})
+
+
+def unhidden(item: InboxItem) -> InboxItem:
+    """The item as it was before it was hidden."""
+    return replace(item, body=item.body[HIDDEN]) if HIDDEN in item.body else item
+
+
+async def not_erased(tx: AsyncConnection, ids: Collection[int]) -> list[InboxItem]:
+    """Those of the messages with these ids that are not erased, in the order of their ids; hidden ones as they were."""
+    table = schema.inbox
+    rows = await tx.execute(select(table).where(table.c.id.in_(ids)).order_by(table.c.id))
+    items = [unhidden(item_of(row)) for row in rows]
+    return [item for item in items if not is_erased(item.body)]
+
+
 async def tombstone(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
     """Keep of the rows' texts the length; a hash would let short ones be guessed."""
-    await attempts.hold(tx)
-    for item in items:
-        await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item.id).values(body=stone_of(item)))
+    await _replace_bodies(tx, {item.id: stone_of(item) for item in items})
 
 
 def stone_of(item: InboxItem) -> dict[str, Any]:
     """The body of a message whose text was erased."""
+    if is_erased(item.body):
+        return {name: value for name, value in item.body.items() if name != HIDDEN}
     kept = {name: item.body[name] for name in ("of", "is_staff", "edited") if name in item.body}
     return {"text": "", "files": [], "deleted": {"length": len(item.words)}} | kept
+
+
+async def _replace_bodies(tx: AsyncConnection, bodies: Mapping[int, dict[str, Any]]) -> None:
+    await attempts.hold(tx)
+    table, rows = schema.inbox, [{"row": row, "left": body} for row, body in bodies.items()]
+    if rows:
+        await tx.execute(update(table).where(table.c.id == bindparam("row")).values(body=bindparam("left")), rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +134,10 @@ async def words_besides(
     return said
 
 
-async def others_copies(tx: AsyncConnection, cases: Collection[int], *, besides: tuple[str, str]) -> set[str]:
-    """The keys of the rows that mirror what somebody wrote about the cases, not at (channel, ts) but elsewhere."""
+async def others_copies(
+    tx: AsyncConnection, cases: Collection[int], *, besides: Collection[tuple[str, str]]
+) -> set[str]:
+    """The keys of the rows that mirror what somebody wrote about the cases, save at these (channel, ts)."""
     table, said = schema.outbox, schema.inbox
     written = and_(said.c.channel == table.c.source_channel, said.c.ts == table.c.source_ts)
     rows = await tx.execute(
@@ -111,7 +145,7 @@ async def others_copies(tx: AsyncConnection, cases: Collection[int], *, besides:
         .join(said, written)
         .where(table.c.case_id.in_(cases), said.c.kind.in_(("message", "staff")))
     )
-    return {row.key for row in rows if (row.source_channel, row.source_ts) != besides}
+    return {row.key for row in rows if (row.source_channel, row.source_ts) not in besides}
 
 
 async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]:
@@ -223,17 +257,22 @@ async def clean_outbox(
     Save the `spared` posts and what changed them; with `within` it is done in those channels alone.
     """
     table = schema.outbox
-    places = [(table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads]
-    keys = [begins(table.c.key, f"{kind}/{turn}/") for turn in turns for kind in ("turn", "relay")]
-    keys += [table.c.key == f"relay/{turn}" for turn in turns]
+    alternatives: list[ColumnElement[bool]] = [
+        (table.c.channel == thread.channel) & (table.c.thread_ts == thread.ts) for thread in threads
+    ]
+    if turns:
+        alternatives.append(table.c.key.in_([f"relay/{turn}" for turn in turns]))
     if cases:
         # A list of nothing among the alternatives, and SQLite uses no index for any of them.
-        keys.append(table.c.case_id.in_(cases))
-    if not (places or keys):
-        return
-    where = or_(*places, *keys)
+        alternatives.append(table.c.case_id.in_(cases))
+    prefixes = [f"{kind}/{turn}/" for turn in turns for kind in ("turn", "relay")]
     wanted = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent)
-    for row in (await tx.execute(wanted.add_columns(table.c.payload, table.c.afterwards).where(where))).all():
+    wanted = wanted.add_columns(table.c.payload, table.c.afterwards)
+    found: dict[int, Any] = {}
+    for some in (alternatives, *(begins_any(table.c.key, each) for each in in_batches(prefixes))):
+        if some:
+            found |= {row.id: row for row in await tx.execute(wanted.where(or_(*some)))}
+    for row in found.values():
         about = row.parent if row.method == "update" and row.parent else row.key
         if about in spared or (within is not None and row.channel not in within):
             continue

@@ -8,7 +8,10 @@ next_items        some of what came from the person, and the threads it is in
 next_answers      some of the answers to the person whose questions are not theirs any more
 next_case         the next of their cases
 erase_posts       some of our messages in a place: Slack takes them away, and their words are gone
-erase_items       items with their answers, and what was noted of their threads
+close_items       items, so that nobody works on them; then, each in a transaction of its own, what follows of them
+erase_items_posts what was posted for them
+erase_items_answers what they were answered
+erase_items       the items themselves, and what was noted of their threads
 erase_answers     answers without an item
 erase_below       what staff wrote and filled in below the card of a case
 erase_case        what is left of a case
@@ -33,8 +36,8 @@ from bot.store.cases import ERASED, ref_of
 from bot.store.erasure import GONE_COPY, NO_TITLE
 from bot.store.inbox import InboxItem, item_of
 from bot.store.outbox import OPEN, Outgoing
-from bot.store.persons import AT_ONCE, KEPT, cards_of, desks_among, is_alone, is_staffs
-from bot.store.statements import begins
+from bot.store.persons import KEPT, cards_of, desks_among, is_staffs, shared_among
+from bot.store.statements import begins, begins_any, in_batches
 from bot.store.wishes import is_erased
 
 TAKEN_AWAY = ("delete", "unshare")
@@ -132,9 +135,9 @@ async def next_items(
     items = [item for item in items if not is_staffs(item, desks)]
     answered = await tx.execute(select(turn.c.thread).where(turn.c.id.in_([item.id for item in items])))
     threads = {item.thread for item in items if item.kind != "press"} | set(map(ThreadRef.of, answered.scalars()))
-    own = await _own(tx, user, threads)
+    shared = await shared_among(tx, user, threads)
     is_open = frozenset(row.id for row in rows if row.state == "new")
-    return Batch(tuple(items), is_open, rows[-1].id, own, frozenset(threads) - own)
+    return Batch(tuple(items), is_open, rows[-1].id, frozenset(threads) - shared, shared)
 
 
 async def next_answers(tx: AsyncConnection, user: str, within: Bounds, *, limit: int) -> list[Answered]:
@@ -155,7 +158,7 @@ async def the_case(tx: AsyncConnection, user: str, case_id: int) -> TheirCase:
     table = schema.kase
     thread = ThreadRef.of((await tx.execute(select(table.c.thread).where(table.c.id == case_id))).scalar_one())
     cards = [ThreadRef(team, channel, ts) for team, channel, ts in await cards_of(tx, [case_id])]
-    return TheirCase(case_id, thread, thread in await _own(tx, user, [thread]), tuple(cards))
+    return TheirCase(case_id, thread, not await shared_among(tx, user, [thread]), tuple(cards))
 
 
 async def erase_posts(
@@ -193,32 +196,51 @@ def of_case(case_id: int) -> Place:
     return schema.outbox.c.case_id == case_id
 
 
-async def erase_items(tx: AsyncConnection, user: str, batch: Batch, *, now: float) -> Counter[str]:
-    """Erase what the items brought and what followed; whoever still works on one is refused what they write.
+async def close_items(tx: AsyncConnection, batch: Batch, *, now: float) -> None:
+    """Close the items: whoever still works on one is refused what they write, and nobody begins on it."""
+    await attempts.hold(tx)
+    table = schema.inbox
+    await tx.execute(update(table).where(table.c.id.in_(batch.ids)).values(fence=table.c.fence + 1))
+    dropped = {"state": "dropped", "reason": ERASED, "finished_at": now}
+    await tx.execute(update(table).where(table.c.id.in_(batch.ids), table.c.state == "new").values(**dropped))
 
-    How much that was.
+
+async def erase_items_posts(tx: AsyncConnection, user: str, batch: Batch, *, now: float) -> Counter[str]:
+    """Erase what was posted for the items, which are closed; how much that was."""
+    if not batch.items:
+        return Counter()
+    key = schema.outbox.c.key
+    found = await _posts(tx, key.in_([f"relay/{row}" for row in batch.ids]))
+    for some in in_batches([f"{kind}/{row}/" for row in batch.ids for kind in ("turn", "relay")]):
+        found += await _posts(tx, or_(*begins_any(key, some)))
+    return await _erase(tx, user, found, now=now)
+
+
+async def erase_items_answers(tx: AsyncConnection, batch: Batch, *, now: float) -> Counter[str]:
+    """Erase what the items were answered, and the steps in which that was made; how much that was."""
+    turn, ids = schema.turn, batch.ids
+    statement = select(turn.c.id, turn.c.thread).where(turn.c.id.in_(ids), turn.c.customer != ERASED)
+    answered = [Answered(row.id, ThreadRef.of(row.thread)) for row in await tx.execute(statement)]
+    counts = await erase_answers(tx, answered, now=now)
+    await tx.execute(delete(schema.journal).where(schema.journal.c.turn.in_(ids)))
+    return counts
+
+
+async def erase_items(tx: AsyncConnection, batch: Batch) -> Counter[str]:
+    """Erase the items themselves, and what is noted of their threads; how much that was.
+
+    It comes last: until then the items are the person's, and are found again.
     """
     await attempts.hold(tx)
-    table, turn, ids = schema.inbox, schema.turn, batch.ids
-    keys = [begins(schema.outbox.c.key, f"{kind}/{row}/") for row in ids for kind in ("turn", "relay")]
-    named = schema.outbox.c.key.in_([f"relay/{row}" for row in ids])
-    counts = await _erase(tx, user, await _posts(tx, or_(named, *keys)), now=now)
-    answered = await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.id.in_(ids)))
-    counts += await erase_answers(tx, [Answered(row.id, ThreadRef.of(row.thread)) for row in answered], now=now)
-    await tx.execute(delete(schema.journal).where(schema.journal.c.turn.in_(ids)))
+    table = schema.inbox
     await _forget_threads(tx, batch.own)
-    stones = [
-        {"row": item.id, "stone": item.body if is_erased(item.body) else erasure.stone_of(item)} for item in batch.items
-    ]
-    anonymous = {"author": ERASED, "author_team": ERASED, "fence": table.c.fence + 1}
+    stones = [{"row": item.id, "stone": erasure.stone_of(item)} for item in batch.items]
+    anonymous = {"author": ERASED, "author_team": ERASED}
     if stones:
         await tx.execute(
             update(table).where(table.c.id == bindparam("row")).values(body=bindparam("stone"), **anonymous), stones
         )
-    dropped = {"state": "dropped", "reason": ERASED, "finished_at": now}
-    await tx.execute(update(table).where(table.c.id.in_(ids), table.c.state == "new").values(**dropped))
-    counts["messages"] += sum(item.kind in ("message", "edit") for item in batch.items)
-    return counts
+    return Counter(messages=sum(item.kind in ("message", "edit") for item in batch.items))
 
 
 async def erase_answers(tx: AsyncConnection, answers: Sequence[Answered], *, now: float) -> Counter[str]:
@@ -243,9 +265,9 @@ async def erase_answers(tx: AsyncConnection, answers: Sequence[Answered], *, now
     return Counter(answers=len(turns))
 
 
-async def forget_threads(tx: AsyncConnection, user: str, threads: Iterable[ThreadRef]) -> None:
+async def forget_threads(tx: AsyncConnection, user: str, threads: Collection[ThreadRef]) -> None:
     """Forget what is noted of those of the threads in which nobody else has asked anything."""
-    await _forget_threads(tx, await _own(tx, user, threads))
+    await _forget_threads(tx, frozenset(threads) - await shared_among(tx, user, threads))
 
 
 async def forget_drafting(tx: AsyncConnection, cases: Collection[int]) -> None:
@@ -306,11 +328,6 @@ async def erase_preferences(tx: AsyncConnection, user: str) -> Counter[str]:
     await tx.execute(delete(schema.preference).where(schema.preference.c.person == user))
     await tx.execute(delete(schema.pace).where(schema.pace.c.key.endswith(f"/{user}", autoescape=True)))
     return Counter(feedback=rated.rowcount)
-
-
-async def _own(tx: AsyncConnection, user: str, threads: Iterable[ThreadRef]) -> frozenset[ThreadRef]:
-    """Those of the threads in which nobody else has asked anything."""
-    return frozenset([thread for thread in threads if thread.is_direct or await is_alone(tx, user, thread)])
 
 
 async def _forget_threads(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> None:
@@ -375,9 +392,8 @@ async def _followers(tx: AsyncConnection, keys: Sequence[str]) -> list[_Post]:
     """What was said of these rows."""
     table = schema.outbox
     found: list[_Post] = []
-    for start in range(0, len(keys), AT_ONCE):
-        some = keys[start : start + AT_ONCE]
-        below = or_(table.c.parent.in_(some), *(begins(table.c.key, f"{key}/") for key in some))
+    for some in in_batches(keys):
+        below = or_(table.c.parent.in_(some), *begins_any(table.c.key, [f"{key}/" for key in some]))
         found += await _posts(tx, below)
     return found
 

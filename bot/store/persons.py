@@ -10,10 +10,9 @@ wish_deleted     have the turns that run for them end
 How it is erased: `bot.store.forgetting`. Staff who are customers as well keep what they did as staff.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from uuid import uuid4
 
 from sqlalchemy import ColumnElement, Select, and_, func, or_, select, update
@@ -23,7 +22,7 @@ from bot.conversation import ThreadRef
 from bot.store import schema
 from bot.store.cases import ERASED
 from bot.store.inbox import Arrival, InboxItem, insert, item_of
-from bot.store.statements import begins
+from bot.store.statements import begins, in_batches
 
 REQUEST = "home.erase"
 """The press by which somebody asks for it; operators ask in the same way."""
@@ -31,10 +30,6 @@ OPERATORS = "operators"
 """The channel of such a press that nobody made in Slack."""
 KEPT = "forgotten/"
 """How the keys of the outbox's rows begin that belong to the erasing itself."""
-AT_ONCE = 150
-"""Values in one statement: SQLite follows no longer chains of alternatives."""
-
-Each = TypeVar("Each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +82,12 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     rows = [row for row in written if row.id != besides and not is_staffs(item_of(row), desks)]
     ids = [row.id for row in rows]
     answered = [*await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.customer == user))]
-    for some in _batches(ids):
+    for some in in_batches(ids):
         answered += await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.id.in_(some)))
     theirs = (await tx.execute(select(kase).where(kase.c.customer == user).order_by(kase.c.id))).all()
     keys = {row.thread for row in rows if row.kind != "press"} | {row.thread for row in (*answered, *theirs)}
     threads = frozenset(map(ThreadRef.of, keys))
-    own = frozenset([thread for thread in threads if thread.is_direct or await is_alone(tx, user, thread)])
+    own = threads - await shared_among(tx, user, threads)
     cards = await cards_of(tx, [case.id for case in theirs])
     return Kept(
         user=user,
@@ -202,11 +197,13 @@ def is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
     )
 
 
-async def is_alone(tx: AsyncConnection, user: str, thread: ThreadRef) -> bool:
-    """Whether nobody else has asked anything in the thread."""
-    table = schema.inbox
-    where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author.not_in((user, ERASED)))
-    return (await tx.execute(select(table.c.id).where(*where).limit(1))).first() is None
+async def shared_among(tx: AsyncConnection, user: str, threads: Collection[ThreadRef]) -> frozenset[ThreadRef]:
+    """Those of the threads in which somebody else has asked anything."""
+    table, found = schema.inbox, set[str]()
+    for some in in_batches([thread.key for thread in threads if not thread.is_direct]):
+        where = (table.c.thread.in_(some), table.c.kind == "message", table.c.author.not_in((user, ERASED)))
+        found.update((await tx.execute(select(table.c.thread).where(*where).distinct())).scalars())
+    return frozenset(thread for thread in threads if thread.key in found)
 
 
 async def cards_of(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str, str, str]]:
@@ -246,7 +243,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
     async def look(*alternatives: ColumnElement[bool]) -> list[str]:
         """Find rows; the keys of those that are new."""
         new = []
-        for some in _batches(alternatives):
+        for some in in_batches(alternatives):
             for row in [OutboxRef(*row) for row in await tx.execute(columns.where(or_(*some)))]:
                 if not (row.key in found or row.key.startswith(KEPT) or _is_of(row, kept.others_copies)):
                     found[row.key] = row
@@ -256,7 +253,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
     places = [(table.c.channel == each.channel) & (table.c.thread_ts == each.ts) for each in kept.own]
     prefixes = [begins(table.c.key, f"{kind}/{row}/") for row in kept.rows for kind in ("turn", "relay")]
     new = await look(
-        *(table.c.case_id.in_(some) for some in _batches(kept.cases)),
+        *(table.c.case_id.in_(some) for some in in_batches(kept.cases)),
         table.c.channel.in_(kept.channels),
         *places,
         *prefixes,
@@ -265,7 +262,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
     # What was said of these in turn, which may name neither case nor thread.
     while new:
         new = await look(
-            *(table.c.parent.in_(some) for some in _batches(new)),
+            *(table.c.parent.in_(some) for some in in_batches(new)),
             *(begins(table.c.key, f"{key}/") for key in new),
         )
     return list(found.values())
@@ -280,7 +277,7 @@ async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
     """Those of the posts that brought files of which the app has copies."""
     table = schema.file_copy
     found: set[str] = set()
-    for some in _batches(posts):
+    for some in in_batches(posts):
         copies = await tx.execute(select(table.c.post).where(table.c.post.in_(some), table.c.copy != ""))
         found.update(copies.scalars())
     return found
@@ -290,10 +287,3 @@ def _suggested(kept: Kept) -> ColumnElement[bool]:
     """What was suggested after their cases, and is or was no article."""
     table = schema.suggestion
     return table.c.case_id.in_(kept.cases) & table.c.state.in_(("pending", "discarded", "expired"))
-
-
-def _batches(values: Iterable[Each]) -> Iterator[list[Each]]:
-    """The values, as many together as one statement takes."""
-    left = iter(values)
-    while some := list(islice(left, AT_ONCE)):
-        yield some

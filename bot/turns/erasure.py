@@ -1,16 +1,16 @@
 """Erasing everything that is kept of one person, because they or an operator wish it.
 
 It is asked for by a press, a row of the inbox like any other. First what runs for them is interrupted, each as when its
-message is deleted; then their messages where others write too are taken out one by one, as deleted messages are; then
-the rest goes in many short transactions, each with what Slack must hear of it, so that nobody else waits for the
-database meanwhile. A crash at any point leaves the press to be worked on again, which goes on with what is left.
+message is deleted; then their messages where others write too are taken out as deleted messages are, some together;
+then the rest goes. All of it is done in many short transactions, each with what Slack must hear of it, so that nobody
+else waits for the database meanwhile. A crash at any point leaves the press to be worked on again, which goes on with
+what is left.
 """
 
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from bot.alerts import Alerts
@@ -32,6 +32,7 @@ from bot.turns.costs import costs_of
 from bot.turns.interruptions import Interruptions
 from bot.turns.journal import rounds_of
 from bot.turns.second_thoughts import SecondThoughts
+from bot.turns.steps import Steps
 
 logger = logging.getLogger(__name__)
 
@@ -41,11 +42,6 @@ WAIT_SECONDS = 20.0
 """How long turns that run for the person may take to end; then they are refused whatever they still write."""
 LOOK_SECONDS = 0.2
 """Between two looks whether they have."""
-STEP_SECONDS = 0.05
-"""How long one transaction may hold the database. After one that took longer the next one is smaller, and after a short
-one it is larger,"""
-SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 4, 10, 40
-"""within these numbers of rows that are erased: on a machine that is busy with something else fewer are no quicker."""
 COUNTS = "erased"
 """Where the request's own row holds how much was erased so far,"""
 COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs")
@@ -137,19 +133,25 @@ class Erasure:
 
     async def _take_out(self, item: InboxItem, within: Bounds) -> None:
         """Erase what the person wrote where others write too, and what has not ended, as if they had deleted it."""
-        after, steps = 0, _Steps(self.database, self.cases.clock)
+        after, steps = 0, Steps(self.database, self.cases.clock)
         while True:
-            async with steps.transaction() as tx:
+            async with self.database.transaction() as tx:
                 batch = await forgetting.next_items(
-                    tx, item.author, within, after=after, besides=item.id, limit=steps.size
+                    tx, item.author, within, after=after, besides=item.id, limit=steps.next_size()
                 )
             if batch is None:
                 return
             after = batch.last
+            together: dict[ThreadRef, list[InboxItem]] = {}
             for each in batch.items:
                 if each.kind == "message" and (each.thread in batch.shared or each.id in batch.open):
-                    await self.second_thoughts.deleted(each, scrubs=False)
-                    reach("message_taken_out")
+                    together.setdefault(each.thread, []).append(each)
+            async with steps.pieces() as pieces:
+                for messages in together.values():
+                    await self.second_thoughts.deleted_together(messages, pieces=pieces)
+            if together:
+                self.cases.outbox.wake()
+                reach("messages_taken_out")
 
     async def _erase(self, item: InboxItem, channel: str, words: str, *, within: Bounds) -> None:
         """All that is left: what they wrote, their cases, and then what else is noted of them."""
@@ -160,15 +162,29 @@ class Erasure:
             after = batch.last
             for thread in batch.own:
                 await places.clear(thread)
-            async with places.steps.transaction() as tx:
-                await self._untitle(tx, batch.own)
-                await self._book(tx, batch)
-                counts = await forgetting.erase_items(tx, item.author, batch, now=self.cases.clock.now())
-                await self._count(tx, item, counts)
+            await self._erase_items(item, batch, places.steps)
             reach("messages_erased")
         await self._erase_answers(item, places)
         await self._erase_cases(item, places, by)
         await self._finish(item, channel, words, by=by)
+
+    async def _erase_items(self, item: InboxItem, batch: Batch, steps: Steps) -> None:
+        """Erase some messages and what followed of them; the messages last.
+
+        Before that they are found again, by whoever goes on after a crash.
+        """
+        now = self.cases.clock.now()
+        async with steps.pieces() as pieces:
+            tx = await pieces.go_on()
+            await forgetting.close_items(tx, batch, now=now)
+            await self._untitle(tx, batch.own)
+            await self._book(tx, batch)
+            tx = await pieces.go_on()
+            await self._count(tx, item, await forgetting.erase_items_posts(tx, item.author, batch, now=now))
+            tx = await pieces.go_on()
+            await self._count(tx, item, await forgetting.erase_items_answers(tx, batch, now=now))
+            tx = await pieces.go_on()
+            await self._count(tx, item, await forgetting.erase_items(tx, batch))
 
     async def _end_cases(self, item: InboxItem, by: str) -> int:
         """Take their cases out of people's hands; the number of the latest post by then."""
@@ -183,14 +199,14 @@ class Erasure:
     async def _next_items(self, item: InboxItem, places: "_Places", after: int) -> Batch | None:
         async with self.database.transaction() as tx:
             return await forgetting.next_items(
-                tx, item.author, places.within, after=after, besides=item.id, limit=places.steps.size
+                tx, item.author, places.within, after=after, besides=item.id, limit=places.steps.next_size()
             )
 
     async def _erase_answers(self, item: InboxItem, places: "_Places") -> None:
         """Answers to them that belong to no message of theirs."""
         while True:
             async with self.database.transaction() as tx:
-                answers = await forgetting.next_answers(tx, item.author, places.within, limit=places.steps.size)
+                answers = await forgetting.next_answers(tx, item.author, places.within, limit=places.steps.next_size())
             if not answers:
                 return
             for thread in {answer.thread for answer in answers}:
@@ -219,10 +235,10 @@ class Erasure:
 
     async def _finish(self, item: InboxItem, channel: str, words: str, *, by: str) -> None:
         """What else is noted of them, and the line in the audit trail."""
-        steps = _Steps(self.database, self.cases.clock)
+        steps = Steps(self.database, self.cases.clock)
         while True:
             async with steps.transaction() as tx:
-                uses = await forgetting.erase_costs(tx, item.author, limit=steps.size)
+                uses = await forgetting.erase_costs(tx, item.author, limit=steps.next_size())
                 if not uses:
                     break
                 await self._count(tx, item, Counter(costs=uses))
@@ -249,13 +265,13 @@ class Erasure:
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:
         await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.cases.clock.now())
 
-    async def _untitle(self, tx: Transaction, own: Iterable[ThreadRef]) -> None:
+    async def _untitle(self, tx: Transaction, own: Collection[ThreadRef]) -> None:
         """Have the sessions of the person's threads called after nothing that they wrote."""
         sentences = self.second_thoughts.sentences
+        languages = await threads.languages_of(tx, own)
         rows = []
         for thread in own:
-            state = await threads.find_thread(tx, thread)
-            title = sentences.say(sentences.language_for(state.language if state else ""), "session_untitled")
+            title = sentences.say(sentences.language_for(languages.get(thread.key, "")), "session_untitled")
             key = f"{KEPT}title/{thread.channel}/{thread.ts}"
             rows.append(Outgoing(key, "session", thread.channel, {"title": title}, thread_ts=thread.ts))
         await outbox.add(tx, *rows, now=self.cases.clock.now())
@@ -269,27 +285,6 @@ class Erasure:
                     await spending.add(tx, use, now=self.cases.clock.now())
 
 
-class _Steps:
-    """Transactions of a size that each takes little time, whatever the machine and whatever the data."""
-
-    def __init__(self, database: Database, clock: Clock) -> None:
-        self._database = database
-        self._clock = clock
-        self.size = FIRST_STEP
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        """One of them. Its rows are fewer or more next time, by how long it has held the database."""
-        async with self._database.transaction() as tx:
-            began = self._clock.monotonic()
-            yield tx
-            took = self._clock.monotonic() - began
-        if took > STEP_SECONDS:
-            self.size = max(SMALLEST_STEP, self.size // 2)
-        elif took < STEP_SECONDS / 4:
-            self.size = min(LARGEST_STEP, self.size * 2)
-
-
 class _Places:
     """Where our messages to the person are: each place is cleared once."""
 
@@ -297,8 +292,8 @@ class _Places:
         self._erasure = erasure
         self._item = item
         self.within = within
-        self.steps = _Steps(erasure.database, erasure.cases.clock)
-        self._posts = _Steps(erasure.database, erasure.cases.clock)
+        self.steps = Steps(erasure.database, erasure.cases.clock)
+        self._posts = Steps(erasure.database, erasure.cases.clock)
         self._cleared: set[str] = set()
 
     async def clear(self, thread: ThreadRef) -> None:
@@ -320,7 +315,7 @@ class _Places:
                     place,
                     self.within,
                     before=before,
-                    limit=self._posts.size,
+                    limit=self._posts.next_size(),
                     now=erasure.cases.clock.now(),
                 )
                 if erased is None:
@@ -333,4 +328,4 @@ class _Places:
         after: int | None = 0
         while after is not None:
             async with self._posts.transaction() as tx:
-                after = await forgetting.erase_below(tx, card, after=after, limit=self._posts.size)
+                after = await forgetting.erase_below(tx, card, after=after, limit=self._posts.next_size())

@@ -3,11 +3,13 @@
 begin_anew   the message was edited before its turn ended: the turn begins again with the new words
 edited       it was edited afterwards: keep the new words, show them to staff, perhaps answer once more
 deleted      it was deleted: take back what was said to it, and erase every text that holds its words
+deleted_together  the same for many messages of one person
 
-Each is one transaction, and can be done again after a crash at any point. Whatever Slack must hear of it is in the
-outbox by the same transaction.
+Each but the last is one transaction, and all can be done again after a crash at any point. Whatever Slack must hear of
+it is in the outbox by the same transaction.
 """
 
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +30,10 @@ from bot.store.outbox import OutboxRow, Outgoing
 from bot.turns.answer import Answers
 from bot.turns.costs import costs_of
 from bot.turns.journal import open_journal, rounds_of
+from bot.turns.steps import Pieces
 
+GoOn = Callable[[], Awaitable[Transaction]]
+"""The transaction for what comes next."""
 ANSWER_AGAIN_SECONDS = 600.0
 """How long after a message an edit that changes its meaning is answered."""
 
@@ -114,26 +119,48 @@ class SecondThoughts:
         await wishes.replace_body(tx, edit.id, body)
         return replace(edit, body=body)
 
-    async def deleted(self, deed: InboxItem, *, scrubs: bool = True) -> None:
-        """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done.
-
-        Whoever erases more than this message has the log emptied afterwards, and not with each (`scrubs`).
-        """
+    async def deleted(self, deed: InboxItem) -> None:
+        """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done."""
         async with self.database.transaction() as tx:
             row = await wishes.written(tx, deed.thread.team, deed.thread.channel, deed.said_at)
             edits = await wishes.edits_of(tx, deed.thread.key, deed.said_at)
         if row is None or wishes.is_erased(row.body):
-            if scrubs:
-                await self.database.scrub()
+            await self.database.scrub()
             return
         # An answer that is half written is in no table but the journal; what nobody noted is in the thread.
-        standing = [place for each in (row, *edits) for place in await self.answers.take_down(each)]
+        standing = {row.id: [place for each in (row, *edits) for place in await self.answers.take_down(each)]}
         async with self.database.transaction() as tx:
-            await self._withdraw(tx, row, edits, standing)
-            await self._erase(tx, row, edits)
+            await self._withdraw(tx, [row], edits, standing)
+
+            async def all_at_once() -> Transaction:
+                return tx
+
+            await self._erase(all_at_once, [row], edits)
         self.outbox.wake()
-        if scrubs:
-            await self.database.scrub()
+        await self.database.scrub()
+
+    async def deleted_together(self, messages: Sequence[InboxItem], *, pieces: Pieces) -> None:
+        """The same for messages that one person wrote in one thread, which is read once for all of them.
+
+        It takes as many transactions as it needs, and is found undone until the last of them. The outbox is not woken
+        nor the log emptied: whoever erases so much does it afterwards.
+        """
+        tx = await pieces.go_on()
+        rows = await erasure.not_erased(tx, [each.id for each in messages])
+        if not rows:
+            return
+        edits = await wishes.edits_of(tx, rows[0].thread.key, *(row.said_at for row in rows))
+        edits = [erasure.unhidden(edit) for edit in edits]
+        standing: dict[int, list[tuple[str, str]]] = {}
+        if begun := await turns.with_steps(tx, _ids(rows, edits)):
+            # Slack is asked.
+            await pieces.pause()
+            for row in rows:
+                written = [each for each in (row, *_edits_of(row, edits)) if each.id in begun]
+                standing[row.id] = [place for each in written for place in await self.answers.take_down(each)]
+        # What is told of an answer is known by the answer, which is erased afterwards.
+        await self._withdraw(await pieces.go_on(), rows, edits, standing)
+        await self._erase(pieces.go_on, rows, edits)
 
     async def _reword(self, tx: Transaction, item: InboxItem, edit: InboxItem) -> None:
         """Keep the words of a later edit for the message that an earlier one is being answered for."""
@@ -143,81 +170,106 @@ class SecondThoughts:
             await turns.reword(tx, row.id, edit.words)
 
     async def _withdraw(
-        self, tx: Transaction, row: InboxItem, edits: list[InboxItem], standing: list[tuple[str, str]]
+        self,
+        tx: Transaction,
+        messages: Sequence[InboxItem],
+        edits: Sequence[InboxItem],
+        standing: Mapping[int, Sequence[tuple[str, str]]],
     ) -> None:
-        """Delete the answers, or put a sentence in their place where others have gone on below them."""
-        ids = [row.id, *(edit.id for edit in edits)]
-        given = [(each.thread.channel, ts) for each in await erasure.answers_to(tx, ids) for ts in each.posts]
-        others = await erasure.said_besides(tx, row.thread, besides=ids)
-        others_went_on = any(said.author != row.author and said.ts > row.ts for said in others)
-        sentence = {"text": f"_{self.sentences.say(await self._language(tx, row), 'answer_withdrawn')}_"}
-        rows = []
-        for channel, ts in dict.fromkeys([*given, *standing]):
-            stays = others_went_on and channel == row.thread.channel
-            method, payload = ("update", {"ts": ts, **sentence, "blocks": []}) if stays else ("delete", {"ts": ts})
-            rows.append(Outgoing(f"withdrawn/{channel}/{ts}", method, channel, payload))  # type: ignore[arg-type]
-        mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
+        """Delete the answers, or put a sentence in their place where others have gone on below them.
+
+        The messages are one person's, in one thread; `standing` has the (channel, ts) of half an answer by its message.
+        """
+        ids, thread, author = _ids(messages, edits), messages[0].thread, messages[0].author
+        given = await erasure.answers_to(tx, ids)
+        others = [said.ts for said in await erasure.said_besides(tx, thread, besides=ids) if said.author != author]
+        language = await self._language(tx, thread)
+        sentence = {"text": f"_{self.sentences.say(language, 'answer_withdrawn')}_"}
+        mirrors = await outbox.mirrors(tx, thread.channel, *(row.said_at for row in messages))
+        rows: list[Outgoing] = []
+        for row in messages:
+            turns_of = {row.id, *(edit.id for edit in _edits_of(row, edits))}
+            said = [(each.thread.channel, ts) for each in given if each.turn in turns_of for ts in each.posts]
+            others_went_on = any(ts > row.ts for ts in others)
+            for channel, ts in dict.fromkeys([*said, *standing.get(row.id, ())]):
+                stays = others_went_on and channel == thread.channel
+                method, payload = ("update", {"ts": ts, **sentence, "blocks": []}) if stays else ("delete", {"ts": ts})
+                rows.append(Outgoing(f"withdrawn/{channel}/{ts}", method, channel, payload))  # type: ignore[arg-type]
         prefixes = [f"{kind}/{turn}/" for turn in ids for kind in ("turn", "relay")]
-        for prefix in (*prefixes, *(note for mirror in mirrors for note in notes_on(mirror))):
-            posts = await outbox.posts_under(tx, prefix)
-            rows += [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
-        if row.kind == "staff":
-            rows += self.relay.deleted_by_staff(row.ts, mirrors, row.thread)
-        else:
-            rows += self.relay.deleted_by_customer(row.ts, mirrors)
-            title = self.sentences.say(await self._language(tx, row), "session_untitled")
+        posts = await outbox.posts_under(tx, *prefixes, *(note for mirror in mirrors for note in notes_on(mirror)))
+        rows += [Outgoing(f"withdrawn/{post.key}", "delete", post.channel, {}, parent=post.key) for post in posts]
+        for row in messages:
+            theirs = [mirror for mirror in mirrors if mirror.source == (thread.channel, row.said_at)]
+            if row.kind == "staff":
+                rows += self.relay.deleted_by_staff(row.ts, theirs, thread)
+            else:
+                rows += self.relay.deleted_by_customer(row.ts, theirs)
+        if messages[0].kind != "staff":
+            title = self.sentences.say(language, "session_untitled")
             # Which message the thread's session is called after nobody knows.
-            key, thread = f"withdrawn/{row.id}/title", row.thread
+            key = f"withdrawn/{messages[0].id}/title"
             rows.append(Outgoing(key, "session", thread.channel, {"title": title}, thread_ts=thread.ts))
         await outbox.add(tx, *rows, now=self.clock.now())
 
-    async def _erase(self, tx: Transaction, row: InboxItem, edits: list[InboxItem]) -> None:
-        """Erase the words wherever they are kept, and have staff's messages that quote them changed."""
-        ids = [row.id, *(edit.id for edit in edits)]
-        by_staff = row.kind == "staff"
+    async def _erase(self, go_on: GoOn, messages: Sequence[InboxItem], edits: Sequence[InboxItem]) -> None:
+        """Erase the words wherever they are kept, and have staff's messages that quote them changed.
+
+        The messages are one person's, in one thread. What is made of the thread from the first transaction on holds
+        none of their words. The last one takes the words themselves: until then all is done again after a crash.
+        """
+        tx = await go_on()
+        first, said = messages[0], [*messages, *edits]
+        ids, thread = _ids(messages, edits), first.thread
+        by_staff = first.kind == "staff"
         given = await erasure.answers_to(tx, ids)
-        places = list(dict.fromkeys([row.thread, *(each.thread for each in given)]))
+        places = list(dict.fromkeys([thread, *(each.thread for each in given)]))
         keys = [place.key for place in places]
-        mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
+        said_at = [row.said_at for row in messages]
+        mirrors = await outbox.mirrors(tx, thread.channel, *said_at)
         # A later case of the thread in which a copy stands quotes it in its transcript.
-        copied_to = [ThreadRef(row.thread.team, each.channel, each.thread_ts).key for each in mirrors if each.thread_ts]
+        copied_to = [ThreadRef(thread.team, each.channel, each.thread_ts).key for each in mirrors if each.thread_ts]
         concerned = await erasure.cases_of(
             tx, [*keys, *copied_to], more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
         )
-        others = await erasure.words_besides(tx, row.thread, concerned, besides=ids, by_staff=by_staff)
+        others = await erasure.words_besides(tx, thread, concerned, besides=ids, by_staff=by_staff)
         others += [*OWN_WORDS, *VOICES]
         for case in await cases.find_all(tx, concerned):
             others += self.answers.cases.messages.own_words(case)
-        said = {words for each in (row, *edits) for words in (each.words, str(each.body.get("before", "")))}
-        blotters = [Blotter(words, others) for words in said]
-
-        def clean(value: object) -> object:
-            for blotter in blotters:
-                value = blotter.clean_fields(value)
-            return value
-
-        for each in (row, *edits):
-            for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
-                await spending.add(tx, use, now=self.clock.now())
+        unfinished = await turns.with_steps(tx, ids)
+        for each in said:
+            if each.id in unfinished:
+                for use in costs_of(each, rounds_of(await turns.recall(tx, each.id))):
+                    await spending.add(tx, use, now=self.clock.now())
         await erasure.forget_answers(tx, ids)
-        await erasure.clean_threads(tx, [*keys, *copied_to], since=row.ts, clean=clean)
+        await erasure.hide(tx, said)
+        tx = await go_on()
+        words = {words for each in said for words in (each.words, str(each.body.get("before", "")))}
+        clean = Blotter(words, others).clean_fields
+        since = min(row.ts for row in messages)
+        await erasure.clean_threads(tx, [*keys, *copied_to], since=since, clean=clean)
+        tx = await go_on()
         await erasure.clean_cases(tx, concerned, clean=clean)
-        said_at = "" if by_staff else row.ts
-        files = await transcripts.renewed(tx, concerned, deed=row.id, said_at=said_at)
-        await outbox.add(tx, *files, now=self.clock.now())
-        spared = await erasure.others_copies(tx, concerned, besides=(row.thread.channel, row.said_at))
+        tx = await go_on()
+        spared = await erasure.others_copies(tx, concerned, besides=[(thread.channel, ts) for ts in said_at])
         copies = {mirror.key for mirror in mirrors} | {f"relay/{edit.id}/before" for edit in edits}
         copies |= {note for mirror in mirrors for note in notes_on(mirror)}
         reworded = {f"{mirror.key}/edited/{edit.ts}" for mirror in mirrors for edit in edits}
-        for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean):
-            if key not in copies | spared and shown.channel in self.relay.staff.channels:
-                change = Outgoing(f"erased/{row.id}/{shown.id}", "update", shown.channel, payload, parent=key)
-                await outbox.add(tx, change, now=self.clock.now())
+        changes = [
+            Outgoing(f"erased/{first.id}/{shown.id}", "update", shown.channel, payload, parent=key)
+            for key, shown, payload in await erasure.quoting(tx, concerned, clean=clean)
+            if key not in copies | spared and shown.channel in self.relay.staff.channels
+        ]
+        await outbox.add(tx, *changes, now=self.clock.now())
+        tx = await go_on()
         # What is said to customers is not made of what staff wrote, save the copies of it.
         within = self.relay.staff.channels if by_staff else None
         await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
+        tx = await go_on()
+        # What a file holds is made of all that was cleaned, and Slack may have it as soon as this is over.
+        files = await transcripts.renewed(tx, concerned, deed=first.id, said_at="" if by_staff else since)
+        await outbox.add(tx, *files, now=self.clock.now())
         await erasure.blank(tx, list(copies | reworded))
-        await erasure.tombstone(tx, [row, *edits])
+        await erasure.tombstone(tx, said)
 
     async def _mark(self, tx: Transaction, mirrors: list[OutboxRow]) -> str:
         """What tells the customer that a copy was edited, in the language of its case."""
@@ -225,9 +277,18 @@ class SecondThoughts:
         case = None if case_id is None else await cases.find(tx, case_id)
         return self.sentences.say(self.sentences.language_for(case.language if case else ""), "edited_mark")
 
-    async def _language(self, tx: Transaction, row: InboxItem) -> Language:
-        state = await threads.find_thread(tx, row.thread)
+    async def _language(self, tx: Transaction, thread: ThreadRef) -> Language:
+        state = await threads.find_thread(tx, thread)
         return self.sentences.language_for(state.language if state else "")
+
+
+def _ids(messages: Iterable[InboxItem], edits: Iterable[InboxItem]) -> list[int]:
+    return [each.id for each in (*messages, *edits)]
+
+
+def _edits_of(message: InboxItem, edits: Iterable[InboxItem]) -> list[InboxItem]:
+    """Those of the edits that are the message's."""
+    return [edit for edit in edits if edit.said_at == message.said_at]
 
 
 def _words(edit: InboxItem) -> dict[str, Any]:

@@ -200,7 +200,10 @@ async def test_whose_data_is_deleted_has_no_file_left(
         within = await forgetting.bounds(tx)
         batch = await forgetting.next_items(tx, WHO, within, after=0, besides=0, limit=100)
         assert batch is not None
-        await forgetting.erase_items(tx, WHO, batch, now=1.0)
+        await forgetting.close_items(tx, batch, now=1.0)
+        await forgetting.erase_items_posts(tx, WHO, batch, now=1.0)
+        await forgetting.erase_items_answers(tx, batch, now=1.0)
+        await forgetting.erase_items(tx, batch)
         for case_id in await forgetting.cases_of(tx, WHO):
             case = await forgetting.the_case(tx, WHO, case_id)
             of_case = forgetting.of_case(case_id)

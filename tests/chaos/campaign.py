@@ -78,7 +78,7 @@ PASSED_BY: dict[str, Course] = {
     "case_changed": "not_solved",
     "case_stepped": "not_solved",
     "case_reopened": "written_again",
-    "message_taken_out": "erased",
+    "messages_taken_out": "erased",
     "person_erased": "erased",
 }
 """Place -> the matter that passes it; others are passed by whatever is said."""

@@ -27,7 +27,7 @@ async def test_every_course_of_a_case_is_read_as_it_was_played(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("place", "course"),
-    [("case_stepped", "solved"), ("case_reopened", "written_again"), ("message_taken_out", "erased")],
+    [("case_stepped", "solved"), ("case_reopened", "written_again"), ("messages_taken_out", "erased")],
 )
 async def test_a_kill_in_the_middle_of_a_case_is_noticed_by_nobody(tmp_path: Path, place: str, course: Course) -> None:
     async with open_campaign("sqlite", tmp_path, seed=5) as campaign:

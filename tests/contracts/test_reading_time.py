@@ -312,7 +312,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "says stop": second_thoughts.says_stop,
     "says settled": second_thoughts.says_settled,
     "changes meaning": lambda text: second_thoughts.changes_meaning(text, f"{text[:-2]}a{END}"),
-    "blotter": lambda text: second_thoughts.Blotter(text, [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
+    "blotter": lambda text: second_thoughts.Blotter([text], [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
     "without personal": lambda text: without_personal(text, names=["Ada Lovelace"]),
     "names": lambda text: names_in([text]),
     "impersonal": impersonal,

@@ -127,15 +127,29 @@ def test_the_same_text_never_changes_its_meaning(text: str) -> None:
 
 
 def test_a_deleted_messages_telling_words_and_runs_are_taken_out_and_others_stay() -> None:
-    blotter = Blotter("My code is canary-7f3a and I live in Elm Street", ["I live here", "Where is my order?"])
+    blotter = Blotter(["My code is canary-7f3a and I live in Elm Street"], ["I live here", "Where is my order?"])
     assert blotter.clean("The code is canary-7f3a, sent to Elm Street.") == "The …-…, sent to Elm …."
     assert blotter.clean("they live in Elm Street, they say") == "they …, they say"
     assert blotter.clean("Where is my order?") == "Where is my order?"
     assert not blotter.quotes("I live here")
 
 
+def test_the_words_of_several_messages_are_taken_out_as_those_of_each() -> None:
+    deleted = ["My code is canary-7f3a and I live in Elm Street", "Jane Doe", "I", "Where is my order?"]
+    others = ["I live here", "Where is my order?"]
+    texts = ["They live in Elm Street", "I", "Jane Doe, I see", "Where is my order?", "The canary-7f3a"]
+    left = []
+    for text in texts:
+        for each in deleted:
+            text = Blotter([each], others).clean(text)
+        left.append(text)
+    together = Blotter(deleted, others)
+    assert [together.clean(text) for text in texts] == left
+    assert left != texts
+
+
 def test_json_stays_json() -> None:
-    blotter = Blotter("canary7f3a please", [])
+    blotter = Blotter(["canary7f3a please"], [])
     arguments = json.dumps({"query": 'é "canary7f3a"\ncanary7f3a'})
     cleaned = blotter.clean_json({"text": "canary7f3a", "calls": [{"arguments": arguments}], "n": 7})
     assert "canary7f3a" not in json.dumps(cleaned)
@@ -144,14 +158,14 @@ def test_json_stays_json() -> None:
 
 
 def test_a_message_of_a_word_or_two_is_found_inside_of_a_sentence_too() -> None:
-    blotter = Blotter("Jane Doe", [])
+    blotter = Blotter(["Jane Doe"], [])
     assert blotter.clean("The customer is Jane Doe, a member.") == "The customer is …, a member."
     assert blotter.clean("Jane, or Doe") == "Jane, or Doe"
-    assert Blotter("Ana", []).clean("Banana and Ana") == "Banana and …"
+    assert Blotter(["Ana"], []).clean("Banana and Ana") == "Banana and …"
 
 
 def test_a_message_of_a_letter_or_two_is_found_where_it_stands_alone() -> None:
-    blotter = Blotter("I", [])
+    blotter = Blotter(["I"], [])
     assert blotter.clean("I") == "…"
     assert blotter.clean("I see, and I look") == "I see, and I look"
 
@@ -160,7 +174,7 @@ def test_what_somebody_else_said_as_well_stays() -> None:
     table = ["Where is my order?", "Jane Doe", "Ana", "I", "我要退货", "ช่วยด้วยครับ"]
     misses = []
     for text in table:
-        blotter = Blotter(text, [f"Hello. {text}"])
+        blotter = Blotter([text], [f"Hello. {text}"])
         if blotter.quotes(text) or blotter.clean(f"Asked: {text}") != f"Asked: {text}":
             misses.append(text)
     assert misses == []
@@ -175,11 +189,11 @@ def test_words_of_scripts_that_do_not_part_them_are_taken_out() -> None:
         ("我的密码是canary", "我的密码是canary吗", "…吗"),
     ]
     misses = [
-        (deleted, text, got) for deleted, text, left in table if (got := Blotter(deleted, []).clean(text)) != left
+        (deleted, text, got) for deleted, text, left in table if (got := Blotter([deleted], []).clean(text)) != left
     ]
     assert misses == []
 
 
 def test_small_numbers_tell_nothing_by_themselves_and_long_ones_do() -> None:
-    blotter = Blotter("1 of order 4711", [])
+    blotter = Blotter(["1 of order 4711"], [])
     assert blotter.clean("Question 1 is about 4711") == "Question 1 is about …"

@@ -6,8 +6,8 @@ new column belongs to one of the two, and what of the first kind is not erased i
 
 import asyncio
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,18 +35,21 @@ from bot.store import (
     threads,
 )
 from bot.store.cases import ERASED, Case, card_key, cards_key, find
-from bot.store.database import Database
+from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
+from bot.store.transcripts import of_thread
 from bot.turns import erasure
 from bot.turns.costs import costs_of
 from bot.turns.dead import dead_line
 from bot.turns.erasure import Erasure
 from bot.turns.interruptions import Interruptions
+from bot.turns.steps import FIRST_STEP, LARGEST_STEP, STEP_SECONDS, Steps
 from demo.slack import timeline
 from demo.slack.files import keep
+from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
 from tests.patience import patience
@@ -97,6 +100,14 @@ class Homes:
     async def show(self, user: str) -> None:
         """As Home.show."""
         self.shown.append(user)
+
+
+class SlowClock(ManualClock):
+    """A clock by which everything takes as long as a transaction may."""
+
+    def monotonic(self) -> float:
+        self.advance(STEP_SECONDS)
+        return super().monotonic()
 
 
 class Company(Desk):
@@ -197,6 +208,15 @@ class Company(Desk):
         press = arrival(self.ts(), thread_ts=channel, channel=channel, author=who.user, kind="press")
         (item,) = await self.receives(replace(press, body=_asks()))
         return item
+
+    def is_slow(self) -> None:
+        """Have all that may take a transaction of its own take one when a person is erased."""
+        self.erasure = replace(self.erasure, cases=replace(self.cases, clock=SlowClock()))
+
+    def erases_in(self, database: Database) -> None:
+        """Erase by way of this database from here on."""
+        thoughts = replace(self.thoughts, database=database)
+        self.erasure = replace(self.erasure, database=database, second_thoughts=thoughts)
 
     async def erases(self, item: InboxItem) -> str:
         with attempts.working_on(item.id, item.fence):
@@ -333,15 +353,14 @@ async def test_a_case_stays_as_a_number_and_the_audit_trail_says_who_and_how_muc
     assert {"cases": 1, "answers": 2, "drafts": 1, "suggestions": 1, "files": 1}.items() <= noted.detail.items()
 
 
-async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(
-    company: Company, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("in_small_pieces", [False, True])
+async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: Company, in_small_pieces: bool) -> None:
     await filled(company)
+    if in_small_pieces:
+        company.is_slow()
     item = await company.wishes()
     for lives in range(60):
-        dying = Dying(company.database, lives)
-        thoughts = replace(company.thoughts, database=dying)
-        monkeypatch.setattr(company, "erasure", replace(company.erasure, database=dying, second_thoughts=thoughts))
+        company.erases_in(Dying(company.database, lives))
         async with company.database.transaction() as tx:
             row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == item.id))).one()
         with attempts.working_on(row.id, row.fence), suppress(StoreUnavailable):
@@ -414,6 +433,113 @@ async def test_what_others_wrote_in_their_case_stays(company: Company) -> None:
     assert CANARY[OTHER.user] in company.told(AGENTS)
     assert "outbox.payload" in await company.columns_with(OTHER)
     assert await company.columns_with(CUSTOMER) == STAYS
+
+
+class Pieces(Database):
+    """A database that counts its transactions, and how many of somebody's messages each of them has erased."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.erased: list[int] = []
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[Transaction]:
+        async with self._database.transaction(urgent=urgent) as tx:
+            before = await self._stones(tx)
+            yield tx
+            self.erased.append(await self._stones(tx) - before)
+
+    async def scrub(self) -> None:
+        await self._database.scrub()
+
+    async def _stones(self, tx: Transaction) -> int:
+        return sum("deleted" in body for body in (await tx.execute(select(schema.inbox.c.body))).scalars())
+
+
+async def test_much_that_somebody_wrote_among_others_goes_in_a_few_pieces_and_never_all_at_once(
+    company: Company,
+) -> None:
+    root = await company.slack.client.post(SUPPORT, text="A thread of the channel")
+    thread, many = ThreadRef(TEAM, SUPPORT, root), 3 * LARGEST_STEP
+    for number in range(many):
+        for who, words in ((CUSTOMER, f"Is my {CANARY[CUSTOMER.user]} number {number} here?"), (OTHER, "I wait too.")):
+            item = await company.received(who, thread, company.ts(), words)
+            await company.answered(item, f"You asked: {words}")
+    database = Pieces(company.database)
+    company.erases_in(database)
+    await company.erases(await company.wishes())
+    assert sum(database.erased) == many
+    assert max(database.erased) <= LARGEST_STEP
+    assert len(database.erased) < many
+    assert await company.columns_with(CUSTOMER) == STAYS
+    async with company.database.transaction() as tx:
+        bodies = (await tx.execute(select(schema.inbox.c.body))).scalars().all()
+    assert sum(body.get("text") == "I wait too." for body in bodies) == many
+
+
+class Watched(Database):
+    """A database at which somebody looks after each transaction."""
+
+    def __init__(self, database: Database, look: Callable[[], Awaitable[object]]) -> None:
+        self._database = database
+        self._look = look
+
+    @asynccontextmanager
+    async def transaction(self, *, urgent: bool = False) -> AsyncIterator[Transaction]:
+        async with self._database.transaction(urgent=urgent) as tx:
+            yield tx
+        await self._look()
+
+    async def scrub(self) -> None:
+        await self._database.scrub()
+
+
+async def test_between_two_steps_nothing_is_made_of_what_they_wrote(company: Company) -> None:
+    """Others may open a case at any moment, and a file of a case is made when it leaves."""
+    company.is_slow()
+    thread = ThreadRef(TEAM, SUPPORT, await company.slack.client.post(SUPPORT, text="A thread of the channel"))
+    long = f"{CANARY[CUSTOMER.user]} " + "is not here, and I have waited for it " * 30
+    for who, words in ((CUSTOMER, long), (OTHER, "My chair is blue"), (CUSTOMER, f"And my {long}")):
+        item = await company.received(who, thread, company.ts(), words)
+        await company.answered(item, f"You asked: {words}")
+    await company.cases.open(thread, OTHER, reason="billing", priority="high", summary="A chair")
+    await company.sends()
+    seen: list[tuple[bool, bool, bool]] = []
+
+    async def look() -> None:
+        async with company.database.transaction() as tx:
+            shown = any(CANARY[CUSTOMER.user] in line.text for line in await of_thread(tx, thread, latest=None))
+            bodies = (await tx.execute(select(schema.inbox.c.body))).scalars().all()
+            files = await outbox.posts_under(tx, "case/")
+        begun = any("deleted" in body for body in bodies)
+        seen.append((begun, shown, sum(bool(file.payload.get("files")) for file in files) > 1))
+
+    company.erases_in(Watched(company.database, look))
+    await company.erases(await company.wishes())
+    assert {(begun, shown) for begun, shown, _ in seen} == {(False, True), (True, False)}
+    assert sum(begun and not has_new_file for begun, _, has_new_file in seen) > 3, "it was not in pieces"
+    assert seen[-1] == (True, False, True)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "size"),
+    [
+        ((0.001,), 2 * FIRST_STEP),
+        ((0.001, 2 * STEP_SECONDS, 0.001), FIRST_STEP // 2),
+        ((0.001, STEP_SECONDS / 2), FIRST_STEP),
+        ((), FIRST_STEP),
+    ],
+)
+async def test_the_next_piece_is_as_large_as_the_longest_transaction_of_the_last_one_allows(
+    company: Company, seconds: tuple[float, ...], size: int
+) -> None:
+    clock = ManualClock()
+    steps = Steps(company.database, clock)
+    assert steps.next_size() == FIRST_STEP
+    for each in seconds:
+        async with steps.transaction():
+            clock.advance(each)
+    assert steps.next_size() == size
 
 
 async def test_a_post_that_is_refused_while_it_is_erased_is_quoted_to_nobody(company: Company) -> None:
