@@ -208,6 +208,25 @@ def test_several_odd_fields_at_once_are_read_or_left_and_nothing_else(chosen: li
         assert fault is None or (fault.kind in KINDS and len(fault.shape) < 200)
 
 
+def test_what_says_who_or_where_is_no_longer_than_the_database_takes_and_all_of_it_is_seen() -> None:
+    message, press = PAYLOADS["message"], PAYLOADS["staff's press"]
+    table = [
+        (message, ("event", "channel"), ["C" * 33, "C0\n", ""]),
+        (message, ("event", "user"), ["U" * 33, "U0 1", "<@U1>"]),
+        (message, ("event", "ts"), ["1" * 16 + ".0", "1", "٣.٣"]),
+        (message, ("event_id",), ["E" * 201, "Ev\x00"]),
+        (press, ("actions", 0, "action_id"), ["a" * 256, "case.claim\n"]),
+        (press, ("actions", 0, "value"), ["v" * 3_001, "FD-1001\x00", "FD-1001\n"]),
+        (press, ("trigger_id",), ["t" * 201, "t t"]),
+        (PAYLOADS["menu"], ("actions", 0, "selected_option", "value"), ["v" * 3_001, "\x7f"]),
+    ]
+    for payload, place, values in table:
+        parse(payload)
+        for value in values:
+            with pytest.raises(Malformed):
+                parse(mutated(payload, place, value))
+
+
 async def test_a_signed_request_in_an_odd_shape_is_answered(database: Database) -> None:
     table = [
         (b"", "application/json", 400),
