@@ -127,8 +127,9 @@ bench-page: $(VENV)/.dev  ## how soon the page of make demo can be used (1 minut
 bench-handover: $(VENV)/.dev  ## how soon customers and staff read each other (1 minute); last line is JSON
 	@$(BIN)/python -m bench.handover
 
-bench-erase: $(VENV)/.dev  ## erase one customer of 500,000 messages while others write (2 minutes); last line is JSON
+bench-erase: $(VENV)/.dev  ## erase one customer of 500,000 messages while others write, on SQLite and on Postgres (4 minutes); last line of each is JSON
 	@$(BIN)/python -m bench.erase
+	@$(BIN)/python -m bench.erase --postgres
 
 eval-claims: $(VENV)/.dev  ## how many true answers come through the claim guard, and how many false ones do not
 	@$(BIN)/python -m evals.claims

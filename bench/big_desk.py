@@ -1,7 +1,8 @@
 # ruff: noqa: S608 - the statements are made of numbers and of constants of this file
 """A desk that has served for years, made by SQL: customers with their messages, answers, cases, posts and costs.
 
-fill        the rows, in one statement a table, on SQLite and on Postgres
+fill        the rows, in a few statements a table, on SQLite and on Postgres
+share       what one customer wrote in a channel, among what others wrote
 customer    the Slack id of one of the customers
 message     where one of their messages is
 
@@ -9,15 +10,25 @@ Message n (from 0) is the (n // customers)th of customer n % customers. Five mes
 and every second thread has a case, so that there is one case to ten messages.
 """
 
-from sqlalchemy import text
+from typing import Any
+
+from sqlalchemy import Table, insert, text
 
 from bot.conversation import ThreadRef
+from bot.store import schema
 from bot.store.database import Database, Transaction
 
-TEAM, AGENTS = "T0FRONTDESK", "C0AGENTS"
+TEAM, AGENTS, SUPPORT = "T0FRONTDESK", "C0AGENTS", "C0SUPPORT"
 THREAD_MESSAGES = 5
+SHARED_THREADS = (300, 300, *(12 for _ in range(50)))
+"""How many messages the threads of a channel have, of which every third is the customer's."""
 START = 1_700_000_000
 """When the first message was written; each of the others a second later."""
+
+AT_ONCE = 100_000
+"""Messages of one statement: Postgres ends those that take long, as it does for the product."""
+
+Rows = dict[Table, list[dict[str, Any]]]
 
 
 def customer(number: int) -> str:
@@ -43,9 +54,14 @@ def _ts(number: int) -> str:
 
 async def fill(database: Database, *, messages: int, customers: int) -> None:
     """Make the rows, in tables that are empty."""
-    for statement in _statements(messages, customers):
+    for first in range(0, messages, AT_ONCE):
+        for statement in _statements(first, min(first + AT_ONCE, messages), customers):
+            async with database.transaction() as tx:
+                await tx.execute(text(_in(tx, statement)))
         async with database.transaction() as tx:
-            await tx.execute(text(_in(tx, statement)))
+            if tx.dialect.name == "postgresql":
+                # What was just made is on disk: a desk does not grow by so much in a minute.
+                await tx.execute(text("checkpoint"))
     async with database.transaction() as tx:
         if tx.dialect.name == "postgresql":
             for table in ("inbox", "case_", "outbox", "suggestion"):
@@ -54,18 +70,71 @@ async def fill(database: Database, *, messages: int, customers: int) -> None:
             await tx.execute(text("analyze"))
 
 
+async def share(database: Database, user: str, *, first: int) -> int:
+    """Give a customer messages in a channel, with ids from `first` on; how many of them are theirs.
+
+    Each was answered. In every second thread a person is on a case, and each message has a copy below its card.
+    """
+    rows: Rows = {schema.inbox: [], schema.thread: [], schema.turn: [], schema.outbox: []}
+    theirs, number = 0, first
+    for length in SHARED_THREADS:
+        thread, case = ThreadRef(TEAM, SUPPORT, _ts(number)), number if len(rows[schema.thread]) % 2 else None
+        place = {"key": thread.key, "team": TEAM, "channel": SUPPORT, "ts": thread.ts}
+        rows[schema.thread].append(place | {"opened_at": START})
+        if case is not None:
+            async with database.transaction() as tx:
+                await tx.execute(insert(schema.kase).values(_case(thread, case)))
+        for at in range(length):
+            author = user if at % 3 == 0 else f"U8{at % 3:07}"
+            theirs += author == user
+            _write(rows, thread, author, number, case)
+            number += 1
+    async with database.transaction() as tx:
+        for table, some in rows.items():
+            await tx.execute(insert(table), some)
+    return theirs
+
+
+def _write(rows: Rows, thread: ThreadRef, author: str, number: int, case: int | None) -> None:
+    """A message, its answer, and its copy where there is a case."""
+    ts, words = _ts(number), f"Where is my order {number}? I have waited for item {7 * number} since last week."
+    answer = f"Order {number} is on its way and will be with you tomorrow."
+    place = {"id": number, "thread": thread.key, "ts": ts}
+    written = {"team": TEAM, "channel": SUPPORT, "author": author, "author_team": TEAM, "received_at": START}
+    body = {"text": words, "files": []}
+    closed = {"kind": "message", "state": "done", "reason": "answered", "handed": True, "finished_at": START}
+    rows[schema.inbox].append(place | written | closed | {"event_id": f"Ev{number}", "body": body})
+    said = [{"type": "customer", "text": words}, {"type": "agent", "text": answer, "calls": [], "agent": "answers"}]
+    turn = {"episode": 0, "customer": author, "agent": "answers", "ended": "answered", "messages": said, "sources": []}
+    rows[schema.turn].append(place | turn | {"posts": [f"{ts}3"], "finished_at": START})
+    if case is not None:
+        card = {"channel": AGENTS, "lane": f"/case/{case}/card", "parent": f"case/{case}/card", "case_id": case}
+        sent = {"method": "post", "state": "sent", "ts": f"{ts}2", "created_at": START, "sent_at": START}
+        copy = {"key": f"relay/{number}", "source_channel": SUPPORT, "source_ts": ts, "payload": {"text": f">{words}"}}
+        rows[schema.outbox].append(card | sent | copy | {"afterwards": {"sent": [], "failed": []}})
+
+
+def _case(thread: ThreadRef, number: int) -> dict[str, Any]:
+    """A case of somebody else's in the thread, and its number."""
+    place = {"id": number, "team": TEAM, "thread": thread.key, "channel": thread.channel, "thread_ts": thread.ts}
+    who = {"customer": "U80000001", "customer_name": "Customer", "standing": "member", "language": "en"}
+    why = {"reason": "asked_for_person", "priority": "medium", "title": "An order", "summary": "", "outcome": "solved"}
+    ended = {"state": "closed", "owner": "U0AGENTA", "owner_name": "Agent A", "opened_at": START, "ended_at": START}
+    return place | who | why | ended
+
+
 def _in(tx: Transaction, statement: str) -> str:
-    """The statement in the database's dialect: numbers from 0, and numbers as text of eight digits."""
+    """The statement in the database's dialect."""
     if tx.dialect.name == "sqlite":
         return statement.replace("as json)", "as text)")
-    series = "n(n) as (select generate_series(0, {count} - 1))"
     head, _, rest = statement.partition("n(n) as (")
-    count = rest.partition(" < ")[2].partition(" - 1)")[0]
-    return head.replace("recursive ", "") + series.format(count=count) + rest.partition(" - 1)")[2]
+    numbers, _, rest = rest.partition(")")
+    first, end = numbers.split()[1], numbers.split()[-3]
+    return head.replace("recursive ", "") + f"n(n) as (select generate_series({first}, {end} - 1))" + rest
 
 
-def _statements(messages: int, customers: int) -> list[str]:
-    numbers = f"with recursive n(n) as (select 0 union all select n + 1 from n where n < {messages} - 1), "
+def _statements(first: int, end: int, customers: int) -> list[str]:
+    numbers = f"with recursive n(n) as (select {first} union all select n + 1 from n where n < {end} - 1), "
     # Postgres divides whole numbers as SQLite does, and writes them without blanks by ltrim.
     m = f"""m as (
         select n, n % {customers} as who,

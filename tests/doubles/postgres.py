@@ -14,7 +14,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -43,12 +43,13 @@ TIED_TO_US = '"$@" & read -r told; kill -INT $!; wait; test "$told" || rm -rf "$
 class Postgres:
     """One server with its own data; `start` and `stop` as often as a test likes, always on the same port."""
 
-    def __init__(self, folder: Path, programs: Path, owner: str | None) -> None:
+    def __init__(self, folder: Path, programs: Path, owner: str | None, settings: Mapping[str, str]) -> None:
         self.port = 0
         self._folder = folder
         self._data = folder / "data"
         self._programs = programs
         self._owner = owner
+        self._settings = settings
         self._password = secrets.token_hex(16)
         self._names = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
@@ -127,7 +128,7 @@ class Postgres:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def _start(self, port: int) -> bool:
-        options = [part for name, value in CAREFREE.items() for part in ("-c", f"{name}={value}")]
+        options = [part for name, value in self._settings.items() for part in ("-c", f"{name}={value}")]
         postgres = [str(self._programs / "postgres"), "-D", str(self._data), "-p", str(port), *options]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
@@ -179,14 +180,14 @@ class Postgres:
 
 
 @contextmanager
-def open_postgres() -> Iterator[Postgres]:
-    """A server that is running, with data of its own; about a second to make."""
+def open_postgres(settings: Mapping[str, str] = CAREFREE) -> Iterator[Postgres]:
+    """A server that is running with these settings, with data of its own; about a second to make."""
     owner = "nobody" if os.geteuid() == 0 else None
     with tempfile.TemporaryDirectory(prefix="frontdesk-postgres-", ignore_cleanup_errors=True) as made:
         folder = Path(made)
         if owner:
             shutil.chown(folder, owner)
-        server = Postgres(folder, _programs_for(owner, folder), owner)
+        server = Postgres(folder, _programs_for(owner, folder), owner, settings)
         server.initialize()
         server.start()
         try:
