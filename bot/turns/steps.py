@@ -15,7 +15,7 @@ STEP_SECONDS = 0.05
 with short ones alone it is larger,"""
 SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 10, 20, 40
 """within these numbers of rows: on a machine that is busy with something else fewer are no quicker."""
-ENOUGH = 0.4
+ENOUGH = 0.2
 """The share of that time after which a transaction is not gone on with: what comes next takes some as well."""
 
 
