@@ -1,9 +1,10 @@
 """How many sentences of people in danger are found, and how many everyday ones are handed over: `make eval-danger`.
 
-The sentences are those of evals/danger, which nothing was built from. Printed for each language and class: found by
-words alone, and by words and likeness together. `--misses` lists what was missed and what was handed over needlessly;
-`--threshold` measures the threshold of likeness on the shipped examples, each fifth of which is left out in turn. The
-last line is JSON.
+The sentences of evals/danger have been read since, and the lists were mended by them. Those of evals/danger/fresh were
+written before that, and nothing was built from them: they alone say what strangers' sentences meet. Printed for each
+set, language and class: found by words alone, and by words and likeness together. `--misses` lists what was missed and
+what was handed over needlessly, of the first set; of the fresh one nobody looks. `--threshold` measures the threshold
+of likeness on the shipped examples, each fifth of which is left out in turn. The last line is JSON.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from bot.sentences import LANGUAGES, Language
 from knowledge.embedding.table import TableEmbedder
 
 FOLDER = Path(__file__).parent / "danger"
+FRESH = FOLDER / "fresh"
 FOLDS = 5
 
 Find = Callable[[str], Danger | None]
@@ -43,16 +45,16 @@ class Found:
         return self.found / self.asked
 
 
-def held_out(language: Language) -> Mapping[str, list[str]]:
+def held_out(language: Language, *, folder: Path = FOLDER) -> Mapping[str, list[str]]:
     """The language's sentences by class."""
-    held = yaml.safe_load((FOLDER / f"{language}.yml").read_text("utf-8"))
+    held = yaml.safe_load((folder / f"{language}.yml").read_text("utf-8"))
     return {label: listed.splitlines() for label, listed in held.items()}
 
 
-def measure(find: Find, language: Language) -> dict[str, Found]:
+def measure(find: Find, language: Language, *, folder: Path = FOLDER) -> dict[str, Found]:
     """What is found in each class, and in the everyday sentences."""
     measured: dict[str, Found] = {}
-    for label, sentences in held_out(language).items():
+    for label, sentences in held_out(language, folder=folder).items():
         shown = {sentence: find(sentence) for sentence in sentences}
         wrong = tuple(sentence for sentence, danger in shown.items() if bool(danger) == (label == EVERYDAY))
         found, named = sum(map(bool, shown.values())), sum(danger == label for danger in shown.values())
@@ -80,6 +82,28 @@ def measure_threshold() -> list[float]:
     return sorted(scores, reverse=True)
 
 
+def print_measured(way: str, find: Find, *, folder: Path, misses: bool) -> dict[str, object]:
+    """Print what is found in a set in this way, and return its shares."""
+    measured = {language: measure(find, language, folder=folder) for language in LANGUAGES}
+    print(f"\n{way}, {folder.name}: found of those in danger, and handed over of the everyday ones")
+    for language, by_label in measured.items():
+        cells = (f"{label} {each.found}/{each.asked}" for label, each in by_label.items())
+        print(f"  {language}  " + "   ".join(cells))
+        for label, each in by_label.items() if misses else ():
+            print("".join(f"      {label}: {sentence}\n" for sentence in each.wrong), end="")
+    in_danger = [each[label] for each in measured.values() for label in DANGERS]
+    asked = sum(each.asked for each in in_danger)
+    return {
+        "found": {
+            language: {label: round(by_label[label].share, 3) for label in DANGERS}
+            for language, by_label in measured.items()
+        },
+        "found_of_all": round(sum(each.found for each in in_danger) / asked, 4),
+        "named": round(sum(each.named for each in in_danger) / asked, 3),
+        "handed_over": round(everyday_share(measured), 4),
+    }
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -99,27 +123,13 @@ def main() -> None:
         "words": find_danger,
         "words and likeness": lambda text: find_danger(text) or likeness.find_danger(text),
     }
-    figures = {}
-    for way, find in ways.items():
-        measured = {language: measure(find, language) for language in LANGUAGES}
-        print(f"\n{way}: found of those in danger, and handed over of the everyday ones")
-        for language, by_label in measured.items():
-            cells = (f"{label} {each.found}/{each.asked}" for label, each in by_label.items())
-            print(f"  {language}  " + "   ".join(cells))
-            for label, each in by_label.items() if arguments.misses else ():
-                print("".join(f"      {label}: {sentence}\n" for sentence in each.wrong), end="")
-        figures[way] = {
-            "found": {
-                language: {label: round(by_label[label].share, 3) for label in DANGERS}
-                for language, by_label in measured.items()
-            },
-            "named": round(
-                sum(each[label].named for each in measured.values() for label in DANGERS)
-                / sum(each[label].asked for each in measured.values() for label in DANGERS),
-                3,
-            ),
-            "handed_over": round(everyday_share(measured), 4),
-        }
+    figures = {
+        way if folder == FOLDER else f"{way}, fresh": print_measured(
+            way, find, folder=folder, misses=arguments.misses and folder == FOLDER
+        )
+        for folder in (FOLDER, FRESH)
+        for way, find in ways.items()
+    }
     print(json.dumps(figures))
 
 
