@@ -1,16 +1,20 @@
 """Who answers, and with what."""
 
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
 from bot.agent.agent import HANDOVER, Team
+from bot.desk.danger.lexicon import DANGERS
+from bot.desk.escalate import Reason
 from bot.desk.team import INSTRUCTIONS, build_checker, build_lead, build_team
 
 NOTHING = cast(Any, object())
 ELSEWHERE = {"draft", "summary", "article", "compare", "danger"}
 """Whose instructions are no part of the team that answers."""
 COMMON = {"search_knowledge", "escalate_to_human"}
+BY_REASON = [danger for danger in DANGERS if danger != "legal"]
+"""The dangers that the instructions name by their reasons; of law they speak in words."""
 LOOK_UPS = {"lookup_order", "list_my_orders"}
 
 
@@ -80,6 +84,12 @@ def test_who_speaks_with_customers_knows_when_a_person_is_called() -> None:
         or "unless you called the tool" not in team()[name].instructions
     ]
     assert misses == []
+
+
+def test_who_speaks_with_customers_knows_every_reason_of_danger() -> None:
+    table = [(name, f"`{danger}`") for name in ("triage", "orders", "shipping", "answers") for danger in BY_REASON]
+    assert [(name, mark) for name, mark in table if mark not in team()[name].instructions] == []
+    assert set(BY_REASON) <= set(get_args(Reason))
 
 
 @pytest.mark.parametrize("name", ["orders", "shipping", "answers"])
