@@ -208,6 +208,28 @@ async def test_a_look_that_says_nothing_of_use_or_fails_changes_nothing(
     assert bool(await looked.booked()) == is_booked
 
 
+@pytest.mark.parametrize(
+    ("text", "reply", "cases", "reason"),
+    [
+        pytest.param(QUIET, says("crisis"), [("crisis", "high")], "called", id="right"),
+        pytest.param(QUIET, says("none"), [], "answered", id="silent"),
+        pytest.param("All about boots, please", says("fraud"), [("fraud", "high")], "called", id="wrong"),
+        pytest.param(QUIET, [Silence()], [], "answered", id="late"),
+    ],
+)
+async def test_what_is_handed_over_by_what_the_cheap_model_says(
+    database: Database, slack: LocalSlack, text: str, reply: list[Step], cases: list[tuple[str, str]], reason: str
+) -> None:
+    is_late = isinstance(reply[0], Silence)
+    answer: list[Step] = ANSWER if reason == "answered" else [TextDelta("All about "), Silence()]
+    looked = Looked(database, slack, answer, reply, seconds=0.5 if is_late else PATIENCE)
+    _, row = await looked.desk.asked(text)
+    await looked.takes(row)
+    assert (await looked.cases(), await looked.reason(row)) == (cases, reason)
+    is_answered = any("on that page" in said for said in slack.texts("C0SUPPORT")[1:])
+    assert is_answered == (reason == "answered")
+
+
 async def test_an_answer_waits_for_no_look(database: Database, slack: LocalSlack) -> None:
     looked = Looked(database, slack, ANSWER, [Silence()], waits_for="answer", seconds=PATIENCE)
     _, row = await looked.desk.asked(QUIET)
