@@ -156,6 +156,11 @@ def language_for(locale: str) -> Language:
     return next((language for language in LANGUAGES if language == code), DEFAULT)
 
 
+def common_words(language: Language) -> frozenset[str]:
+    """Words that many sentences of the language hold and few of the others."""
+    return _WORDS[language]
+
+
 def language_of(text: str, locale: str) -> Language:
     """The language a message is written in, by its common words; the locale's when they do not tell."""
     words = [word.replace("’", "'") for word in _WORD.findall(text[:_READ_LIMIT].lower())]

@@ -1,4 +1,8 @@
-"""What finds danger in a message at once: words first, then likeness to examples."""
+"""What finds danger in a message at once: words first, then likeness to examples.
+
+find_in       both together
+DangerFinder  both as they are loaded
+"""
 
 import asyncio
 import logging
@@ -10,6 +14,11 @@ from knowledge.errors import EmbedderFailed
 logger = logging.getLogger(__name__)
 
 
+def find_in(text: str, similarity: Similarity | None) -> Danger | None:
+    """What the message shows by its words; by its likeness to examples where they show nothing."""
+    return find_danger(text) or (similarity.find_danger(text) if similarity else None)
+
+
 class DangerFinder:
     """Finds danger by words from the first message on, and by likeness once the examples are loaded."""
 
@@ -19,9 +28,7 @@ class DangerFinder:
 
     def find(self, text: str) -> Danger | None:
         """What the message shows; None for an ordinary one. Some milliseconds at the most, whatever the message is."""
-        if danger := find_danger(text):
-            return danger
-        return self._similarity.find_danger(text) if self._similarity else None
+        return find_in(text, self._similarity)
 
     async def load(self) -> None:
         """Load the examples beside everything else. Without the built-in embedder it stays with the words."""

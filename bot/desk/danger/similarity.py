@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bot.desk.danger.lexicon import DANGERS, WORD_LETTERS, Danger, load_lexicon, sentences_of, terms_of
+from bot.desk.danger.lexicon import DANGERS, WORD_LETTERS, Danger, load_lexicon, sentences_of, terms_of, words_of
 from bot.own_files import read_own
 from bot.sentences import LANGUAGES
 from knowledge.embedding.table import TableEmbedder
@@ -97,12 +97,11 @@ def _shortened(sentence: str) -> str:
 
 
 def _places(text: str) -> list[int]:
-    found = terms_of(text)
-    return sorted(found[1]) if found else []
+    return terms_of(words_of(text))
 
 
 def _mean_of_best(likeness: Vectors) -> Vectors:
-    best: Vectors = np.sort(likeness, axis=1)[:, -NEAREST:].mean(axis=1)
+    best: Vectors = np.partition(likeness, -NEAREST, axis=1)[:, -NEAREST:].mean(axis=1)
     return best
 
 
