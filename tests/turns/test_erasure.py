@@ -356,6 +356,10 @@ async def test_a_case_stays_as_a_number_and_the_audit_trail_says_who_and_how_muc
 @pytest.mark.parametrize("in_small_pieces", [False, True])
 async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: Company, in_small_pieces: bool) -> None:
     await filled(company)
+    thread = ThreadRef(TEAM, SUPPORT, await company.slack.client.post(SUPPORT, text="Another thread"))
+    lamp = CANARY[CUSTOMER.user]
+    for who, words, answer in ((CUSTOMER, f"My {lamp}?", "Late."), (OTHER, "And mine?", f"As late as the {lamp}.")):
+        await company.answered(await company.received(who, thread, company.ts(), words), answer)
     if in_small_pieces:
         company.is_slow()
     item = await company.wishes()
