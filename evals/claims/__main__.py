@@ -12,7 +12,6 @@ and how many false ones there are and are withheld; `by_wording` without looking
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -107,10 +106,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         figures[path.stem] = _figures(judged)
         wrong = [each for each in judged if bool(each.withheld) == each.is_true]
         print(f"{path.stem}: {figures[path.stem]}")
-        print(
-            "  wrong by language:",
-            dict(Counter(f"{'true' if each.is_true else 'false'} {each.language}" for each in wrong)),
-        )
+        for language in dict.fromkeys(each.language for each in judged):
+            own = _figures([each for each in judged if each.language == language])
+            print(
+                f"  {language}: {own['through']} of {own['true']} true ones through, "
+                f"{own['withheld']} of {own['false']} false ones withheld"
+            )
         for each in wrong if options.misses else ():
             print(
                 f"  {'withheld' if each.is_true else 'let through'} [{each.scene}] {each.language}:",
