@@ -11,7 +11,6 @@ words could do harm: a customer who reads "I have refunded you" will hold the sh
 
 import html
 import re
-import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +19,11 @@ from itertools import chain
 from bot.agent.guardrails import OutputGate
 from bot.agent.messages import ToolResult
 from bot.desk.answers import SEARCH
-from bot.desk.claim_patterns import MONEY, ORDER_ID, Form, Kind, Pattern, Wording
+from bot.desk.claim_patterns import MONEY, ORDER_ID, Form, Kind, Wording
+from bot.desk.deeds import Deed, find_bare, find_deeds, starts_with_deed, words_in
 from bot.desk.escalate import ESCALATE
 from bot.desk.grounding import Kept
+from bot.desk.letters import MARKUP, plain_letters
 from bot.desk.records import Record, amounts_of, figures_in, maps_in, read_records
 from bot.desk.values import Value, plain, read_values
 
@@ -83,21 +84,12 @@ class Claim:
 
 # Reading
 
-_APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼʹ′´＇‛ˈ׳ꞌ", "'"))
-_FROM = "аеорсухіјѕԁһӏԛԝмткнвгαονιρτυχκεηγᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘʀꜱᴛᴜᴠᴡʏᴢıɑɡ"
-_LOOK_ALIKES = str.maketrans(_FROM, "aeopcyxijsdhlqwmtkhbraoviptuxkenyabcdefghijklmnoprstuvwyziag")
 _TICK = re.compile(r"(?<=\w)`(?=(?:ve|ll|m|d|re|s|ai|a)\b)")
 _LINK = re.compile(r"\[([^\[\]\n]*)\]\([^()\s]*\)")
-_YES = re.compile(r"\bsí(?!\w)")
-_BEEN = re.compile(r"été(?!\w)")
-_LAST_E = re.compile(r"é(?!\w)")
-_MARKUP = re.compile(r"[*~`|>\[\]\"“”„«»‹›]|(?<!\w)_|_(?!\w)|^ {0,3}#+ ", re.MULTILINE)
 _BLANKS = re.compile(r"(?:[ \t_]|\.{2,}|…)+")
 _SPLIT_FORM = re.compile(r" '(?=(?:ve|ll|m|d|re)\b)|(?<=\b[jlndcs])' ")
 _NUMBER = re.compile(r"\b(n[ro]|num)\. ?(?=#?[a-z]*-?\d)")
 _SPELLED = re.compile(r"\b[a-z](?:[ .-][a-z]){3,}\b")
-_KEPT_E = "\x00"
-"""Stands for an é that stays; no text holds it, since controls are taken out before."""
 
 
 def folded(text: str) -> str:
@@ -105,26 +97,12 @@ def folded(text: str) -> str:
 
     Only the é that ends a word stays, since in Spanish it tells "I cancelled" from "cancel". A line break stays.
     """
-    text = _plain(html.unescape(text)) if "&" in text or not text.isascii() else text.lower()
+    text = plain_letters(html.unescape(text)) if "&" in text or not text.isascii() else text.lower()
     text = _LINK.sub(r"\1", _TICK.sub("'", text))
-    text = _SPLIT_FORM.sub("'", _BLANKS.sub(" ", _MARKUP.sub("", text)))
+    text = _SPLIT_FORM.sub("'", _BLANKS.sub(" ", MARKUP.sub("", text)))
     text = _NUMBER.sub(r"\1 ", text)
     text = _SPELLED.sub(lambda word: re.sub("[ .-]", "", word[0]), text)
     return _LISTED.sub(r"\1+", text)
-
-
-def _plain(text: str) -> str:
-    text = unicodedata.normalize("NFKC", text.translate(_APOSTROPHES)).casefold()
-    text = unicodedata.normalize("NFC", "".join(each for each in text if _is_read(each)))
-    text = _MARKUP.sub("", text)  # before it is seen which é ends a word
-    marked = unicodedata.normalize("NFKD", _LAST_E.sub(_KEPT_E, _BEEN.sub("ete", _YES.sub("yes", text))))
-    bare = "".join(each for each in marked if not unicodedata.combining(each))
-    return bare.translate(_LOOK_ALIKES).replace(_KEPT_E, "é")
-
-
-def _is_read(character: str) -> bool:
-    """False for what is not seen."""
-    return character in "\n\t" or unicodedata.category(character) not in ("Cf", "Cc", "Cs", "Co", "Me")
 
 
 _CLAUSE_END = re.compile(r"[;:!?\n()–—]|[,.](?!\d)")
@@ -138,8 +116,6 @@ _JOINT = re.compile(
     r"[;:!?\n()–—]|[,.](?!\d)| - "
     r"|\b(?:and|but|while|und|aber|wahrend|y|pero|mientras|et|mais|tandis|dan|tapi|sedangkan)\b"
 )
-_PRESENT = re.compile(r"\b(?:is|are|ist|sind|est|sont|esta|estan|queda)\b|'(?:s|re)\b")
-_PERFECT = re.compile(r"\b(?:been|ete|sido|worden)\b")
 _IDIOM = re.compile(
     r"\b(?:no (?:problem|worries|doubt|wait|(?:extra )?(?:charge|cost))"
     r"|no need(?: to(?: \w+){1,4}?(?= (?:i|we|it|your|the|our)\b))?"
@@ -151,9 +127,6 @@ _IDIOM = re.compile(
     r"|sin (?:problemas?|mas)|no hay problema"
     r"|pas de (?:probleme|souci|soucis)|sans (?:probleme|souci))\b"
 )
-_BY_US = re.compile(
-    r"(?:we|our|the|wir|haben wir|(?:hat )?unser|nous|notre|hemos|nuestro|(?:sudah|telah) kami|kami|tim)\b"
-)
 _LISTED = re.compile(rf"({ORDER_ID})(?:,| and| und| y| et| dan| &|, and)+ ?(?={ORDER_ID})")
 _ORDER = re.compile(
     rf"{ORDER_ID}|(?<=\border )\d{{3,}}|(?<=\bn[ro] )\d{{3,}}|(?<=\bpesanan )\d{{3,}}|(?<=\bnomor )\d{{3,}}"
@@ -161,88 +134,84 @@ _ORDER = re.compile(
 _AMOUNT = re.compile(MONEY)
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
-_BESIDE = re.compile(r"[^\W_]+(?:['-][^\W_]+)*'?")
 _PARTS = re.compile(r"[:;–—()\n]| - ")
 """What parts of a sentence stand apart by."""
 
 
 def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named: str = "") -> Iterator[Claim]:
     """What the folded text claims behind the position `since`. `named` is the order that was spoken of before."""
+    words = words_in(text)
     for wording in wordings:
-        for kind, hint in wording.hints.items():
-            if not hint.search(text):
-                continue
-            for pattern in wording.patterns[kind]:
-                for found in pattern.regex.finditer(text):
-                    if found.end() > since and not _is_harmless(found, pattern, wording):
-                        yield _claim(found, pattern, named)
+        for deed in find_deeds(words, wording):
+            if deed.end > since and not _is_harmless(text, deed, wording):
+                yield _claim(text, deed, named)
 
 
 def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "") -> Iterator[Claim]:
     """What a folded sentence claims that is little but a deed: "It is refunded.", "Done: cancelled.", "Sent it."."""
     if "?" in text or _NEW_LINE.match(text):
         return
-    for clause in _PARTS.split(text):
-        if len(clause) > BARE:
-            continue
-        for wording in wordings:
-            for kind, deed in wording.bare.items():
-                found = deed.search(clause)
-                if found is None:
-                    continue
-                rest = deed.sub(" ", clause)
-                for other in wording.bare.values():
-                    rest = other.sub(" ", rest)
-                if all(word in wording.beside for word in _BESIDE.findall(_ORDER.sub(" ", rest))):
-                    claim = _claim(found, Pattern(kind, "stated", ""), named)
-                    yield replace(claim, words=clause, sentence=text)
+    for clause in dict.fromkeys((text, *_PARTS.split(text))):
+        words = words_in(clause) if len(clause) <= BARE else []
+        for wording in wordings if words else ():
+            for deed in find_bare(words, wording):
+                yield replace(_claim(clause, deed, named), words=clause, sentence=text)
+    begin = _LETTER.search(text)
+    words = words_in(text[begin.start() :]) if begin else []
     for wording in wordings:
-        begin = _LETTER.search(text)
-        if begin and wording.elided.match(text, begin.start()):
-            yield from find_claims(f"{wording.subject} {text[begin.start() :]}", [wording], named=named)
+        if starts_with_deed(words, wording):
+            sentence = text[words[0].start + begin.start() :] if begin else text
+            for deed in find_deeds([words[0]._replace(text=wording.subject), *words], wording):
+                if not _is_harmless(sentence, deed, wording):
+                    yield _claim(sentence, deed, named)
 
 
-def _is_harmless(found: re.Match[str], pattern: Pattern, wording: Wording) -> bool:
+def _is_harmless(text: str, deed: Deed, wording: Wording) -> bool:
     """Whether the words speak of a condition, a rule, a denial or a question."""
-    text, near = found.string, 1 if pattern.form == "done" else 2
-    clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, found.start()) : found.start()])
-    if _stands_before(wording.conditions, clause, near) or _is_denied(found, clause, pattern, wording):
+    near = 1 if deed.form == "done" else 2
+    clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, deed.start) : deed.start])
+    told = text[deed.start : deed.end]
+    if _stands_before(wording.conditions, clause, near) or _is_denied(text, clause, deed, wording):
         return True
-    before = _IDIOM.sub("", text[_last_end(_SENTENCE_END, text, found.start()) : found.start()])
-    rest = _SENTENCE_END_BUT_ASKED.split(text[found.end() : found.end() + AROUND], maxsplit=1)[0]
-    if _is_asked(found, clause, rest, pattern, wording):
+    if deed.form != "done" and wording.conditions.search(_IDIOM.sub("", told)):
         return True
-    match pattern.form:
+    before = _IDIOM.sub("", text[_last_end(_SENTENCE_END, text, deed.start) : deed.start])
+    rest = _SENTENCE_END_BUT_ASKED.split(text[deed.end : deed.end + AROUND], maxsplit=1)[0]
+    if _is_asked(told, clause, rest, deed, wording):
+        return True
+    match deed.form:
         case "done":
             return False
         case "promised":
             return bool(wording.cases.search(f"{before}\n{rest}"))
         case "pledged":
-            is_pinned = wording.pins.search(f"{before}{found[0]}{rest}")
-            return not is_pinned or bool(wording.cases.search(f"{before}\n{rest}"))
+            is_pinned = wording.pins.search(f"{before}{told}{rest}")
+            return not is_pinned or bool(wording.cases.search(f"{before}\n{told}{rest}"))
         case "stated":
-            is_present = _PRESENT.search(found[0]) and not _PERFECT.search(found[0])
-            return bool(is_present and (wording.cases.search(before) or wording.rules.search(rest)))
+            return deed.in_present and bool(wording.cases.search(before) or wording.rules.search(rest))
 
 
-def _is_denied(found: re.Match[str], clause: str, pattern: Pattern, wording: Wording) -> bool:
+def _is_denied(text: str, clause: str, deed: Deed, wording: Wording) -> bool:
     """Whether it is denied inside or right before; what stands before "I have" must lead on to it."""
-    if wording.denials.search(_IDIOM.sub("", found[0])):
+    if wording.denials.search(_IDIOM.sub("", text[deed.start : deed.end])):
         return True
-    leads_on = pattern.form != "done" or _LEADING_ON.search(clause)
+    following = text[deed.end : deed.end + AROUND].split(" ", 2)[:2]
+    if deed.form == "promised" and wording.denials.search(" ".join(following)):
+        return True
+    leads_on = deed.form != "done" or _LEADING_ON.search(clause)
     return _stands_before(wording.denials, clause, 3 if leads_on else 1)
 
 
-def _is_asked(found: re.Match[str], clause: str, rest: str, pattern: Pattern, wording: Wording) -> bool:
+def _is_asked(told: str, clause: str, rest: str, deed: Deed, wording: Wording) -> bool:
     """Whether it is in question; "okay?" behind it and "did you see that" before it ask nothing of the deed."""
     asked, mark, _ = rest.partition("?")
-    if not mark or wording.tags.search(asked) or wording.facts.search(clause):
+    if not mark or wording.tags.search(asked) or wording.facts.search(clause + told):
         return False
-    if pattern.form == "promised":
+    if deed.form == "promised":
         return True
     if _CLAUSE_END.search(asked):
         return False
-    return pattern.form != "done" or bool(_INVERTED.search(clause + found[0]) or _TURNED.match(clause + found[0]))
+    return deed.form != "done" or bool(_INVERTED.search(clause + told) or _TURNED.match(clause + told))
 
 
 def _stands_before(pattern: re.Pattern[str], clause: str, words: int) -> bool:
@@ -256,24 +225,21 @@ def _last_end(pattern: re.Pattern[str], text: str, before: int) -> int:
     return max((found.end() for found in pattern.finditer(text, start, before)), default=start)
 
 
-def _claim(found: re.Match[str], pattern: Pattern, named: str) -> Claim:
-    text = found.string
-    following = _JOINT.search(text, found.end())
-    end = min(following.start() if following else len(text), found.end() + AROUND)
+def _claim(text: str, deed: Deed, named: str) -> Claim:
+    following = _JOINT.search(text, deed.end)
+    end = min(following.start() if following else len(text), deed.end + AROUND)
     # The subject stands nearest to the verb; amounts may stand anywhere between.
-    clause, whole = _cut(text, found.end(), end), _cut(text, found.start(), end)
+    clause, whole = _cut(text, deed.end, end), _cut(text, deed.start, end)
     orders = (
-        orders_in(clause)
-        or orders_in(text[max(0, found.end() - AROUND) : found.end()])[-1:]
-        or ([named] if named else [])
+        orders_in(clause) or orders_in(text[max(0, deed.end - AROUND) : deed.end])[-1:] or ([named] if named else [])
     )
     return Claim(
-        pattern.kind,
-        pattern.form,
-        by_us=bool(_BY_US.match(found[0])),
+        deed.kind,
+        deed.form,
+        by_us=deed.by_us,
         orders=frozenset(orders),
         amounts=frozenset(figures_in(" ".join(_AMOUNT.findall(whole)))),
-        words=found[0],
+        words=text[deed.start : deed.end],
         sentence=text,
     )
 

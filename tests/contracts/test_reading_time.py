@@ -41,10 +41,12 @@ from bot.desk.claims import Claim, ClaimGate, Grounds, find_claims, folded
 from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.lexicon import find_danger
 from bot.desk.danger.similarity import Similarity, open_similarity
+from bot.desk.deeds import words_in
 from bot.desk.drafts import presentable
 from bot.desk.gaps import impersonal
 from bot.desk.grounding import Grounding, Kept
 from bot.desk.learning import read_article
+from bot.desk.letters import plain_letters
 from bot.desk.library_words import plain
 from bot.desk.own_words import OwnWords, OwnWordsGate, instructions
 from bot.desk.personal import names_in, without_personal
@@ -325,6 +327,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "output gate": output,
     "output gate in pieces": partial(output, pieces=True),
     "folded": folded,
+    "plain letters": plain_letters,
+    "words of a sentence": words_in,
     "find claims": lambda text: list(find_claims(folded(text), WORDINGS)),
     "claim gate": claims,
     "claim gate in pieces": partial(claims, pieces=True),

@@ -18,6 +18,7 @@ from bot.desk.claims import HELD, Claim, ClaimGate, Grounds, find_bare_claims, f
 from bot.desk.escalate import ESCALATE
 from bot.desk.values import Value
 from demo.model.phrases import PHRASES
+from evals.claims.__main__ import FOLDER, load
 from tests.desk.claim_sentences import CLAIMS, NO_CLAIMS
 
 WORDINGS = load_wordings()
@@ -545,6 +546,16 @@ def test_a_bare_state_may_be_told_that_a_look_up_shows() -> None:
     assert claim_in("Storniert.", looked_up(CANCELLED)) is None
     assert claim_in("Cancelled.", looked_up(SHIPPED)) is not None
     assert claim_in("Escalated.", CALLED) is None
+
+
+@pytest.mark.parametrize("language", CLAIMS)
+def test_everyday_words_are_told_when_they_are_harmless_and_hardly_ever_when_they_claim(language: str) -> None:
+    scenes = load(FOLDER / "everyday.yml")
+    true = [sentence for scene in scenes for sentence in scene["true"][language]]
+    false = [sentence for scene in scenes for sentence in scene["false"][language]]
+    assert [sentence for sentence in true if claim_in(sentence)] == []
+    misses = [sentence for sentence in false if not claim_in(sentence)]
+    assert len(misses) <= 3, misses
 
 
 def test_every_language_has_claims_of_every_kind() -> None:
