@@ -159,7 +159,7 @@ OPENINGS = (
     *("#", ">", "-", "1", "1.", "$", "@", "a@", "http://a", "www.", "not", "password", "bearer", "sk-", "[attached:"),
     *("-----BEGIN", "<message", "<draft", "<t", "verdict", "TITLE:", "QUESTION:", "I have refunded", "your order"),
 )
-RUNS = (" ", "\n", "\t", "a", "A", "1", "-", ".", "/", "a ", "1 ", "\n ")
+RUNS = (" ", "\n", "\t", "a", "A", "1", "-", ".", "/", "a ", "1 ", "\n ", "é")
 OPENED = tuple((opening, run) for opening in OPENINGS for run in RUNS)
 """and what is repeated behind something that begins a match."""
 Seed = str | tuple[str, str]
@@ -484,7 +484,9 @@ def slowness(read: Callable[[str], object], seed: Seed, most: int) -> str:
     if quarter * 16 < FREE * scan or quarter < SURELY_LINEAR * short:
         return ""
     whole = reading_time(read, repeated(seed, LENGTH))
-    if whole > most * scan or (whole > FREE * scan and whole > GROWTH * quarter):
+    # What holds back a piece of the text, as a gate does, pays for it from the second piece on.
+    free = FREE * most // MOST
+    if whole > most * scan or (whole > free * scan and whole > GROWTH * quarter):
         return f"{seed!r}: {whole / scan:.0f} scans, {whole / quarter:.0f} times a quarter's"
     return ""
 
