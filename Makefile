@@ -2,12 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
 PEERS := .venv-peers
 KB_PEERS := .venv-kb-peers
 CLIENTS := tests/clients/node
 CASE_STORIES := $(patsubst %,tests/stories/test_%.py,cases moving_cases waiting learning shortcuts files second_thoughts)
 # Whoever has told Python to keep no bytecode has every process of the tests compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
+# A process of pytest that dies ends the run: what it had begun would be waited for without end.
+SIDE_BY_SIDE := --dist loadfile --max-worker-restart 0
 BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
@@ -37,19 +40,19 @@ demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop a
 	@exec $(BIN)/python -m demo
 
 test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: most of them wait
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --ignore tests/demo/slack
+	$(PYTEST) --numprocesses 4 $(SIDE_BY_SIDE) --no-loadscope-reorder --ignore tests/demo/slack
 
 test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, refuses, delivers and limits
-	$(BIN)/python -m pytest tests/demo/slack --numprocesses 4 --dist loadfile
+	$(PYTEST) tests/demo/slack --numprocesses 4 $(SIDE_BY_SIDE)
 
 test-kills: $(VENV)/.dev  ## kill Frontdesk a few times on both databases, where something was done and not noted yet
-	$(BIN)/python -m pytest -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --numprocesses 2 --dist loadfile
+	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --numprocesses 2 $(SIDE_BY_SIDE)
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
-	$(BIN)/python -m pytest -m "browser and not long" tests/browser tests/demo/page --numprocesses 2 --dist loadfile
+	$(PYTEST) -m "browser and not long" tests/browser tests/demo/page --numprocesses 2 $(SIDE_BY_SIDE)
 
 pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
-	$(BIN)/python -m pytest -m browser tests/browser/test_staff_guide.py
+	$(PYTEST) -m browser tests/browser/test_staff_guide.py
 	cp build/screenshots/staff-*.png docs/images/
 
 $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
@@ -58,15 +61,15 @@ $(CLIENTS)/node_modules/.ready: $(CLIENTS)/package-lock.json
 	@touch $@
 
 test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients for Node in the local Slack (needs Node 20 and npm)
-	$(BIN)/python -m pytest -m clients tests/clients
+	$(PYTEST) -m clients tests/clients
 
 test-both: $(VENV)/.dev  ## all on Postgres that make test tries on SQLite, and cases in a fleet (half an hour)
-	$(BIN)/python -m pytest -m "twin and not long" --numprocesses 4 --dist loadfile
-	STORIES_ON=postgres $(BIN)/python -m pytest tests/stories --numprocesses 2 --dist loadfile
-	STORIES_ON=fleet $(BIN)/python -m pytest $(CASE_STORIES) --numprocesses 2 --dist loadfile
+	$(PYTEST) -m "twin and not long" --numprocesses 4 $(SIDE_BY_SIDE)
+	STORIES_ON=postgres $(PYTEST) tests/stories --numprocesses 2 $(SIDE_BY_SIDE)
+	STORIES_ON=fleet $(PYTEST) $(CASE_STORIES) --numprocesses 2 $(SIDE_BY_SIDE)
 
 test-long: $(VENV)/.dev  ## what takes its time: benches in their smallest form, damage, a Chroma server, a fleet, many examples
-	HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -m "(long or hypothesis) and not browser" --numprocesses 2 --dist loadfile
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "(long or hypothesis) and not browser" --numprocesses 2 $(SIDE_BY_SIDE)
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .
@@ -80,7 +83,7 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports
 
 contracts: $(VENV)/.dev
-	$(BIN)/python -m pytest -m contract tests/contracts tests/shops
+	$(PYTEST) -m contract tests/contracts tests/shops
 
 format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff check --fix .
@@ -153,7 +156,7 @@ bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain
 	@$(BIN)/python -m bench.kb --sizes --refresh 0 --peers $(KB_PEERS)/bin/python
 
 chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (an hour); a line of JSON each
-	$(BIN)/python -m pytest -m chaos tests/chaos/test_kills.py tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
+	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
 		tests/turns/test_fleet.py tests/stories/test_fleet_knowledge.py
 	@$(BIN)/python -m tests.chaos.run
 
@@ -164,7 +167,7 @@ chaos-points: $(VENV)/.dev  ## kill 20 times at each of six points, on SQLite an
 	@$(BIN)/python -m tests.chaos.run --points
 
 chaos-kb: $(VENV)/.dev  ## kill the builder and the serving process 50 times; every start serves a whole base
-	$(BIN)/python -m pytest -m chaos tests/chaos/test_knowledge.py
+	$(PYTEST) -m chaos tests/chaos/test_knowledge.py
 
 clean:  ## remove the environment and everything built
 	rm -rf $(VENV) $(PEERS) $(KB_PEERS) $(CLIENTS)/node_modules evals/out dist build

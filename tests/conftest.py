@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 from sqlalchemy import make_url
 
-from bot.store import schema
+from bot.store import leases, schema
 from bot.store.database import Database, open_database
 from tests import forkserver
 from tests.doubles.local_slack import LocalSlack, open_local_slack
@@ -58,6 +58,8 @@ OWN_SQL = (
 in words of SQL that the two read differently. The others have it in `make test-both`."""
 TEST_SECONDS = 150.0
 """What a test may take before it counts as hung; some name a deadline of their own."""
+TOLD_CHARACTERS = 600
+"""Of a failure when it happens; all of it stands at the end."""
 FIRST = ("chaos", "stories", "faults", "turns", "knowledge")
 """Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""
 
@@ -67,9 +69,26 @@ def pytest_configure(config: pytest.Config) -> None:
     """Measure the machine before anything else runs, and let pytest's own deadline follow."""
     if config.option.timeout is None:
         config.option.timeout = patience(TEST_SECONDS)
+    config.pluginmanager.register(_Teller(config), "teller")
     if VARIABLE not in os.environ:
         shared = os.environ[VARIABLE] = tempfile.mkdtemp(prefix="frontdesk-tests-")
         config.add_cleanup(partial(shutil.rmtree, shared, ignore_errors=True))
+
+
+class _Teller:
+    """Tells of a failure when it happens: a run that is cut off later has said what failed until then."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:  # the processes of a distributed run have no terminal
+            crash = getattr(report.longrepr, "reprcrash", None)
+            told = crash.message if crash else str(report.longrepr)
+            terminal.ensure_newline()
+            terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {told[:TOLD_CHARACTERS]}")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -91,6 +110,15 @@ def forks() -> Iterator[None]:
     asyncio.create_subprocess_exec = forkserver.in_place_of(spawn)  # type: ignore[assignment]
     yield
     asyncio.create_subprocess_exec = spawn
+
+
+@pytest.fixture(scope="session", autouse=True)
+def lives() -> Iterator[None]:
+    """A member among the tests that missed its beats, on a machine that stood still, does not end pytest with it."""
+    end_now = leases.end_now
+    leases.end_now = lambda: None
+    yield
+    leases.end_now = end_now
 
 
 @pytest.fixture(scope="session")

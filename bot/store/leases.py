@@ -209,7 +209,7 @@ async def open_membership(
     await membership.beat()
     beating = asyncio.create_task(membership.run(), name="membership")
     done = threading.Event()
-    threading.Thread(target=_watch, args=(membership, done, end or _end), name="membership", daemon=True).start()
+    threading.Thread(target=_watch, args=(membership, done, end or end_now), name="membership", daemon=True).start()
     try:
         yield membership
     finally:
@@ -231,7 +231,7 @@ def _watch(membership: Membership, done: threading.Event, end: Callable[[], None
             return
 
 
-def _end() -> None:
-    """End now: cleaning up would touch what is another process's already."""
+def end_now() -> None:
+    """End this process: cleaning up would touch what is another process's already."""
     logging.shutdown()
     os._exit(FROZEN_STATUS)
