@@ -40,16 +40,16 @@ demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop a
 	@exec $(BIN)/python -m demo
 
 test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: most of them wait
-	$(PYTEST) --numprocesses 4 $(SIDE_BY_SIDE) --no-loadscope-reorder --ignore tests/demo/slack
+	$(PYTEST) tests --numprocesses 4 $(SIDE_BY_SIDE) --no-loadscope-reorder
 
 test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, refuses, delivers and limits
-	$(PYTEST) tests/demo/slack --numprocesses 4 $(SIDE_BY_SIDE)
+	$(PYTEST) local_slack/tests --numprocesses 4 $(SIDE_BY_SIDE)
 
 test-kills: $(VENV)/.dev  ## kill Frontdesk a few times on both databases, where something was done and not noted yet
 	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --numprocesses 2 $(SIDE_BY_SIDE)
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
-	$(PYTEST) -m "browser and not long" tests/browser tests/demo/page --numprocesses 2 $(SIDE_BY_SIDE)
+	$(PYTEST) -m "browser and not long" tests/browser local_slack/tests/page --numprocesses 2 $(SIDE_BY_SIDE)
 
 pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
 	$(PYTEST) -m browser tests/browser/test_staff_guide.py

@@ -25,7 +25,7 @@ from bot.app import serve
 from bot.settings import load_settings
 from bot.telemetry import configure_logging
 from demo.ports import free_port
-from demo.slack.http_events import signed
+from local_slack.http_events import signed
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = "bench-signing-secret"  # noqa: S105  # of a server on loopback that lives for a minute

@@ -32,8 +32,8 @@ from bot.agent.guardrails import OutputGate
 from bot.slack.client import Block, Chunk, Identity, Ready, SlackClient, open_slack_client
 from bot.slack.place import Features
 from bot.slack.stream import open_stream
-from demo.slack.server import open_workspace
-from demo.slack.workspace import Workspace
+from local_slack.server import open_workspace
+from local_slack.workspace import Workspace
 
 PEOPLE = {
     "C0SUPPORT": "U0CUSTOMERA",

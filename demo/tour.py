@@ -8,7 +8,7 @@ killed      the product's process killed in the middle of an answer
 """
 
 from demo.program import Program
-from demo.slack.page.guide import Guide, Journey, Tour
+from local_slack.page.guide import Guide, Journey, Tour
 
 _A, _B, _STAFF = "U0CUSTOMERA", "U0CUSTOMERB", "U0AGENTA"
 _DM_A, _DM_B, _CASES = "D0CUSTOMERA", "D0CUSTOMERB", "C0AGENTS"

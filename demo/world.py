@@ -18,10 +18,10 @@ from demo.model.server import MODEL, Pace, StandIn, open_stand_in
 from demo.ports import free_port
 from demo.program import Program
 from demo.shop.server import Shop, open_shop
-from demo.slack.manifest import read_manifest
-from demo.slack.server import addresses, open_workspace
-from demo.slack.workspace import Workspace
 from demo.tour import build_tour
+from local_slack.manifest import read_manifest
+from local_slack.server import addresses, open_workspace
+from local_slack.workspace import Workspace
 
 ROOT = Path(__file__).resolve().parent.parent
 MANIFEST = ROOT / "manifest.yml"

@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from sqlalchemy import make_url
 
 from bot.store import leases, schema
@@ -17,15 +16,7 @@ from bot.store.database import Database, open_database
 from tests import forkserver
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.postgres import Postgres, open_postgres
-from tests.patience import patience
 from tests.stories.prepared import VARIABLE
-
-# The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
-# `make test-long` takes many; `pytest --hypothesis-profile=default` looks for new ones.
-settings.register_profile("steady", max_examples=25, deadline=None, derandomize=True)
-settings.register_profile("long", settings.get_profile("steady"), max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
-
 
 ON_BOTH = (
     "store/",
@@ -56,44 +47,20 @@ OWN_SQL = (
 )
 """Of those, where Postgres has its turn in `make test` already: what they ask of the database is asked nowhere else, or
 in words of SQL that the two read differently. The others have it in `make test-both`."""
-TEST_SECONDS = 150.0
-"""What a test may take before it counts as hung; some name a deadline of their own."""
-TOLD_CHARACTERS = 600
-"""Of a failure when it happens; all of it stands at the end."""
 FIRST = ("chaos", "stories", "faults", "turns", "knowledge")
 """Folders of `tests` whose files take minutes; begun first, they are not what all others have to wait for."""
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure the machine before anything else runs, and let pytest's own deadline follow."""
-    if config.option.timeout is None:
-        config.option.timeout = patience(TEST_SECONDS)
-    config.pluginmanager.register(_Teller(config), "teller")
+    """Make the folder of what the processes of a run prepare for each other."""
     if VARIABLE not in os.environ:
         shared = os.environ[VARIABLE] = tempfile.mkdtemp(prefix="frontdesk-tests-")
         config.add_cleanup(partial(shutil.rmtree, shared, ignore_errors=True))
 
 
-class _Teller:
-    """Tells of a failure when it happens: a run that is cut off later has said what failed until then."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
-        if report.failed and terminal is not None:  # the processes of a distributed run have no terminal
-            crash = getattr(report.longrepr, "reprcrash", None)
-            told = crash.message if crash else str(report.longrepr)
-            terminal.ensure_newline()
-            terminal.write_line(f"FAILED {report.nodeid} ({report.when}): {told[:TOLD_CHARACTERS]}")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
-    items.sort(key=lambda item: item.path.relative_to(here).parts[0] not in FIRST)
+    first = [Path(__file__).parent / name for name in FIRST]
+    items.sort(key=lambda item: not any(item.path.is_relative_to(folder) for folder in first))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

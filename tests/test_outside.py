@@ -11,7 +11,7 @@ from bot import outside
 from bot.errors import ConfigurationError
 from bot.outside import check, only_one, open_knowledge
 from bot.settings import Settings, load_settings
-from demo.slack.workspace import Channel, Usergroup
+from local_slack.workspace import Channel, Usergroup
 from tests.doubles.local_slack import LocalSlack
 
 NOWHERE = "http://127.0.0.1:9"

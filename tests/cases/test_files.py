@@ -14,10 +14,10 @@ from bot.store import outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from demo.slack import timeline
-from demo.slack.files import keep
-from demo.slack.workspace import Json
 from handlers.messages import read_event
+from local_slack import timeline
+from local_slack.files import keep
+from local_slack.workspace import Json
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
 from tests.store.test_wishes import deletion, edit

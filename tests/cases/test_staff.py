@@ -7,7 +7,7 @@ import pytest
 from bot.cases.staff import REMEMBER_SECONDS, Staff
 from bot.slack.client import SlackUnanswered
 from bot.store.case_lists import Desks
-from demo.slack.workspace import Channel
+from local_slack.workspace import Channel
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 

@@ -15,7 +15,7 @@ from sqlalchemy import func, select
 from bot.store import schema
 from bot.store.cases import ERASED, ref_of
 from bot.store.database import Database
-from demo.slack.workspace import Json, Workspace
+from local_slack.workspace import Json, Workspace
 from tests.chaos.outside import Outside
 from tests.chaos.reading import (
     answers,

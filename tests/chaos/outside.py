@@ -23,12 +23,12 @@ import aiohttp
 from aiohttp import web
 
 from demo.shop.server import Shop, open_shop
-from demo.slack.deliveries import NEVER_SENT, Delivery, event_delivery
-from demo.slack.faults import Faults
-from demo.slack.http_events import signed
-from demo.slack.server import open_workspace
-from demo.slack.web_api import WebApi
-from demo.slack.workspace import Ack, Json, Rules, SlackError, Workspace
+from local_slack.deliveries import NEVER_SENT, Delivery, event_delivery
+from local_slack.faults import Faults
+from local_slack.http_events import signed
+from local_slack.server import open_workspace
+from local_slack.web_api import WebApi
+from local_slack.workspace import Ack, Json, Rules, SlackError, Workspace
 from tests.chaos.script import decide, pieces_of
 
 ACK_SECONDS = 3.0

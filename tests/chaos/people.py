@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
-from demo.slack.changes import Change
-from demo.slack.workspace import Ack, Channel, Json, User
+from local_slack.changes import Change
+from local_slack.workspace import Ack, Channel, Json, User
 from tests.chaos.invariants import Findings
 from tests.chaos.outside import Outside
 from tests.chaos.reading import buttons, by_app, cards, direct, in_thread, is_answered, quoting, ref_told, stands

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from demo.slack.blocks import elements
-from demo.slack.workspace import Json, Workspace
+from local_slack.blocks import elements
+from local_slack.workspace import Json, Workspace
 from tests.chaos.script import AGENTS, Line, Matter, answer_to, step_told
 
 BUTTONS = {"waiting": "case.claim", "human": "case.resolve"}

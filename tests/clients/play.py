@@ -10,7 +10,7 @@ from typing import Any
 
 import aiohttp
 
-from demo.slack.http_events import signed
+from local_slack.http_events import signed
 from tests.clients.processes import Client, Json, Slack
 
 CUSTOMER, DIRECT, CHANNEL, BOT = "U0CUSTOMERA", "D0CUSTOMERA", "C0SUPPORT", "U0FRONTDESK"

@@ -36,7 +36,7 @@ class Slack:
         return await self._local("POST", f"act/{what}", json=fields)
 
     async def breaks(self, **fault: Any) -> None:
-        """See demo/slack/local.py."""
+        """See local_slack/local.py."""
         assert (await self._local("POST", "fault", json=fault))["ok"]
 
     async def log(self) -> list[Json]:
@@ -85,8 +85,8 @@ class Client:
 
 @asynccontextmanager
 async def open_slack(events_url: str = "") -> AsyncIterator[Slack]:
-    """`python -m demo.slack` until the block ends; with `events_url` it delivers there by signed HTTP."""
-    command = [sys.executable, "-m", "demo.slack", "--port", "0"]
+    """`python -m local_slack` until the block ends; with `events_url` it delivers there by signed HTTP."""
+    command = [sys.executable, "-m", "local_slack", "--port", "0"]
     command += ["--events-url", events_url] if events_url else []
     async with _running(command, stdout=asyncio.subprocess.PIPE) as process, aiohttp.ClientSession() as http:
         assert process.stdout is not None

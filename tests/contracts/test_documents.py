@@ -37,8 +37,11 @@ def test_make_targets_that_are_spoken_of_exist(document: str) -> None:
 @pytest.mark.parametrize("mark", ["browser", "clients", "contract"])
 def test_tests_of_a_mark_are_where_make_looks_for_them(mark: str) -> None:
     lines = re.findall(rf'PYTEST\) -m "?{mark}\b.*', read("Makefile"))
-    folders = [ROOT / folder for line in lines for folder in re.findall(r" (tests/[\w/]+)(?!\S)", line)]
-    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if f"pytest.mark.{mark}" in path.read_text("utf-8")]
+    folders = [
+        ROOT / folder for line in lines for folder in re.findall(r" ((?:local_slack/)?tests/[\w/]+)(?!\S)", line)
+    ]
+    tests = [path for folder in ("tests", "local_slack/tests") for path in (ROOT / folder).rglob("test_*.py")]
+    marked = [path for path in tests if f"pytest.mark.{mark}" in path.read_text("utf-8")]
     assert marked
     assert [path for path in marked if not any(path.is_relative_to(folder) for folder in folders)] == []
 

@@ -6,23 +6,23 @@ from typing import get_args
 import aiohttp
 import pytest
 
-from demo.slack.block_tables import MESSAGE_BLOCKS, MESSAGE_CHARACTERS, VIEW_BLOCKS, VIEW_BYTES
-from demo.slack.faults import Faults
-from demo.slack.local import LocalApi
-from demo.slack.methods.call import PAGE_ITEMS
-from demo.slack.methods.chat import UPDATE_CHARACTERS
-from demo.slack.methods.content import MARKDOWN_CHARACTERS, METADATA_BYTES, TEXT_KEPT
-from demo.slack.methods.pins import PINS
-from demo.slack.methods.scheduled import FARTHEST_SECONDS, IN_WINDOW
-from demo.slack.rate_limits import CHANNEL_BURST, CHANNEL_PER_SECOND, PER_MINUTE
-from demo.slack.seed import EVENTS
-from demo.slack.server import build_workspace, open_workspace
-from demo.slack.socket_mode import SocketMode
-from demo.slack.streams import STREAM_BYTES, TASKS
-from demo.slack.transfers import Transfers
-from demo.slack.views import STACK
-from demo.slack.web_api import METHODS, WebApi
-from demo.slack.workspace import Rules, StreamState
+from local_slack.block_tables import MESSAGE_BLOCKS, MESSAGE_CHARACTERS, VIEW_BLOCKS, VIEW_BYTES
+from local_slack.faults import Faults
+from local_slack.local import LocalApi
+from local_slack.methods.call import PAGE_ITEMS
+from local_slack.methods.chat import UPDATE_CHARACTERS
+from local_slack.methods.content import MARKDOWN_CHARACTERS, METADATA_BYTES, TEXT_KEPT
+from local_slack.methods.pins import PINS
+from local_slack.methods.scheduled import FARTHEST_SECONDS, IN_WINDOW
+from local_slack.rate_limits import CHANNEL_BURST, CHANNEL_PER_SECOND, PER_MINUTE
+from local_slack.seed import EVENTS
+from local_slack.server import build_workspace, open_workspace
+from local_slack.socket_mode import SocketMode
+from local_slack.streams import STREAM_BYTES, TASKS
+from local_slack.transfers import Transfers
+from local_slack.views import STACK
+from local_slack.web_api import METHODS, WebApi
+from local_slack.workspace import Rules, StreamState
 from tests.contracts.test_manifest import called_methods
 from tests.contracts.tree import read
 

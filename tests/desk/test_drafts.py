@@ -40,11 +40,11 @@ from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.presses import Presses
-from demo.slack.blocks import message_faults
 from handlers.dialogs import read_submission
 from handlers.payloads import ViewSubmission
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
+from local_slack.blocks import message_faults
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.doubles.scripted_model import ScriptedModel, Silence, Step, says

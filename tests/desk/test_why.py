@@ -8,7 +8,7 @@ from bot.desk.answers import SEARCH
 from bot.desk.why import Why
 from bot.store import inbox, turns
 from bot.store.database import Database
-from demo.slack.blocks import message_faults
+from local_slack.blocks import message_faults
 from tests.store.rows import a_case, a_turn
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages

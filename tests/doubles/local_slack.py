@@ -8,8 +8,8 @@ import aiohttp
 
 from bot.clock import Clock
 from bot.slack.client import SlackClient, open_slack_client
-from demo.slack.server import open_workspace
-from demo.slack.workspace import Workspace
+from local_slack.server import open_workspace
+from local_slack.workspace import Workspace
 
 
 class LocalSlack:
@@ -29,7 +29,7 @@ class LocalSlack:
         return [reaction["name"] for reaction in message.get("reactions", ())]
 
     async def breaks(self, **fault: Any) -> None:
-        """See demo/slack/local.py."""
+        """See local_slack/local.py."""
         url, query = f"{self.workspace.url}/_local/fault", {"secret": self.workspace.secret}
         async with aiohttp.ClientSession() as http, http.post(url, json=fault, params=query) as response:
             assert response.status == 200, await response.text()

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
-from demo.slack.workspace import Json
+from local_slack.workspace import Json
 from tests.turns.arrivals import TEAM
 
 TS = "1795000000.000100"

@@ -12,9 +12,9 @@ from bot.desk.identity import Identities
 from bot.desk.overview import Overview
 from bot.store import cases
 from bot.store.database import Database
-from demo.slack.workspace import Channel
 from handlers import commands, frontdesk, home
 from handlers.desk import Desk
+from local_slack.workspace import Channel
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.test_home import FIGURES, Shelf, Wired, figures

@@ -14,10 +14,10 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.turns.presses import STAFF_PRESSES
 from bot.turns.said import filled
-from demo.slack.workspace import Json
 from handlers import dialogs, staff
 from handlers.actions import register_rest
 from handlers.desk import Desk
+from local_slack.workspace import Json
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire

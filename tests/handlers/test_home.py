@@ -16,9 +16,9 @@ from bot.desk.overview import Overview
 from bot.store import inbox
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from demo.slack.workspace import Json
 from handlers import frontdesk, home
 from handlers.desk import Desk
+from local_slack.workspace import Json
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Door, wire

@@ -12,8 +12,8 @@ from bot.slack.outbox import Outbox
 from bot.store import suggestions
 from bot.store.database import Database
 from bot.store.suggestions import Suggestion
-from demo.slack.workspace import Json
 from handlers import learning
+from local_slack.workspace import Json
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import wire

@@ -30,12 +30,12 @@ from bot.store import schema
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.inbox import Inbox
-from demo.slack.http_events import signed
-from demo.slack.workspace import Json
 from handlers.desk import Desk
 from handlers.door import Door, Unreadable, decode
 from handlers.http import EVENTS_PATH, Serving, build_web_app
 from handlers.payloads import KINDS, Malformed, kind_of, parse
+from local_slack.http_events import signed
+from local_slack.workspace import Json
 from tests.doubles.clock import ManualClock
 from tests.handlers.slack_payloads import MISSING, ODD, PAYLOADS, mutated, places
 from tests.patience import patience

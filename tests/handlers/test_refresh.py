@@ -11,9 +11,9 @@ import pytest
 from bot.desk import library_words as words
 from bot.desk.library import Bases, Library
 from bot.desk.refreshes import Refreshes
-from demo.slack.workspace import Json, Workspace
 from handlers import commands
 from knowledge.report import Progress
+from local_slack.workspace import Json, Workspace
 from tests.desk.test_library import SOURCES, FakeBase, write
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack

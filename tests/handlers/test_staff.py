@@ -17,9 +17,9 @@ from bot.store.inbox import Arrival
 from bot.store.persons import REQUEST
 from bot.turns.calling_over import CALL_OVER
 from bot.turns.presses import CUSTOMER_PRESSES, STAFF_PRESSES
-from demo.slack.workspace import User
 from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
 from handlers.desk import Desk
+from local_slack.workspace import User
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Door, Wiring, wire
 from tests.patience import patience

@@ -18,9 +18,9 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.inbox import Inbox
-from demo.slack.workspace import Ack, Json
 from handlers import actions, commands, dialogs, feedback, frontdesk, shortcuts, staff
 from handlers.desk import Desk
+from local_slack.workspace import Ack, Json
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.handlers.wiring import Wiring, wire

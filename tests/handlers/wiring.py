@@ -18,9 +18,9 @@ from bot.sentences import load_sentences
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
 from bot.telemetry import Metrics
-from demo.slack.workspace import Ack, Json
 from handlers import door
 from handlers.desk import Desk
+from local_slack.workspace import Ack, Json
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.turns.arrivals import TEAM

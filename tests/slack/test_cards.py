@@ -16,7 +16,7 @@ from bot.slack.cards import Source
 from bot.slack.learning_cards import Close
 from bot.slack.mrkdwn import escape
 from bot.slack.staff_cards import Choice
-from demo.slack.blocks import message_faults
+from local_slack.blocks import message_faults
 
 SENTENCES = load_sentences()
 HANDLED = {

@@ -5,7 +5,7 @@ from typing import get_args
 from bot.cases.case import Cause, Outcome, Priority
 from bot.cases.dialogs import SUBMISSIONS
 from bot.slack import dialogs, staff_cards
-from demo.slack.blocks import view_faults
+from local_slack.blocks import view_faults
 
 ABOUT = '["FD-999999999999", "C0AGENTS", "1795200123.000100", "1795200123.000100"]'
 EVERY = (

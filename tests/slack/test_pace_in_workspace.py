@@ -10,8 +10,8 @@ from bot.agent.guardrails import OutputGate
 from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.governor import SEATS
 from bot.slack.stream import StreamLimits, open_stream
-from demo.slack.server import open_workspace
-from demo.slack.workspace import Rules, Workspace
+from local_slack.server import open_workspace
+from local_slack.workspace import Rules, Workspace
 from tests.slack.test_stream_in_workspace import read, squeezed
 
 FASTER = 10.0

@@ -8,7 +8,7 @@ import pytest
 
 from bot.slack import client as module
 from bot.slack.client import PAGE_LIMITS, SlackClient
-from demo.slack.workspace import User, Workspace
+from local_slack.workspace import User, Workspace
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 
 DOCUMENTED = {"conversations.history": 999, "conversations.members": 999, "conversations.replies": 1_000}

@@ -12,9 +12,9 @@ from bot.slack import cards
 from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.place import Place
 from bot.slack.stream import StreamLimits, StreamWriter, open_stream
-from demo.slack import streams
-from demo.slack.server import open_workspace
-from demo.slack.workspace import Rules, Workspace
+from local_slack import streams
+from local_slack.server import open_workspace
+from local_slack.workspace import Rules, Workspace
 from tests.doubles.local_slack import LocalSlack
 
 ANSWER = [f"Sentence {number} says something about your order. " for number in range(40)]

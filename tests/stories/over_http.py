@@ -18,7 +18,7 @@ import aiohttp
 
 from demo.model.server import MODEL, Pace, open_stand_in
 from demo.ports import free_port
-from demo.slack.http_events import signed
+from local_slack.http_events import signed
 from tests.stories.world import PATIENCE, ROOT, Json, World, became_ready, product_environment
 
 
@@ -50,7 +50,7 @@ async def open_world_over_http(
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     events = f"{url}/slack/events"
-    slack = await _start("-m", "demo.slack", "--port", "0", "--events-url", events, output=asyncio.subprocess.PIPE)
+    slack = await _start("-m", "local_slack", "--port", "0", "--events-url", events, output=asyncio.subprocess.PIPE)
     assert slack.stdout is not None
     ready: Json = json.loads(await asyncio.wait_for(slack.stdout.readline(), PATIENCE))
     async with open_stand_in(pace=Pace(first=0.05, chunk=0.002)) as model, aiohttp.ClientSession() as http:

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from bot.sentences import load_sentences
 from bot.store.persons import REQUEST
-from demo.slack.manifest import read_manifest
 from demo.world import ROOT
+from local_slack.manifest import read_manifest
 from tests.contracts.test_manifest import registered
 from tests.patience import patience
 from tests.stories.stage import Stage

@@ -245,7 +245,7 @@ class World:
             return str((await response.json()).get("error", ""))
 
     async def breaks(self, **fault: Any) -> None:
-        """Break something in Slack; see demo/slack/local.py."""
+        """Break something in Slack; see local_slack/local.py."""
         await self._post(f"{self._slack}/_local/fault", fault)
 
     async def at_once(self, *presses: Awaitable[None]) -> None:

@@ -47,8 +47,8 @@ from bot.turns.dead import dead_line
 from bot.turns.erasure import Erasure
 from bot.turns.interruptions import Interruptions
 from bot.turns.steps import FIRST_STEP, LARGEST_STEP, STEP_SECONDS, Steps
-from demo.slack import timeline
-from demo.slack.files import keep
+from local_slack import timeline
+from local_slack.files import keep
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all

@@ -25,8 +25,8 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.telemetry import Metrics
 from bot.turns.second_thoughts import SecondThoughts
-from demo.slack.workspace import Channel as SlackChannel
 from handlers.messages import read_event
+from local_slack.workspace import Channel as SlackChannel
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.patience import patience

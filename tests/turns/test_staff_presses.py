@@ -22,10 +22,10 @@ from bot.store.inbox import Arrival, InboxItem
 from bot.store.schema import audit
 from bot.telemetry import Metrics
 from bot.turns.presses import Presses
-from demo.slack.interactivity import Interactivity
 from handlers.actions import read_press
 from handlers.dialogs import read_submission
 from handlers.payloads import Action, BlockActions, ViewSubmission
+from local_slack.interactivity import Interactivity
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all

@@ -1,0 +1,186 @@
+"""The page as it looks before anything has changed: the bar, two empty halves to be filled, the inspector."""
+
+import json
+
+from local_slack.page import frame
+from local_slack.page.faults_panel import Breaking, panel
+from local_slack.page.guide import Tour
+from local_slack.page.html import Html, element, join
+from local_slack.page.icons import icon
+from local_slack.page.picture import Picture
+from local_slack.page.screen import SIDES, Screen
+from local_slack.page.tour import strip
+
+
+def document(screen: Screen, *, notice: str, world: tuple[str, ...], tour: Tour, breaking: Breaking | None) -> str:
+    """The whole page as it looks at first."""
+    picture = screen.draw()
+    attributes = {name: value for (id_, name), value in picture.attributes.items() if id_ == "page"}
+    head = element(
+        "head",
+        None,
+        element("meta", {"charset": "utf-8"}),
+        element("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        element("meta", {"name": "color-scheme", "content": "light dark"}),
+        element("title", None, f"{screen.workspace.team.name} · {screen.workspace.app.name}"),
+        element("link", {"rel": "icon", "href": "/static/mark.svg"}),
+        element("link", {"rel": "stylesheet", "href": "/static/page.css"}),
+        element("link", {"rel": "stylesheet", "href": "/static/blocks.css"}),
+        element("link", {"rel": "stylesheet", "href": "/static/panels.css"}),
+        element("script", {"src": "/static/theme.js"}, ""),
+        element("script", {"src": "/static/page.js", "defer": True}, ""),
+        element("script", {"src": "/static/tables.js", "defer": True}, ""),
+        element("script", {"src": "/static/panels.js", "defer": True}, ""),
+    )
+    completions = json.dumps(frame.completions(screen.workspace))
+    body = element(
+        "body",
+        {"id": "page", "data-show": "both", "data-completions": completions, **attributes},
+        _top_bar(screen, picture, notice, tour, breaking),
+        strip(tour) if tour.journeys else None,
+        element("main", {"class": "halves"}, [_half(side, picture) for side in SIDES]),
+        panel(screen.workspace.app.name, world) if breaking else None,
+        _inspector(),
+        element("div", {"id": "toasts", "role": "status", "aria-live": "polite"}),
+        element("dialog", {"id": "confirm"}),
+    )
+    return f"<!doctype html>\n{element('html', {'lang': 'en'}, head, body)}"
+
+
+def _top_bar(screen: Screen, picture: Picture, notice: str, tour: Tour, breaking: Breaking | None) -> Html:
+    views = [
+        element(
+            "button",
+            {
+                "type": "button",
+                "data-show": show,
+                "aria-pressed": "true" if show == "both" else "false",
+                "title": label,
+            },
+            icon(shape),
+            element("span", None, label),
+        )
+        for show, shape, label in (
+            ("left", "person", "Customer"),
+            ("both", "both", "Both"),
+            ("right", "list", "Agents"),
+        )
+    ]
+    told = "A local stand-in for Slack" + (f" · {notice}" if notice else "")
+    return element(
+        "header",
+        {"class": "bar"},
+        element("span", {"class": "mark"}, icon("bell")),
+        element(
+            "div",
+            {"class": "title"},
+            element("b", {"class": "team"}, screen.workspace.team.name),
+            element("span", {"class": "notice", "title": told}, told),
+        ),
+        element("div", {"class": "views", "role": "group", "aria-label": "Show"}, views),
+        element("span", {"class": "presence", "id": "presence", "aria-live": "polite"}, picture.parts["presence"]),
+        _panel_button("tour", "compass", "Tour") if tour.journeys else None,
+        _panel_button("faults", "bolt", "Faults") if breaking else None,
+        element(
+            "button",
+            {
+                "type": "button",
+                "class": "bar-button",
+                "data-do": "inspect",
+                "aria-expanded": "false",
+                "title": "Inspector",
+            },
+            icon("pulse"),
+            element("span", None, "Inspector"),
+        ),
+        element(
+            "button",
+            {
+                "type": "button",
+                "class": "bar-button",
+                "data-theme-toggle": True,
+                "aria-label": "Light or dark",
+                "title": "Theme",
+            },
+            icon("sun"),
+            icon("moon"),
+        ),
+    )
+
+
+def _panel_button(panel: str, drawn: str, label: str) -> Html:
+    """Opens and closes one of the page's panels."""
+    attributes = {"type": "button", "class": "bar-button", "data-panel": panel, "aria-controls": panel, "title": label}
+    closed = {"aria-expanded": "false", "aria-label": label}
+    return element("button", attributes | closed, icon(drawn), element("span", None, label))
+
+
+def _half(side: str, picture: Picture) -> Html:
+    def part(name: str, tag: str, css: str, **more: str) -> Html:
+        id_ = f"{side}-{name}" if name else side
+        own = {key: value for (owner, key), value in picture.attributes.items() if owner == id_}
+        inside = picture.parts.get(id_) or join(picture.lists.get(id_, {}).values())
+        extra = {key.replace("_", "-"): value for key, value in more.items()}
+        return element(tag, {"id": id_, "class": css, **extra, **own}, inside)
+
+    log = {"role": "log", "aria_live": "polite", "tabindex": "0"}
+    channel = element(
+        "section",
+        {"class": "channel", "aria-label": "Conversation"},
+        part("head", "header", "head"),
+        part("list", "div", "list", **log, aria_label="Messages"),
+        part("home", "div", "home-scroll"),
+        part("prompts", "div", "prompts"),
+        part("composer", "div", "write"),
+    )
+    thread = element(
+        "section",
+        {"class": "thread", "aria-label": "Thread"},
+        part("thread-head", "header", "head"),
+        part("thread-list", "div", "list", **log, aria_label="Replies"),
+        part("thread-status", "div", "status"),
+        part("thread-prompts", "div", "prompts"),
+        part("thread-composer", "div", "write"),
+    )
+    own = {key: value for (owner, key), value in picture.attributes.items() if owner == side}
+    label = "Customer" if side == "left" else "Agents"
+    return element(
+        "section",
+        {"id": side, "class": "half", "data-half": side, "aria-label": f"{label} half", **own},
+        element(
+            "div",
+            {"class": "frame", "id": f"{side}-frame"},
+            part("side", "nav", "side", aria_label="Channels and apps"),
+            channel,
+            thread,
+        ),
+        part("search", "div", "search-layer"),
+        part("modal", "div", "modal-layer"),
+    )
+
+
+def _inspector() -> Html:
+    kinds = ("all", "call", "delivery", "ack", "retry", "act", "error")
+    filters = [
+        element(
+            "button",
+            {"type": "button", "data-filter": each, "aria-pressed": "true" if each == "all" else "false"},
+            each,
+        )
+        for each in kinds
+    ]
+    close = {"type": "button", "class": "tool", "data-do": "inspect", "aria-label": "Close the inspector"}
+    return element(
+        "aside",
+        {"id": "inspector", "class": "inspector", "aria-label": "Inspector", "hidden": True, "data-only": "all"},
+        element(
+            "header",
+            None,
+            icon("pulse"),
+            element("h2", None, "Inspector"),
+            element("span", {"class": "muted"}, "calls, deliveries, acknowledgements and retries, as they happen"),
+            element("div", {"class": "views", "role": "group", "aria-label": "Filter"}, filters),
+            element("button", close, icon("close")),
+        ),
+        element("div", {"id": "log", "class": "log", "tabindex": "0"}),
+    )
