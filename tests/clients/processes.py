@@ -84,9 +84,9 @@ class Client:
 
 
 @asynccontextmanager
-async def open_slack(events_url: str = "") -> AsyncIterator[Slack]:
-    """`python -m local_slack` until the block ends; with `events_url` it delivers there by signed HTTP."""
-    command = [sys.executable, "-m", "local_slack", "--port", "0"]
+async def open_slack(events_url: str = "", *, options: Sequence[str] = ()) -> AsyncIterator[Slack]:
+    """`python -m local_slack OPTIONS` until the block ends; with `events_url` it delivers there by signed HTTP."""
+    command = [sys.executable, "-m", "local_slack", "--port", "0", *options]
     command += ["--events-url", events_url] if events_url else []
     async with _running(command, stdout=asyncio.subprocess.PIPE) as process, aiohttp.ClientSession() as http:
         assert process.stdout is not None
@@ -97,16 +97,18 @@ async def open_slack(events_url: str = "") -> AsyncIterator[Slack]:
 
 
 @asynccontextmanager
-async def open_client(command: Sequence[str], log: Path, *, by_http: bool) -> AsyncIterator[tuple[Slack, Client]]:
+async def open_client(
+    command: Sequence[str], log: Path, *, by_http: bool, options: Sequence[str] = ()
+) -> AsyncIterator[tuple[Slack, Client]]:
     """A workspace and an app in it, which runs as `command` and is connected.
 
-    The app finds API_URL, BOT_TOKEN, APP_TOKEN and SIGNING_SECRET in its environment, and PORT if it shall take signed
-    requests at /slack/events.
+    The app finds API_URL, BOT_TOKEN, APP_TOKEN and SIGNING_SECRET in its environment, and PORT if it takes signed
+    requests at /slack/events. `options` are those of the workspace.
     """
     port = free_port() if by_http else 0
     events_url = f"http://127.0.0.1:{port}/slack/events" if by_http else ""
-    async with open_slack(events_url) as slack:
-        names = {"API_URL": "api_url", "BOT_TOKEN": "bot_token", "APP_TOKEN": "app_token"}
+    async with open_slack(events_url, options=options) as slack:
+        names = {"API_URL": "api_url", "SLACK_API_URL": "api_url", "BOT_TOKEN": "bot_token", "APP_TOKEN": "app_token"}
         environment = {name: slack.addresses[address] for name, address in names.items()}
         environment["SIGNING_SECRET"] = slack.addresses["signing_secret"]
         environment |= {"PORT": str(port)} if by_http else {}

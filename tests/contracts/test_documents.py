@@ -9,7 +9,9 @@ from tests.contracts.tree import ROOT, read
 pytestmark = pytest.mark.contract
 
 DOCUMENTS = sorted(
-    path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")) if path.is_file()
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("local_slack/*.md"), *ROOT.glob("docs/**/*.md"))
+    if path.is_file()
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```[a-z]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
