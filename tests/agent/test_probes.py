@@ -21,7 +21,7 @@ from tests.agent.stream_files import STREAMS
 from tests.doubles.chat_server import DONE, ChatServer, Reply, chunk, event, refuses, text
 from tests.patience import patience
 
-IMPATIENT = replace(QUICK, first_token_seconds=0.1, idle_seconds=0.1)
+IMPATIENT = replace(QUICK, first_token_seconds=patience(0.1), idle_seconds=patience(0.1))
 BUSY = {"message": "slow down", "code": "rate_limit_exceeded"}
 LAYOUTS = ('{"order_id": "ORD-1"}', '{"order_id":"ORD-1"}', ' {"order_id" : "ORD-1"} ')
 """One call, written in three ways."""
@@ -243,7 +243,7 @@ async def test_a_stream_that_stalls_for_ever_is_given_up_within_its_limits(
     outcome = await Desk().run(model, limits=IMPATIENT)
     assert (outcome.ended, outcome.reason) == ("failed", "deadline")
     assert outcome.text.startswith(said)
-    assert asyncio.get_running_loop().time() - began < 2.0
+    assert asyncio.get_running_loop().time() - began < patience(10)
     async with asyncio.timeout(patience(2)):
         await server.released.wait()
 
@@ -259,7 +259,7 @@ async def test_cancelling_while_a_tool_runs_is_quick_and_leaves_the_connection_u
     turn.cancel()
     with pytest.raises(asyncio.CancelledError):
         await turn
-    assert asyncio.get_running_loop().time() - began < 0.2
+    assert asyncio.get_running_loop().time() - began < patience(5)
     assert (desk.counter.running, desk.happened(ToolFinished)[0].ok) == (0, False)
     assert (await Desk().run(model)).text == "Hello."
     assert len(server.connections) == 1

@@ -194,7 +194,7 @@ async def test_a_reply_that_is_abandoned_is_closed(server: ChatServer, model: Re
 
 async def test_keep_alive_comments_are_no_progress(server: ChatServer, model: Responses) -> None:
     server.will(Reply(tuple(HELLO.blocks[:5]), ending="drip"))
-    outcome = await Desk().run(model, limits=replace(QUICK, idle_seconds=0.1, retries=0, continuations=0))
+    outcome = await Desk().run(model, limits=replace(QUICK, idle_seconds=patience(0.1), retries=0, continuations=0))
     assert (outcome.ended, outcome.reason, outcome.text) == ("failed", "deadline", "Hel")
 
 

@@ -23,7 +23,7 @@ from tests.patience import patience
 
 TOOLS = desk_tools(Counter())
 REQUEST = ModelRequest("model-1", ("You are the desk.",), (CustomerMessage("Where is my order?"),), tools=TOOLS)
-IMPATIENT = replace(QUICK, first_token_seconds=0.15, idle_seconds=0.15)
+IMPATIENT = replace(QUICK, first_token_seconds=patience(0.2), idle_seconds=patience(0.2))
 
 KINDS = {
     "thought-signature": "Gemini's signature must come back with the call",

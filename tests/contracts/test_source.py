@@ -140,5 +140,51 @@ def test_every_module_says_what_it_holds() -> None:
     assert [source.name for source in sources() if source.text.strip() and not ast.get_docstring(source.tree)] == []
 
 
+GENEROUS_SECONDS = 20.0
+"""A fixed deadline in a test is at least this long. A shorter one is scaled by `tests.patience.patience`."""
+
+
+def test_no_test_asserts_a_short_time_that_a_busy_machine_exceeds() -> None:
+    folders = [ROOT / "tests", ROOT / "local_slack" / "tests"]
+    files = [path for folder in folders for path in folder.rglob("*.py") if "contracts" not in path.parts]
+    short = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Compare) and _is_short_deadline(node)
+    ]
+    assert short == []
+
+
+def _is_short_deadline(node: ast.Compare) -> bool:
+    """Whether a measured time must be less than a few fixed seconds: `time.monotonic() - began < 2.0`."""
+    sides = [node.left, *node.comparators]
+    return any(
+        isinstance(operator, ast.Lt | ast.LtE) and _is_elapsed(less) and _fixed_seconds(more) < GENEROUS_SECONDS
+        for less, operator, more in zip(sides, node.ops, node.comparators, strict=False)
+    )
+
+
+def _is_elapsed(measured: ast.expr) -> bool:
+    match measured:
+        case ast.BinOp(left=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)), op=ast.Sub()):
+            return name in ("time", "now", "monotonic", "perf_counter", "process_time")
+        case ast.Attribute(attr="seconds") | ast.Name(id="took" | "elapsed"):
+            return True
+        case _:
+            return False
+
+
+def _fixed_seconds(limit: ast.expr) -> float:
+    """The sum of a limit's literals; infinite if any part of it is measured or scaled."""
+    match limit:
+        case ast.Constant(value=float() | int() as seconds):
+            return seconds
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _fixed_seconds(left) + _fixed_seconds(right)
+        case _:
+            return float("inf")
+
+
 def _root(name: str) -> str:
     return name.partition(".")[0]

@@ -16,6 +16,7 @@ import pytest_asyncio
 from tests.doubles.self_signed import open_self_signed
 from tests.faults.quiet import check_log, errors
 from tests.faults.talk import Told, at_once, open_bare_world, question, talk
+from tests.patience import patience
 from tests.stories.world import Json, Post, World, product_environment, run_product
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -239,7 +240,7 @@ async def test_a_model_that_stays_silent_is_given_up_within_half_a_minute(
 ) -> None:
     told = await slow[thing]
     stands_for_a_person(told)
-    assert told.seconds < 30.0 + 10.0, "the product's own limit, and what a slow machine adds"
+    assert told.seconds < 30.0 + patience(10), "the product's own limit, and what a slow machine adds"
 
 
 async def test_the_customer_sees_that_work_is_done_while_the_model_is_silent(world: World) -> None:
@@ -301,7 +302,7 @@ async def an_empty_account_is_met_once_and_told_once(world: World) -> None:
     second = await talk(world, world.other_customer, "harness", *[NO_MONEY] * 9)
     for told in (first, second):
         stands_for_a_person(told)
-        assert told.seconds < 5.0 + 15.0, "the product's own limit, and what a slow machine adds"
+        assert told.seconds < 5.0 + patience(15), "the product's own limit, and what a slow machine adds"
     assert (len(first.requests), len(second.requests)) == (1, 0), "the breaker is open"
     await world.counts('frontdesk_model_left_alone{model="frontdesk-offline"} 1.0')
     assert "frontdesk-offline: the account at its provider is empty" in (await world.health())["degraded"]
@@ -320,7 +321,7 @@ async def a_wait_that_is_too_long_is_not_begun(world: World) -> None:
     told = await talk(world, world.customer, "helmet", *[NO_HURRY] * 9)
     stands_for_a_person(told)
     assert len(told.requests) == 1
-    assert told.seconds < 5.0 + 15.0
+    assert told.seconds < 5.0 + patience(15)
 
 
 async def after_its_rest_a_server_is_probed_and_answers(world: World) -> None:
@@ -337,7 +338,7 @@ async def after_its_rest_a_server_is_probed_and_answers(world: World) -> None:
 async def nobody_is_reached(world: World) -> None:
     told = await talk(world, world.customer, "glove")
     stands_for_a_person(told)
-    assert told.seconds < 10.0 + 15.0, "the product's own limits, and what a slow machine adds"
+    assert told.seconds < 10.0 + patience(15), "the product's own limits, and what a slow machine adds"
     await has_card(world, told.asked)
     await world.counts('frontdesk_model_retries_total{reason="model_unreachable"} 2.0')
 

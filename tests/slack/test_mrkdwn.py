@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.slack.mrkdwn import best_cut, escape, from_slack, last_cut, seam, size, split_markdown, to_mrkdwn
+from tests.patience import patience
 
 PIECES = st.sampled_from(
     [
@@ -103,10 +104,10 @@ def test_code_goes_on_as_code_of_the_same_language() -> None:
 @pytest.mark.parametrize("hostile", ["[", "<a", "**", "`", "|", "a.", "```\n", "\n", ":a", "👩‍👧"])
 def test_no_text_makes_splitting_slow(hostile: str) -> None:
     text = (hostile * 40_000)[:40_000]
-    began = time.perf_counter()
+    began = time.process_time()
     split_markdown(text)
     to_mrkdwn(text[:3_000])
-    assert time.perf_counter() - began < 2.0
+    assert time.process_time() - began < patience(2)
 
 
 def test_escaped_text_is_shown_as_it_is() -> None:
