@@ -6,7 +6,7 @@ PYTEST := $(BIN)/python -m pytest
 PEERS := .venv-peers
 KB_PEERS := .venv-kb-peers
 CLIENTS := tests/clients/node
-CASE_STORIES := $(patsubst %,tests/stories/test_%.py,cases moving_cases waiting learning shortcuts files second_thoughts)
+CASE_STORIES := $(patsubst %,tests/stories/test_%.py,cases moving_cases waiting learning shortcuts files edits)
 # Whoever has told Python to keep no bytecode has every process of the tests compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 # A process of pytest that dies ends the run: what it had begun would be waited for without end.

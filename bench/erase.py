@@ -49,10 +49,10 @@ from bot.store import attempts, cases, inbox, persons, schema
 from bot.store.database import Database, Transaction, open_database
 from bot.store.inbox import Arrival
 from bot.telemetry import Metrics
+from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure
 from bot.turns.inbox import Inbox
 from bot.turns.interruptions import Interruptions
-from bot.turns.second_thoughts import SecondThoughts
 from tests.doubles.postgres import CAREFREE, open_postgres
 
 EVERY_SECONDS = 0.05
@@ -194,7 +194,7 @@ def _erasure(database: Database) -> Erasure:
     of_cases = Cases(database, nothing, nothing, clock, messages, Metrics())
     nothing.cases = of_cases
     relay = Relay(database, nothing, nothing, clock, messages, Staff(nothing, clock, agent_channel=AGENTS))
-    thoughts = SecondThoughts(database, nothing, clock, sentences, nothing, relay)
+    thoughts = MessageEdits(database, nothing, clock, sentences, nothing, relay)
     return Erasure(database, nothing, nothing, of_cases, thoughts, Interruptions(), Nowhere().show)
 
 

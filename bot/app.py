@@ -30,12 +30,11 @@ from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
 from bot.cases.drafts import CaseDrafts
 from bot.cases.files import FilesNotes
-from bot.cases.ladder import Ladder
 from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
+from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
 from bot.clock import Clock, SystemClock
-from bot.desk.alignment import Alignment
 from bot.desk.articles import Articles
 from bot.desk.budgets import Allowance, Budgets, paced
 from bot.desk.claim_patterns import load_wordings
@@ -46,6 +45,7 @@ from bot.desk.escalate import leaving_cases
 from bot.desk.figures_words import tell_figures
 from bot.desk.home import Home
 from bot.desk.identity import Identities
+from bot.desk.index_replication import IndexReplication
 from bot.desk.learning import Learning, build_learners
 from bot.desk.library import Bases, Library
 from bot.desk.overview import Overview
@@ -60,8 +60,8 @@ from bot.desk.values import load_value_words
 from bot.desk.why import Why
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
 from bot.outside import (
-    build_governor,
     build_library,
+    build_rate_limiter,
     meet_slack,
     only_one,
     open_knowledge,
@@ -83,20 +83,20 @@ from bot.slack.socket import SocketConnection
 from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
+from bot.turns.admission import AdmissionControl
 from bot.turns.answer import Answers
 from bot.turns.asking import Agents
 from bot.turns.calling_over import CallingOver
-from bot.turns.calm import Calm
 from bot.turns.danger_check import DangerCheck
+from bot.turns.edits import MessageEdits
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.erasure import Erasure, watch_erasures
+from bot.turns.fair_semaphore import FairSemaphore
 from bot.turns.hands import Hands
 from bot.turns.inbox import Inbox, author_of
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
-from bot.turns.places import Places
 from bot.turns.presses import Presses
-from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
@@ -158,8 +158,8 @@ class App:
     bases: Bases
     models: Models
     schedule: Schedule
-    ladder: Ladder
-    alignment: Alignment | None
+    sla: SlaTimers
+    replication: IndexReplication | None
     """What keeps the knowledge bases of several machines the same; None where there is one."""
     publishing: Publishing
     upkeep: Upkeep
@@ -210,7 +210,7 @@ async def open_app(
         waiting = partial(wait_for, stop=stop, clock=clock, show=partial(setattr, server.serving, "waiting_for"))
         database = await stack.enter_async_context(open_database(settings.database))
         await waiting("the database", database.migrate)
-        slack = await stack.enter_async_context(open_slack(settings, build_governor(settings, database, clock)))
+        slack = await stack.enter_async_context(open_slack(settings, build_rate_limiter(settings, database, clock)))
         me, agent_channel = await waiting("Slack", partial(meet_slack, slack, settings))
         shop = await stack.enter_async_context(open_shop(settings)) if settings.shop_url else None
         bases = await stack.enter_async_context(open_knowledge(settings))
@@ -282,7 +282,7 @@ async def open_app(
             limits=_answer_limits(settings),
             link_hosts=settings.link_hosts,
             cases=cases,
-            places=Places(settings.concurrent_answers),
+            slots=FairSemaphore(settings.concurrent_answers),
             metrics=metrics,
             hands=Hands(database),
             sessions=sessions,
@@ -332,10 +332,8 @@ async def open_app(
         identities = Identities(slack, shop, database)
         interruptions = Interruptions()
         danger = DangerFinder()
-        second_thoughts = SecondThoughts(database, outbox, clock, sentences, answers, relay)
-        erasure = Erasure(
-            database, slack, identities, cases, second_thoughts, interruptions, lambda user: home.show(user)
-        )
+        edits = MessageEdits(database, outbox, clock, sentences, answers, relay)
+        erasure = Erasure(database, slack, identities, cases, edits, interruptions, lambda user: home.show(user))
         turns = Turns(
             database=database,
             outbox=outbox,
@@ -374,7 +372,7 @@ async def open_app(
                 places=asyncio.Semaphore(SUMMARIES),
             ),
             metrics=metrics,
-            second_thoughts=second_thoughts,
+            edits=edits,
             sessions=sessions,
             danger=danger,
             danger_check=DangerCheck(
@@ -390,9 +388,9 @@ async def open_app(
             interruptions=interruptions,
             allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
         )
-        calm = Calm(partial(author_of, database))
+        admission = AdmissionControl(partial(author_of, database))
         engine = await stack.enter_async_context(
-            _open_engine(settings, database, clock, calm.after(turns.take), membership, role)
+            _open_engine(settings, database, clock, admission.admitting(turns.take), membership, role)
         )
         inbox = Inbox(database, engine, clock, metrics, interruptions)
         shelf = Shelf(settings.data_dir, database)
@@ -400,7 +398,7 @@ async def open_app(
         publishing = Publishing(shelf, clock, library.publish, articles.expire)
         background: set[asyncio.Task[None]] = set()
         watches: set[asyncio.Task[None]] = set()
-        _start(watches, calm.run())
+        _start(watches, admission.run())
         if role != "ingress":
             _start(watches, interruptions.watch(database, clock))
         if not settings.is_shared:
@@ -431,7 +429,9 @@ async def open_app(
         schedule = Schedule(
             database, clock, rule, partial(_refresh, library), is_urgent=lambda: library.bases.are_damaged
         )
-        alignment = Alignment(bases.by_audience(), database, clock, library.bring_up) if settings.is_shared else None
+        replication = (
+            IndexReplication(bases.by_audience(), database, clock, library.catch_up) if settings.is_shared else None
+        )
         yield App(
             role,
             settings,
@@ -445,8 +445,8 @@ async def open_app(
             bases,
             models,
             schedule,
-            Ladder(cases, settings.desk_lead),
-            alignment,
+            SlaTimers(cases, settings.desk_lead),
+            replication,
             publishing,
             Upkeep(database, clock),
             metrics,
@@ -500,14 +500,14 @@ async def _run(app: App, stop: asyncio.Event) -> None:
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run())]
         if app.settings.kb_path is not None:
-            if app.alignment is not None:
-                await app.alignment.begin()
-                _start(app.background, app.alignment.run())
+            if app.replication is not None:
+                await app.replication.begin()
+                _start(app.background, app.replication.run())
             if app.role != "ingress":
                 _start(app.background, app.schedule.run())
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
-            _start(app.background, app.ladder.run())
+            _start(app.background, app.sla.run())
             _start(app.background, app.danger.load())
         _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)

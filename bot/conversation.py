@@ -40,7 +40,7 @@ class ShopCustomer:
     email: str
 
 
-Standing = Literal["member", "guest", "stranger"]
+MemberType = Literal["member", "guest", "stranger"]
 """A full member of the home workspace, a guest of it, or somebody from another organisation."""
 
 
@@ -56,7 +56,7 @@ class Customer:
     """What Slack shows for them; for people to read, never to decide by."""
     locale: str
     """The profile's locale, as `en-US`."""
-    standing: Standing
+    standing: MemberType
     shop: ShopCustomer | None = None
     """None: no order data for this person."""
     shop_silent: bool = False

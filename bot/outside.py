@@ -36,7 +36,7 @@ from bot.settings import Settings
 from bot.shops.port import ShopRefuses, ShopUnavailable
 from bot.shops.rest import RestShop, open_rest_shop
 from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
-from bot.slack.governor import Budget, Governor, MemoryBudget, SharedBudget
+from bot.slack.rate_limiter import Budget, MemoryBudget, RateLimiter, SharedBudget
 from bot.store.addresses import SQLITE
 from bot.store.database import Database, open_database
 from knowledge.config import LEARNED, Config, read_config
@@ -264,17 +264,17 @@ def _folder_faults(folder: Path) -> list[str]:
 
 
 @asynccontextmanager
-async def open_slack(settings: Settings, governor: Governor | None = None) -> AsyncIterator[SlackClient]:
+async def open_slack(settings: Settings, rate_limiter: RateLimiter | None = None) -> AsyncIterator[SlackClient]:
     base_url = f"{settings.slack_api_url}/" if settings.slack_api_url else None
     token = secret(settings.slack_bot_token)
-    async with open_slack_client(token=token, base_url=base_url, governor=governor) as slack:
+    async with open_slack_client(token=token, base_url=base_url, rate_limiter=rate_limiter) as slack:
         yield slack
 
 
-def build_governor(settings: Settings, database: Database, clock: Clock) -> Governor:
+def build_rate_limiter(settings: Settings, database: Database, clock: Clock) -> RateLimiter:
     """When calls to Slack may leave: for this process, or for all that share the database."""
     budget: Budget = SharedBudget(database, clock) if settings.is_shared else MemoryBudget(clock)
-    return Governor(budget, clock, factor=settings.slack_rate)
+    return RateLimiter(budget, clock, factor=settings.slack_rate)
 
 
 async def wait_for(

@@ -70,7 +70,7 @@ class Desk:
 
     async def refuse(self, channel: str, user: str, *, thread_ts: str | None) -> None:
         """Tell somebody who is not staff, unseen by others and where they pressed, that this is not theirs."""
-        await self.slack.whisper(channel, user, text=await self.words(user, "not_staff"), thread_ts=thread_ts)
+        await self.slack.post_ephemeral(channel, user, text=await self.words(user, "not_staff"), thread_ts=thread_ts)
 
     async def words(self, user_id: str, key: str) -> str:
         """A sentence in the person's language."""
@@ -87,4 +87,4 @@ class Desk:
     async def answer_command(self, body: SlashCommand, text: str, *, blocks: Sequence[Block] | None = None) -> None:
         """Answer a slash command where only the person sees it, also when its own address serves no more."""
         if not await self.slack.respond(body.get("response_url") or "", text=text, blocks=blocks or None):
-            await self.slack.whisper(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)
+            await self.slack.post_ephemeral(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)

@@ -9,7 +9,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import About, why_not_opened
 from bot.conversation import ThreadRef
-from bot.desk.articles import UnknownArticle, how_it_stands
+from bot.desk.articles import UnknownArticle, status_text
 from bot.slack import dialogs
 from bot.slack.client import Block, SlackRefused
 from bot.turns.presses import pressed_in
@@ -34,7 +34,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
             await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
             return
         if told := await _edit(desk, About(press.body["value"], press.thread, press.body["message_ts"]), body):
-            await desk.slack.whisper(press.thread.channel, press.author, text=told, thread_ts=pressed_in(press))
+            await desk.slack.post_ephemeral(press.thread.channel, press.author, text=told, thread_ts=pressed_in(press))
 
     @app.shortcut("kb.add")
     async def add(ack: Ack, body: MessageAction) -> None:
@@ -52,7 +52,7 @@ async def _edit(desk: Desk, about: About, body: BlockActions) -> str:
     except (UnknownArticle, ValueError):
         return GONE
     if found.state != "pending":
-        return how_it_stands(found)
+        return status_text(found)
     named = About(f"{found.id}/{found.version}", about.thread, about.ts)
     view = dialogs.article(title=found.title, question=found.question, answer=found.answer, about=str(named))
     return await _open(desk, body["trigger_id"], view)

@@ -27,7 +27,7 @@ ON_BOTH = (
     "desk/test_learning",
     "desk/test_shelf",
     "desk/test_schedule",
-    "slack/test_governor",
+    "slack/test_rate_limiter",
     "slack/test_outbox",
     "handlers/test_twice",
 )
@@ -39,7 +39,7 @@ MIGRATED = "migrated"
 OWN_SQL = (
     "store/",
     "cases/test_cases",
-    "slack/test_governor",
+    "slack/test_rate_limiter",
     "slack/test_outbox",
     "turns/test_engine",
     "turns/test_erasure",

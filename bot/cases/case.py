@@ -11,9 +11,9 @@ An open case can be marked as spam, and is closed: nothing opens it again. It ca
 it waits; and it can be merged into another open one, with whose end it is the assistant's again. Any case is closed
 when its customer's data is erased.
 
-While the desk is closed "away" stands for "waiting" and is treated alike, save that no time passes for it: at the
-opening it becomes "waiting". Whoever waits goes up a ladder: each rung is climbed at `due`, and what is done then is
-the matter of bot/cases/ladder.py.
+While the desk is closed, "away" takes the place of "waiting": the same steps are allowed, but no SLA time passes. At
+the opening the case becomes "waiting". A waiting case has SLA steps: at `due` the next one is breached, and
+bot/cases/sla.py notifies staff, the lead and the customer.
 
 A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
 """
@@ -39,10 +39,10 @@ Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
 REOPEN_SECONDS = 7 * 86_400.0
 """For so long after a case was resolved the customer's words open it again; later they are of another."""
 
-RUNGS = (1, 2, 4)
-"""When the rungs are due, in targets of open desk since the case waits."""
+SLA_STEPS = (1, 2, 4)
+"""When each SLA step is breached, in multiples of the target for a first reply. Only open hours count."""
 SNOOZE_SECONDS = 600.0
-"""By how much the next rung is put off."""
+"""How much later the next SLA step is after a snooze."""
 RAISED: dict[str, Priority] = {"low": "medium", "medium": "high", "high": "high"}
 
 
@@ -55,10 +55,10 @@ class MovedOn(FrontdeskError):
 
 
 def wait(case: Case, *, now: float, targets: Targets) -> Case:
-    """Nobody is on it from now on: it waits for the first rung, or for the desk to open."""
+    """No one is on the case from now on: it waits for the first SLA step, or for the desk to open."""
     opening = targets.hours.next_opening(now)
     state: State = "waiting" if opening == now else "away"
-    due = _rung(opening, 1, case.priority, targets) if state == "waiting" else opening
+    due = _step_due(opening, 1, case.priority, targets) if state == "waiting" else opening
     return replace(case, state=state, waiting_since=now, due=due, step=0, keeps_helping=False)
 
 
@@ -66,18 +66,22 @@ def open_up(case: Case, *, targets: Targets) -> Case:
     """The desk has opened, at `due`."""
     _must_be(case, "away")
     opening = case.due or 0.0
-    due = _rung(opening, 1, case.priority, targets)
+    due = _step_due(opening, 1, case.priority, targets)
     return replace(case, state="waiting", waiting_since=opening, due=due, step=0)
 
 
-def climb(case: Case, *, now: float, targets: Targets) -> Case:
-    """The highest rung that is due by now; on the second the case is more urgent."""
+def breach(case: Case, *, now: float, targets: Targets) -> Case:
+    """Breach every SLA step that is due by now. The second step raises the priority."""
     _must_be(case, "waiting")
     step, due, priority = case.step, case.due, case.priority
     while due is not None and due <= now:
         step += 1
-        # Measured from the rung before, so that what was put off puts off the next one too.
-        due = _rung(due, RUNGS[step] - RUNGS[step - 1], case.priority, targets) if step < len(RUNGS) else None
+        # Measured from the step before, so that a snooze delays every later step too.
+        due = (
+            _step_due(due, SLA_STEPS[step] - SLA_STEPS[step - 1], case.priority, targets)
+            if step < len(SLA_STEPS)
+            else None
+        )
         priority = RAISED[priority] if step == 2 else priority
     if step == case.step:
         raise MovedOn(case)
@@ -85,7 +89,7 @@ def climb(case: Case, *, now: float, targets: Targets) -> Case:
 
 
 def snooze(case: Case, *, targets: Targets) -> Case:
-    """The next rung comes later; before the first one, as at a desk that the case has just come to, none does."""
+    """Delay the next SLA step. Before the first step there is none to delay."""
     _must_be(case, "waiting")
     if case.due is None or not case.step:
         raise MovedOn(case)
@@ -107,7 +111,7 @@ def can_wait(case: Case) -> Case:
 
 
 def urge(case: Case) -> Case:
-    """It cannot wait for the desk to open; said once, which is the rung that an away case has."""
+    """The case cannot wait for the desk to open. This is the one SLA step of an away case, so it happens once."""
     _must_be(case, "away")
     if case.step:
         raise MovedOn(case)
@@ -221,11 +225,11 @@ def erase(case: Case, *, now: float) -> Case:
 
 
 def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) -> Case:
-    """It is more urgent than was thought, or less; the first two rungs come accordingly, one after the other."""
+    """Set the priority. The first two SLA steps move accordingly, and still come one after the other."""
     _must_be(case, "human", *WAITING)
     due = case.due
     if case.state == "waiting" and case.step < 2:
-        due = max(now, _rung(case.waiting_since or case.opened_at, RUNGS[case.step], priority, targets))
+        due = max(now, _step_due(case.waiting_since or case.opened_at, SLA_STEPS[case.step], priority, targets))
     return replace(case, priority=priority, due=due)
 
 
@@ -252,7 +256,7 @@ def speaking(case: Case, user: str) -> str:
     return name
 
 
-def _rung(since: float, targets_later: int, priority: str, targets: Targets) -> float:
+def _step_due(since: float, targets_later: int, priority: str, targets: Targets) -> float:
     return targets.hours.after(since, targets_later * targets.seconds(priority))
 
 

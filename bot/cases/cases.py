@@ -29,7 +29,7 @@ from bot.cases import case as steps
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
 from bot.cases.hours import Targets
-from bot.cases.messages import CaseMessages, how_it_stands, language, session_status
+from bot.cases.messages import CaseMessages, language, session_status, status_text
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
@@ -438,13 +438,13 @@ class Cases:
             if case is None or case.state == "resolved":
                 return ""
             now = await cases.find_open(tx, case.thread) or case
-        return how_it_stands(self.messages.sentences, language, now)
+        return status_text(self.messages.sentences, language, now)
 
     async def standing(self, thread: ThreadRef, language: Language) -> str:
         """How the open case of a thread stands, in words for the customer; empty when there is none."""
         async with self.database.transaction() as tx:
             case = await cases.find_open(tx, thread)
-        return how_it_stands(self.messages.sentences, language, case) if case else ""
+        return status_text(self.messages.sentences, language, case) if case else ""
 
     async def tell_moved_on(self, case: Case, user: str, action: str, *, channel: str, thread_ts: str | None) -> None:
         """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
@@ -455,12 +455,12 @@ class Cases:
         else:
             helps = any(helper.person == user for helper in case.helpers)
             card = staff_cards.moved_on(case=case.ref, state=case.state, staff=case.owner, reader=user, is_helper=helps)
-        await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
+        await self.slack.post_ephemeral(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 
     async def tell_customer(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
         """Tell a customer whose button does not fit the case, unseen by others, how it stands now."""
-        words = how_it_stands(self.messages.sentences, language(case), case)
-        await self.slack.whisper(thread.channel, customer.user, text=words, thread_ts=thread.ts)
+        words = status_text(self.messages.sentences, language(case), case)
+        await self.slack.post_ephemeral(thread.channel, customer.user, text=words, thread_ts=thread.ts)
 
     async def _step(
         self,

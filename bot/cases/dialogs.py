@@ -63,14 +63,14 @@ class Dialogs:
                 return
             dialog = await build(self.cases, case, str(about))
             if isinstance(dialog, str):
-                await self.slack.whisper(channel, user, text=dialog, thread_ts=in_thread)
+                await self.slack.post_ephemeral(channel, user, text=dialog, thread_ts=in_thread)
             else:
                 await self.slack.open_view(trigger_id, dialog)
         except UnknownCase:
-            await self.slack.whisper(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
+            await self.slack.post_ephemeral(about.thread.channel, user, text=NO_SUCH_CASE, thread_ts=in_thread)
         except SlackRefused as refusal:
             if told := why_not_opened(refusal):
-                await self.slack.whisper(about.thread.channel, user, text=told, thread_ts=in_thread)
+                await self.slack.post_ephemeral(about.thread.channel, user, text=told, thread_ts=in_thread)
 
 
 def why_not_opened(refusal: SlackRefused) -> str:

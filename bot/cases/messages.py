@@ -10,9 +10,9 @@ from itertools import product
 from typing import Literal, get_args
 
 from bot.cases import transcripts
-from bot.cases.case import RUNGS, State
+from bot.cases.case import SLA_STEPS, State
 from bot.cases.hours import Targets
-from bot.conversation import Standing, ThreadRef
+from bot.conversation import MemberType, ThreadRef
 from bot.sentences import Language, Sentences, language_for
 from bot.slack import cards, learning_cards, staff_cards
 from bot.slack.blocks import LINK, Card, moment, one_line
@@ -62,7 +62,7 @@ danger. That it was passed on follows it."""
 SUFFERING = frozenset({"crisis", "harm", "threat"})
 """Reasons for which nothing cheerful is shown."""
 
-STANDING: dict[Standing, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
+STANDING: dict[MemberType, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,20 +311,20 @@ class CaseMessages:
         ring = staff_cards.unclaimed(case=case.ref, words=_opened(case), mention="")
         return [self._card_update(case), self._ringing(case, f"open/{case.version}", ring)]
 
-    def climbed(
+    def breached(
         self, case: Case, before: Case, *, waited: float, spoke: float | None, lead: str | None
     ) -> list[Outgoing]:
-        """A rung, or several at once: staff are called, from the second on the lead too, and the customer is told.
+        """One or more SLA steps were breached: notify staff and, from the second step on, the lead and the customer.
 
         `waited` counts minutes, `spoke` is when the customer wrote last, and `lead` the channel of direct messages
         with the lead, if there is one.
         """
-        is_last = case.step == len(RUNGS)
+        is_last = case.step == len(SLA_STEPS)
         target = self.targets.minutes[before.priority]
         words = staff_cards.overdue(case=case.ref, waited=waited, target=target, spoke=spoke, is_last=is_last)
         snooze = "" if is_last else f"{case.ref}/{case.version}"
         call = staff_cards.unclaimed(case=case.ref, words=words, mention=self.on_call, snooze=snooze)
-        alert = self._ringing(case, f"rung/{case.version}", call)
+        alert = self._ringing(case, f"sla/{case.version}", call)
         rows = []
         if case.step >= 2:
             say = cards.nobody_yet if is_last else cards.still_looking
@@ -341,23 +341,23 @@ class CaseMessages:
             rows.append(Outgoing(key, "post", lead, direct, case_id=case.id, when_failed=instead))
         return rows
 
-    def snoozed(self, case: Case, *, rung: str, by: str) -> Outgoing:
-        """The call of a rung, named by its version, once somebody has put the next one off; nobody is called by it."""
+    def snoozed(self, case: Case, *, alert: str, by: str) -> Outgoing:
+        """The alert of that version after someone snoozed the next step; it mentions no one."""
         until = moment(case.due or 0.0, "{date_short} {time}")
         words = f"{case.ref} still waits. Snoozed by <@{by}> until {until}."
         card = staff_cards.unclaimed(case=case.ref, words=words, mention="")
         return Outgoing(
-            self.key_of_snooze(case, rung),
+            self.key_of_snooze(case, alert),
             "update",
             self.desk(case),
             payload(card),
-            parent=f"case/{case.id}/rung/{rung}",
+            parent=f"case/{case.id}/sla/{alert}",
             case_id=case.id,
         )
 
-    def key_of_snooze(self, case: Case, rung: str) -> str:
-        """A rung is put off once."""
-        return f"case/{case.id}/rung/{rung}/snoozed"
+    def key_of_snooze(self, case: Case, alert: str) -> str:
+        """Each alert can be snoozed once."""
+        return f"case/{case.id}/sla/{alert}/snoozed"
 
     def own_words(self, case: Case) -> list[str]:
         """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
@@ -551,7 +551,7 @@ def session_status(case: Case) -> SessionStatus:
     return "closed" if is_settled else "active"
 
 
-def how_it_stands(sentences: Sentences, spoken: Language, case: Case) -> str:
+def status_text(sentences: Sentences, spoken: Language, case: Case) -> str:
     """What a customer is told whose button does not fit the case as it is now."""
     keys = {"waiting": "case_waiting", "away": "case_away", "human": "case_claimed", "resolved": "case_solved"}
     key = keys.get(case.state, "case_back")

@@ -316,7 +316,7 @@ class Relay:
         owner, files = case.owner or "", file_names(item.body)
         card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "", files=files)
         name = f"unread/{owner}/{item.author}{f'/{item.ts}' if files else ''}"
-        return self._whisper(case, name, item.author, payload(card))
+        return self._ephemeral(case, name, item.author, payload(card))
 
     def _over(self, case: Case, item: InboxItem) -> Outgoing:
         """Nobody has the case any more: tell the author, unseen by others, that the customer reads nothing; once an
@@ -324,14 +324,14 @@ class Relay:
         files = file_names(item.body)
         card = staff_cards.over(case=case.ref, with_assistant=case.state == "bot", files=files)
         name = f"over/{case.version}/{item.author}{f'/{item.ts}' if files else ''}"
-        return self._whisper(case, name, item.author, payload(card))
+        return self._ephemeral(case, name, item.author, payload(card))
 
     def _offer(self, case: Case, item: InboxItem) -> Outgoing:
         """Ask who helps, unseen by others and once a message, whether the customer shall read it."""
         card = staff_cards.helper_prompt(case=case.ref, ts=item.ts)
-        return self._whisper(case, f"offer/{item.ts}", item.author, payload(card))
+        return self._ephemeral(case, f"offer/{item.ts}", item.author, payload(card))
 
-    def _whisper(self, case: Case, name: str, user: str, said: Mapping[str, object]) -> Outgoing:
+    def _ephemeral(self, case: Case, name: str, user: str, said: Mapping[str, object]) -> Outgoing:
         """What one member of staff reads in the thread of the case's card."""
         return Outgoing(
             f"case/{case.id}/{name}",

@@ -1,4 +1,4 @@
-"""What is said of a case while nobody is on it, besides what its time brings (bot/cases/ladder.py).
+"""What is said of a case while nobody is on it, besides its SLA alerts (bot/cases/sla.py).
 
 urge          its customer cannot wait for the desk to open
 can_wait      they can
@@ -52,16 +52,16 @@ class Waiting:
             ref, user, "kept_helping", lambda case: steps.keep_helping(own(case, user)), messages.helping
         )
 
-    async def snooze(self, ref: str, user: str, rung: str) -> Case:
-        """The next rung comes later; `rung` is the version by which the last one is named."""
+    async def snooze(self, ref: str, user: str, alert: str) -> Case:
+        """Delay the next SLA step. `alert` is the version of the case in the last alert."""
         messages = self.cases.messages
         return await self._step(
             ref,
             user,
             "snoozed",
             lambda case: steps.snooze(case, targets=self.cases.targets),
-            lambda case: [messages.snoozed(case, rung=rung, by=user)],
-            once=lambda case: messages.key_of_snooze(case, rung),
+            lambda case: [messages.snoozed(case, alert=alert, by=user)],
+            once=lambda case: messages.key_of_snooze(case, alert),
         )
 
     async def offer_end(self, ref: str, *, key: str) -> None:

@@ -302,7 +302,7 @@ class Articles:
         self.changed()
 
 
-def how_it_stands(suggestion: Suggestion) -> str:
+def status_text(suggestion: Suggestion) -> str:
     """What somebody is told who decides on what is decided."""
     by = f" by <@{suggestion.decided_by}>" if suggestion.decided_by else ""
     match suggestion.state:

@@ -307,7 +307,7 @@ class Drafting:
         """A note to the person who pressed; it must not hold the drafts up."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TELL_SECONDS):
-                await self.slack.whisper(self.drafts.desk(case), user, text=words)
+                await self.slack.post_ephemeral(self.drafts.desk(case), user, text=words)
 
 
 def _pages(evidence: Evidence, texts: Sequence[str]) -> str:

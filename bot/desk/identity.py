@@ -8,7 +8,7 @@ import asyncio
 import logging
 from dataclasses import replace
 
-from bot.conversation import Customer, Standing
+from bot.conversation import Customer, MemberType
 from bot.shops.port import OrderBackend, ShopUnavailable
 from bot.slack.client import SlackClient, SlackUser
 from bot.store import preferences
@@ -36,7 +36,7 @@ class Identities:
         user = await self._slack.user(user_id)
         if user.is_bot or user.deleted:
             return None
-        standing = _standing(user)
+        standing = _member_type(user)
         customer = Customer(
             team=user.team,
             user=user.id,
@@ -63,7 +63,7 @@ class Identities:
         return replace(customer, shop=shop)
 
 
-def _standing(user: SlackUser) -> Standing:
+def _member_type(user: SlackUser) -> MemberType:
     if user.is_stranger:
         return "stranger"
     return "guest" if user.is_guest else "member"

@@ -248,7 +248,7 @@ class Learning:
         """A note to the person who pressed; it must not hold anything up."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(TELL_SECONDS):
-                await self.slack.whisper(self._desk(case), user, text=words)
+                await self.slack.post_ephemeral(self._desk(case), user, text=words)
 
 
 def read_article(reply: str) -> Wording | None:

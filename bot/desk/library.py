@@ -15,8 +15,8 @@ from typing import get_args
 from bot.agent.endpoints import Price
 from bot.clock import Clock
 from bot.desk import library_words as words
-from bot.desk.alignment import Standing, standing
 from bot.desk.gaps import QUESTIONS, gaps_from, impersonal, the_same
+from bot.desk.index_replication import ReplicationStatus, replication_status
 from bot.desk.schedule import NAME
 from bot.desk.shelf import Shelf
 from bot.errors import StoreUnavailable
@@ -94,7 +94,9 @@ class Library:
         told = []
         for audience, base in self._all():
             status, failure = await base.status(), self.failures.get(audience)
-            told.append(words.status(status, audience=audience, failure=failure, among=await self._standing(audience)))
+            told.append(
+                words.status(status, audience=audience, failure=failure, among=await self._replication_status(audience))
+            )
         told += self._left_out()
         if self.source is None and self.database is not None:
             told.append("`KB_PATH` is not set: nothing is read.")
@@ -136,7 +138,7 @@ class Library:
         watch = words.Watch(on_progress)
         return "\n\n".join([await self._refresh(audience, base, Refresh(), watch) for audience, base in targets])
 
-    async def bring_up(self, audience: Audience, *, force: bool) -> None:
+    async def catch_up(self, audience: Audience, *, force: bool) -> None:
         """Refresh one base because another machine has refreshed its own. Raises KnowledgeError."""
         base = self.bases.of(audience)
         if base is None:
@@ -264,11 +266,11 @@ class Library:
         if self.shelf and audience == "public":
             await self.shelf.note(mark)
 
-    async def _standing(self, audience: Audience) -> Standing | None:
+    async def _replication_status(self, audience: Audience) -> ReplicationStatus | None:
         if self.database is None:
             return None
         try:
-            return await standing(self.database, audience, now=self.clock.now())
+            return await replication_status(self.database, audience, now=self.clock.now())
         except StoreUnavailable:
             return None
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from bot.agent.endpoints import Price
 from bot.agent.model import Usage
-from bot.desk.alignment import Standing
 from bot.desk.answers import place
 from bot.desk.gaps import Gap
+from bot.desk.index_replication import ReplicationStatus
 from bot.slack.mrkdwn import escape
 from knowledge.config import Audience
 from knowledge.documents import Notice
@@ -65,7 +65,9 @@ PHASES: dict[Phase, str] = {
 _MARKUP = re.compile(r"[*_#`|]+")
 
 
-def status(status: Status, *, audience: Audience, failure: str | None = None, among: Standing | None = None) -> str:
+def status(
+    status: Status, *, audience: Audience, failure: str | None = None, among: ReplicationStatus | None = None
+) -> str:
     """The generation that serves, what it was read from, what is wrong with it, and what other machines serve."""
     lines = [f"*{BASE[audience]}*"]
     if status.generation is None:
@@ -229,7 +231,7 @@ def moment(at: float) -> str:
     return f"<!date^{int(at)}^{{date_short_pretty}} {{time}}|{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC>"
 
 
-def _among(status: Status, among: Standing) -> list[str]:
+def _among(status: Status, among: ReplicationStatus) -> list[str]:
     """How this machine stands to the others; nothing where there are none."""
     if among.wanted is None:
         return []

@@ -2,7 +2,7 @@
 
 asks_for_person   the customer's words ask for a human being
 is_small_talk     a greeting or a thank-you, which needs no source
-may_stand         an answer rests on something that was found
+is_grounded         an answer rests on something that was found
 needs_person      words of danger, fraud or law, which a person handles
 questions_in      the questions that a message asks
 questions_apart   those of them that can be answered each by itself, at the same time
@@ -112,7 +112,7 @@ def is_small_talk(text: str) -> bool:
     return len(text) <= 120 and bool(_SMALL_TALK_PATTERN.fullmatch(text))
 
 
-def may_stand(answer: str, message: str, *, evidence: bool, searched_in_vain: bool = False) -> bool:
+def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: bool = False) -> bool:
     """Whether an answer may be shown: it rests on evidence, answers small talk, or asks back and says nothing else.
 
     After a search in vain nothing is asked back: the customer is told that it was not found.

@@ -28,7 +28,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 from bot.alerts import Alerts
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError, Unreachable
-from bot.slack.governor import Governor, MemoryBudget, TooLong
+from bot.slack.rate_limiter import MemoryBudget, RateLimiter, TooLong
 from bot.slack.sessions import Change, SessionLedger, SessionStatus
 
 logger = logging.getLogger(__name__)
@@ -209,11 +209,11 @@ class SlackFile:
 
 @asynccontextmanager
 async def open_slack_client(
-    *, token: str, base_url: str | None, clock: Clock | None = None, governor: Governor | None = None
+    *, token: str, base_url: str | None, clock: Clock | None = None, rate_limiter: RateLimiter | None = None
 ) -> AsyncIterator["SlackClient"]:
     """A client over one HTTP session of its own. `base_url` ends in `/api/`; None is Slack itself.
 
-    Without a governor it keeps to Slack's limits as if it were the app's only process.
+    Without a rate limiter it keeps to Slack's limits as if it were the app's only process.
     """
     async with aiohttp.ClientSession() as session:
         url = base_url or AsyncWebClient.BASE_URL
@@ -221,13 +221,13 @@ async def open_slack_client(
         if urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1"):
             web.proxy = None  # the SDK takes one from the environment without asking NO_PROXY
         clock = clock or SystemClock()
-        yield SlackClient(web, clock=clock, governor=governor or Governor(MemoryBudget(clock), clock))
+        yield SlackClient(web, clock=clock, rate_limiter=rate_limiter or RateLimiter(MemoryBudget(clock), clock))
 
 
 class SlackClient:
     """Calls to Slack as the app. Methods raise `SlackRefused` and `SlackUnanswered`, except `status`."""
 
-    def __init__(self, web: AsyncWebClient, *, clock: Clock, governor: Governor) -> None:
+    def __init__(self, web: AsyncWebClient, *, clock: Clock, rate_limiter: RateLimiter) -> None:
         self.web = web
         """The SDK's client, for Bolt."""
         self.unsupported = Unsupported(clock)
@@ -235,7 +235,7 @@ class SlackClient:
         self.sessions = SessionLedger()
         """What the threads' agent sessions were told last."""
         self._clock = clock
-        self._governor = governor
+        self._rate_limiter = rate_limiter
         self._alerts = Alerts(now=clock.monotonic)
         self._token_fault: str | None = None
         self._token_asked = -math.inf
@@ -381,7 +381,7 @@ class SlackClient:
             ready=ready,
         )
 
-    async def whisper(
+    async def post_ephemeral(
         self,
         channel: str,
         user: str,
@@ -456,7 +456,7 @@ class SlackClient:
         It is not opened when its end could not be paid for.
         """
         try:
-            seat = await self._governor.open_seat(self._team, patience=START_PATIENCE_SECONDS)
+            slot = await self._rate_limiter.open_slot(self._team, patience=START_PATIENCE_SECONDS)
         except TooLong as late:
             raise SlackUnanswered("chat.startStream", "ratelimited", sent=False, retry_after=late.seconds) from None
         try:
@@ -476,11 +476,11 @@ class SlackClient:
                     ready=ready,
                 )
         except BaseException:
-            await self._governor.close_seat(seat)
+            await self._rate_limiter.close_slot(slot)
             raise
         ts = _text(answer, "ts")
         self.sessions.begin_stream(channel, ts, thread_ts)
-        self._governor.take_seat(seat, (channel, ts))
+        self._rate_limiter.assign_slot(slot, (channel, ts))
         return ts
 
     async def append_stream(
@@ -497,13 +497,13 @@ class SlackClient:
         except SlackRefused as refusal:
             if refusal.error in OVER:
                 self.sessions.end_stream(channel, ts)
-                if (seat := self._governor.pop_seat((channel, ts))) is not None:
-                    await self._governor.close_seat(seat)
+                if (slot := self._rate_limiter.pop_slot((channel, ts))) is not None:
+                    await self._rate_limiter.close_slot(slot)
             raise
 
     def append_interval(self) -> float:
         """Seconds between two appends of one stream that leave all others their share."""
-        return self._governor.append_interval(self._team)
+        return self._rate_limiter.append_interval(self._team)
 
     async def stop_stream(
         self,
@@ -518,13 +518,13 @@ class SlackClient:
         """Finish a streamed message; blocks stand below its text. The thread's session is `active` then, or stays
         `suspended` when a person has been called meanwhile.
 
-        One that another process began has no seat here. It takes one if there is one, and else needs none: the seat
+        One that another process began has no slot here. It takes one if there is one, and else needs none: the slot
         that its start took is still kept for it.
         """
-        seat = self._governor.pop_seat((channel, ts))
-        if seat is None:
+        slot = self._rate_limiter.pop_slot((channel, ts))
+        if slot is None:
             with suppress(TooLong):
-                seat = await self._governor.open_seat(self._team, patience=0.0)
+                slot = await self._rate_limiter.open_slot(self._team, patience=0.0)
         thread_ts = self.sessions.thread_of(channel, ts) or ""
         status: SessionStatus = "suspended" if self.sessions.is_shown(channel, thread_ts, "suspended") else "active"
         try:
@@ -545,15 +545,15 @@ class SlackClient:
                     ready=ready,
                 )
         except SlackUnanswered as failure:
-            if seat is not None and not failure.sent:
-                self._governor.take_seat(seat, (channel, ts))  # the stream lives on
-                seat = None
+            if slot is not None and not failure.sent:
+                self._rate_limiter.assign_slot(slot, (channel, ts))  # the stream lives on
+                slot = None
             raise
         else:
             self.sessions.end_stream(channel, ts)
         finally:
-            if seat is not None:
-                await self._governor.close_seat(seat)
+            if slot is not None:
+                await self._rate_limiter.close_slot(slot)
 
     async def show_work(self, channel: str, thread_ts: str, *, text: str, title: str, initiator: str) -> None:
         """Show that the thread is worked on: its session is `processing`, and Slack offers to stop it.
@@ -917,7 +917,7 @@ class SlackClient:
                 if failure.reason != "ratelimited":
                     raise
                 logger.warning("rate limited", extra={"method": method, "seconds": failure.retry_after})
-                await self._governor.hold(self._team, method, channel, failure.retry_after)
+                await self._rate_limiter.block(self._team, method, channel, failure.retry_after)
             else:
                 if method != "apps.connections.open":  # which has a token of its own
                     self._token_fault = None
@@ -944,7 +944,7 @@ class SlackClient:
     async def _enter(self, method: str, channel: str, deadline: float) -> None:
         patience = max(0.0, deadline - self._clock.monotonic())
         try:
-            await self._governor.enter(self._team, method, channel, patience=patience)
+            await self._rate_limiter.enter(self._team, method, channel, patience=patience)
         except TooLong as late:
             raise SlackUnanswered(method, "ratelimited", sent=False, retry_after=late.seconds) from None
 

@@ -58,7 +58,7 @@ class Case:
     customer: str
     customer_name: str
     standing: str
-    """As `bot.conversation.Standing`: staff see who is a guest or from another organisation."""
+    """As `bot.conversation.MemberType`: staff see who is a guest or from another organisation."""
     link: str
     """The customer's thread, for staff to open; empty when Slack did not give it."""
     language: str
@@ -81,7 +81,7 @@ class Case:
     due: float | None = None
     """When something is done by itself; None when nothing is."""
     step: int = 0
-    """Rungs that were climbed since it waits."""
+    """SLA steps that were breached since the case began to wait."""
     keeps_helping: bool = False
     """The assistant answers while the customer waits."""
     replied_at: float | None = None

@@ -7,7 +7,7 @@ take      whether something may be done now
 reserve   when it may be done, and then it counts as done
 pause     nobody does it until then
 prune     forget who has used up nothing for long
-sit       one of so many seats, each free again at a time of its own; `rise` gives it back
+take_slot       one of so many slots, each free again at a time of its own; `free_slot` gives it back
 """
 
 from dataclasses import dataclass
@@ -91,21 +91,21 @@ async def pause(tx: AsyncConnection, key: str, *, until: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Seating:
-    """A seat, or when to ask again."""
+class SlotFound:
+    """A slot, or when to ask again."""
 
-    seat: str | None
+    slot: str | None
     """None: all are taken."""
     free_at: float
     """When the next one is free."""
     live: int
-    """Seats that are taken for longer than the time that was asked about."""
+    """Slots that are taken for longer than the time that was asked about."""
 
 
-async def sit(tx: AsyncConnection, key: str, *, seats: int, until: float, live: float, now: float) -> Seating:
-    """Take one of `seats` seats until then, if one is free; `live` is the time after which taken ones are counted."""
+async def take_slot(tx: AsyncConnection, key: str, *, slots: int, until: float, live: float, now: float) -> SlotFound:
+    """Take one of `slots` slots until then, if one is free; `live` is the time after which taken ones are counted."""
     table = schema.pace
-    names = [f"{key[:120]}/{number}" for number in range(seats)]
+    names = [f"{key[:120]}/{number}" for number in range(slots)]
     free = (
         select(table.c.key)
         .where(table.c.key.in_(names), table.c.until <= now)
@@ -114,20 +114,20 @@ async def sit(tx: AsyncConnection, key: str, *, seats: int, until: float, live: 
         .with_for_update(skip_locked=True)
     )
     taking = update(table).where(table.c.key == free.scalar_subquery()).values(until=until).returning(table.c.key)
-    seat = (await tx.execute(taking)).scalar_one_or_none()
+    slot = (await tx.execute(taking)).scalar_one_or_none()
     counted = select(func.min(table.c.until), func.count(case((table.c.until > live, 1))), func.count()).where(
         table.c.key.in_(names)
     )
     free_at, living, known = (await tx.execute(counted)).one()
-    if seat is None and known < seats:
-        # The first time; or there are more seats than there were.
+    if slot is None and known < slots:
+        # The first time; or there are more slots than there were.
         rows = [{"key": name, "until": 0.0} for name in names]
         await insert_all_new(tx, table, rows, "key")
-        return await sit(tx, key, seats=seats, until=until, live=live, now=now)
-    return Seating(seat, float(free_at), living)
+        return await take_slot(tx, key, slots=slots, until=until, live=live, now=now)
+    return SlotFound(slot, float(free_at), living)
 
 
-async def rise(tx: AsyncConnection, seat: str, *, was: float, until: float) -> None:
-    """Give a seat back, to be free at `until`; nothing happens when it is somebody else's by now."""
+async def free_slot(tx: AsyncConnection, slot: str, *, was: float, until: float) -> None:
+    """Give a slot back, to be free at `until`; nothing happens when it is somebody else's by now."""
     table = schema.pace
-    await tx.execute(update(table).where(table.c.key == seat, table.c.until == was).values(until=until))
+    await tx.execute(update(table).where(table.c.key == slot, table.c.until == was).values(until=until))

@@ -208,7 +208,7 @@ kase = Table(
     Column("desk", String(32), nullable=False, server_default=""),
     # Since when it waits now; it may have been opened long before.
     Column("waiting_since", Float),
-    # What is done next by itself: the next rung while it waits, the opening while nobody is there, the end of a
+    # What is done next by itself: the next SLA step while it waits, the opening while nobody is there, the end of a
     # solved one's week; NULL when nothing is.
     Column("due", Float),
     Column("step", Integer, nullable=False, server_default="0"),

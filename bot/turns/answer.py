@@ -51,10 +51,10 @@ from bot.store.turns import STANDING, TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.asking import DECLINED, Agents, Asked
 from bot.turns.costs import costs_of
+from bot.turns.fair_semaphore import FairSemaphore
 from bot.turns.hands import Floor, Hands
 from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
-from bot.turns.places import Places
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from knowledge.passages import Hit
@@ -87,7 +87,7 @@ class Answers:
     limits: Limits
     link_hosts: frozenset[str]
     cases: Cases
-    places: Places
+    slots: FairSemaphore
     """Answers at the same time; others wait here, and no customer for long behind another who writes much."""
     metrics: Metrics
     hands: Hands
@@ -120,13 +120,13 @@ class Answers:
             async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
                 return await self._answer(question, journal)
         finally:
-            self.places.release(question.whose)
+            self.slots.release(question.whose)
 
     async def _wait_for_place(self, question: Question) -> None:
         try:
             async with asyncio.timeout(QUEUE_SECONDS) as waiting:
                 with question.interruption.bounding(waiting):
-                    await self.places.acquire(question.whose)
+                    await self.slots.acquire(question.whose)
         except TimeoutError:
             if question.interruption.is_set():
                 raise Interrupted from None

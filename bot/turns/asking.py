@@ -4,7 +4,7 @@ ask          take the message apart, or have it answered as a whole
   _whole     one search, one reply: by the team, by the one agent there is, or by a lead
   _apart     a search, a reply and evidence for each question; written one below the other
 judge        what an outcome is worth, in one stable word
-way_of       the pattern for a message
+choose_pattern       the pattern for a message
 """
 
 import asyncio
@@ -130,10 +130,10 @@ class Agents:
         evidence = self._evidence(question, findings)
         reply = self._reply(inquiry, inquiry.writer, evidence)
         terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
-        team, way = self.team, self.way_of(question.text)
+        team, way = self.team, self.choose_pattern(question.text)
         if not question.concerns:
             # Nobody is called over what may be for others.
-            team, way = without_escalating(team), self.way_of("")
+            team, way = without_escalating(team), self.choose_pattern("")
         outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms)
         verdict: Verdict = judge(question.text, outcome, reply)
         if question.interruption.is_set() and verdict != "escalated":
@@ -162,7 +162,7 @@ class Agents:
             terms=self._terms(inquiry, passages="", evidence=Evidence(), emit=lambda event: None),
             settle=lambda place, ended: self._settle(inquiry.question, parts[place], ended, column),
             go_live=lambda place: parts[place].section.open(),
-            answering=self.way_of(""),
+            answering=self.choose_pattern(""),
         )
         verdicts = [part.verdict for part in parts]
         stood = "stands" in verdicts
@@ -236,7 +236,7 @@ class Agents:
                 outcome = _as_read(outcome, part.section.drop())
         return outcome
 
-    def way_of(self, text: str) -> Pattern:
+    def choose_pattern(self, text: str) -> Pattern:
         """How a message is answered as a whole; small talk needs no check."""
         way: Pattern = _by_team if len(self.team.agents) > 1 else single
         if self.lead is not None and policy.is_compound(text):
@@ -326,8 +326,8 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
     if isinstance(reply.claim, Claim):
         return "claimed"
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
-    may_stand = policy.may_stand(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
-    if may_stand:
+    is_grounded = policy.is_grounded(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
+    if is_grounded:
         # Of an answer that rests on nothing at all it is said that nothing was found, whatever it names.
         return "stands" if reply.claim is None else "claimed"
     return "pages_down" if reply.evidence.unasked else "not_found"
@@ -386,7 +386,7 @@ async def _by_team(team: Team, agent: str, history: Sequence[Message], *, terms:
     if outcome.ended != "answered" or team[outcome.agent].sees_passages:
         return outcome
     asked = next((message.text for message in reversed(history) if isinstance(message, CustomerMessage)), "")
-    if policy.may_stand(outcome.text, asked, evidence=False):
+    if policy.is_grounded(outcome.text, asked, evidence=False):
         curtain.open()
         return outcome
     left = terms.after(outcome.usage)

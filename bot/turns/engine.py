@@ -2,7 +2,7 @@
 
 TurnQueue    where stored rows go
 TurnEngine   the port; `lanes.py` is one process, `fleet.py` several on one Postgres
-Taking       the loop around one row that both share: again and again until it is done
+RetryingRunner       the loop around one row that both share: again and again until it is done
 """
 
 import asyncio
@@ -62,7 +62,7 @@ async def cancel_all(turns: Collection[asyncio.Task[Any]], seconds: float) -> No
             logger.warning("turns are left as they are", extra={"turns": sorted(turn.get_name() for turn in left)})
 
 
-class Taking:
+class RetryingRunner:
     """Takes one row until it is done; failures of any kind are waited out."""
 
     def __init__(self, take_turn: TakeTurn, clock: Clock) -> None:

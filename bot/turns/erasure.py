@@ -29,9 +29,9 @@ from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.persons import KEPT, OPERATORS
 from bot.turns.costs import costs_of
+from bot.turns.edits import MessageEdits
 from bot.turns.interruptions import Interruptions
 from bot.turns.journal import rounds_of
-from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.steps import Steps
 
 logger = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Erasure:
     slack: SlackClient
     identities: Identities
     cases: Cases
-    second_thoughts: SecondThoughts
+    edits: MessageEdits
     interruptions: Interruptions
     show_home: Callable[[str], Awaitable[None]]
     """Publishes somebody's Home tab."""
@@ -115,8 +115,8 @@ class Erasure:
         except SlackRefused as refusal:
             logger.warning("who is erased cannot be told", extra={"turn": item.id, "slack": refusal.error})
             return "", ""
-        language = self.second_thoughts.sentences.language_for(customer.locale if customer else "")
-        return channel, "\n".join(self.second_thoughts.sentences.say(language, key) for key in keys)
+        language = self.edits.sentences.language_for(customer.locale if customer else "")
+        return channel, "\n".join(self.edits.sentences.say(language, key) for key in keys)
 
     async def _interrupt(self, item: InboxItem) -> None:
         """End what runs for the person, and wait until it has ended."""
@@ -148,7 +148,7 @@ class Erasure:
                     together.setdefault(each.thread, []).append(each)
             async with steps.pieces() as pieces:
                 for messages in together.values():
-                    await self.second_thoughts.deleted_together(messages, pieces=pieces)
+                    await self.edits.deleted_together(messages, pieces=pieces)
             if together:
                 self.cases.outbox.wake()
                 reach("messages_taken_out")
@@ -156,16 +156,16 @@ class Erasure:
     async def _erase(self, item: InboxItem, channel: str, words: str, *, within: Bounds) -> None:
         """All that is left: what they wrote, their cases, and then what else is noted of them."""
         by = "operator" if item.thread.channel == OPERATORS else "customer"
-        places = _Places(self, item, Bounds(within.item, await self._end_cases(item, by)))
+        withdrawals = _Withdrawals(self, item, Bounds(within.item, await self._end_cases(item, by)))
         after = 0
-        while batch := await self._next_items(item, places, after):
+        while batch := await self._next_items(item, withdrawals, after):
             after = batch.last
             for thread in batch.own:
-                await places.clear(thread)
-            await self._erase_items(item, batch, places.steps)
+                await withdrawals.clear(thread)
+            await self._erase_items(item, batch, withdrawals.steps)
             reach("messages_erased")
-        await self._erase_answers(item, places)
-        await self._erase_cases(item, places, by)
+        await self._erase_answers(item, withdrawals)
+        await self._erase_cases(item, withdrawals, by)
         await self._finish(item, channel, words, by=by)
 
     async def _erase_items(self, item: InboxItem, batch: Batch, steps: Steps) -> None:
@@ -196,26 +196,28 @@ class Erasure:
         async with self.database.transaction() as tx:
             return (await forgetting.bounds(tx)).post
 
-    async def _next_items(self, item: InboxItem, places: "_Places", after: int) -> Batch | None:
+    async def _next_items(self, item: InboxItem, withdrawals: "_Withdrawals", after: int) -> Batch | None:
         async with self.database.transaction() as tx:
             return await forgetting.next_items(
-                tx, item.author, places.within, after=after, besides=item.id, limit=places.steps.next_size()
+                tx, item.author, withdrawals.within, after=after, besides=item.id, limit=withdrawals.steps.next_size()
             )
 
-    async def _erase_answers(self, item: InboxItem, places: "_Places") -> None:
+    async def _erase_answers(self, item: InboxItem, withdrawals: "_Withdrawals") -> None:
         """Answers to them that belong to no message of theirs."""
         while True:
             async with self.database.transaction() as tx:
-                answers = await forgetting.next_answers(tx, item.author, places.within, limit=places.steps.next_size())
+                answers = await forgetting.next_answers(
+                    tx, item.author, withdrawals.within, limit=withdrawals.steps.next_size()
+                )
             if not answers:
                 return
             for thread in {answer.thread for answer in answers}:
-                await places.clear(thread)
-            async with places.steps.transaction() as tx:
+                await withdrawals.clear(thread)
+            async with withdrawals.steps.transaction() as tx:
                 await forgetting.forget_threads(tx, item.author, {answer.thread for answer in answers})
                 await self._count(tx, item, await forgetting.erase_answers(tx, answers, now=self.cases.clock.now()))
 
-    async def _erase_cases(self, item: InboxItem, places: "_Places", by: str) -> None:
+    async def _erase_cases(self, item: InboxItem, withdrawals: "_Withdrawals", by: str) -> None:
         async with self.database.transaction() as tx:
             theirs = await forgetting.cases_of(tx, item.author)
             await forgetting.forget_drafting(tx, theirs)
@@ -225,10 +227,10 @@ class Erasure:
                 await self.cases.end_erased(tx, case_id, item.author_team, by=by)
                 case = await forgetting.the_case(tx, item.author, case_id)
             for card in case.cards:
-                await places.clear_below(card)
+                await withdrawals.clear_below(card)
             if case.is_own:
-                await places.clear(case.thread)
-            await places.clear_where(forgetting.of_case(case_id))
+                await withdrawals.clear(case.thread)
+            await withdrawals.clear_where(forgetting.of_case(case_id))
             async with self.database.transaction() as tx:
                 await self._count(tx, item, await forgetting.erase_case(tx, item.author, case))
             reach("case_erased")
@@ -267,7 +269,7 @@ class Erasure:
 
     async def _untitle(self, tx: Transaction, own: Collection[ThreadRef]) -> None:
         """Have the sessions of the person's threads called after nothing that they wrote."""
-        sentences = self.second_thoughts.sentences
+        sentences = self.edits.sentences
         languages = await threads.languages_of(tx, own)
         rows = []
         for thread in own:
@@ -285,8 +287,8 @@ class Erasure:
                     await spending.add(tx, use, now=self.cases.clock.now())
 
 
-class _Places:
-    """Where our messages to the person are: each place is cleared once."""
+class _Withdrawals:
+    """Withdraws our messages to the person, each thread once."""
 
     def __init__(self, erasure: Erasure, item: InboxItem, within: Bounds) -> None:
         self._erasure = erasure

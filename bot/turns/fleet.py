@@ -33,7 +33,7 @@ from bot.store.database import Database
 from bot.store.handover import Waiting
 from bot.store.leases import Membership
 from bot.store.statements import clock_differs
-from bot.turns.engine import TIDY_SECONDS, TakeTurn, Taking, cancel_all
+from bot.turns.engine import TIDY_SECONDS, RetryingRunner, TakeTurn, cancel_all
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class Fleet:
         self._client = client
         self._database = database
         self._clock = clock
-        self._taking = Taking(take_turn, clock)
+        self._runner = RetryingRunner(take_turn, clock)
         self._member = membership.id
         self._places = asyncio.Semaphore(concurrent)
         self._alone = asyncio.Semaphore(1)
@@ -170,7 +170,7 @@ class Fleet:
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing, wait up to `seconds` for what runs, cancel the rest; other workers have it at once."""
-        self._taking.close()
+        self._runner.close()
         for task in self._side_tasks:
             task.cancel()
         await asyncio.gather(*self._side_tasks, return_exceptions=True)
@@ -277,7 +277,7 @@ class Fleet:
         except StoreUnavailable:
             # Its turn waits for the same database, and a row that ends processes is looked at again after the next end.
             is_suspect = False
-        return await self._taking.take(item_id, self._alone if is_suspect else self._places)
+        return await self._runner.take(item_id, self._alone if is_suspect else self._places)
 
     async def _sweep(self) -> None:
         while True:

@@ -12,14 +12,14 @@ from bot.clock import Clock
 from bot.failpoints import reach
 from bot.store import inbox
 from bot.store.database import Database
-from bot.turns.engine import TIDY_SECONDS, TakeTurn, Taking, cancel_all
+from bot.turns.engine import TIDY_SECONDS, RetryingRunner, TakeTurn, cancel_all
 
 
 class Lanes:
     """At most `concurrent` rows at once, one of each thread, in the order of submission."""
 
     def __init__(self, take_turn: TakeTurn, clock: Clock, *, concurrent: int) -> None:
-        self._taking = Taking(take_turn, clock)
+        self._runner = RetryingRunner(take_turn, clock)
         self._places = asyncio.Semaphore(concurrent)
         self._alone = asyncio.Semaphore(1)
         self._suspects: frozenset[int] = frozenset()
@@ -28,7 +28,7 @@ class Lanes:
 
     def submit(self, item_id: int, thread: str) -> None:
         """Queue one inbox row in its thread's lane; returns at once."""
-        if self._taking.is_closing:
+        if self._runner.is_closing:
             return
         lane = self._lanes.get(thread)
         if lane is not None:
@@ -55,7 +55,7 @@ class Lanes:
 
     async def drain(self, seconds: float) -> None:
         """Begin nothing, wait up to `seconds` for what runs, cancel the rest."""
-        self._taking.close()
+        self._runner.close()
         for lane in self._lanes.values():
             lane.clear()
         if self._tasks:
@@ -72,6 +72,6 @@ class Lanes:
         try:
             while lane:
                 item_id = lane.popleft()
-                await self._taking.take(item_id, self._alone if item_id in self._suspects else self._places)
+                await self._runner.take(item_id, self._alone if item_id in self._suspects else self._places)
         finally:
             del self._lanes[thread]

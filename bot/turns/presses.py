@@ -15,7 +15,7 @@ from bot.cases.relay import Relay
 from bot.cases.waiting import Waiting
 from bot.clock import Clock
 from bot.conversation import Customer
-from bot.desk.articles import Articles, Decided, UnknownArticle, Wording, how_it_stands
+from bot.desk.articles import Articles, Decided, UnknownArticle, Wording, status_text
 from bot.desk.drafts import Drafting
 from bot.desk.identity import Identities
 from bot.desk.learning import Learning
@@ -119,10 +119,10 @@ class Presses:
                 case "case.claim":
                     await self.cases.claim(value, user)
                 case "case.snooze":
-                    ref, _, rung = value.partition("/")
-                    if not _is_number(rung):
+                    ref, _, alert = value.partition("/")
+                    if not _is_number(alert):
                         raise UnknownCase(ref)
-                    await self.waiting.snooze(ref, user, rung)
+                    await self.waiting.snooze(ref, user, alert)
                 case "case.takeover":
                     await self.cases.take_over(value, user)
                 case "case.join":
@@ -151,7 +151,9 @@ class Presses:
                 case "case.more.why":
                     card = await self.why.card(await self.cases.find(value))
                     channel, told_in = item.thread.channel, pressed_in(item)
-                    await self.slack.whisper(channel, user, text=card.text, blocks=card.blocks, thread_ts=told_in)
+                    await self.slack.post_ephemeral(
+                        channel, user, text=card.text, blocks=card.blocks, thread_ts=told_in
+                    )
                 case "draft.send" | "submit.draft":
                     await self._send_draft(item, value)
                 case "kb.suggest":
@@ -192,7 +194,7 @@ class Presses:
         except Decided as error:
             # An attempt before a crash may have decided it.
             if item.fence == 1 or error.suggestion.decided_by != item.author:
-                await self._tell_one(item, how_it_stands(error.suggestion))
+                await self._tell_one(item, status_text(error.suggestion))
                 return "decided_before"
         return "pressed"
 
@@ -303,7 +305,7 @@ class Presses:
             return await turns.customer_of(tx, int(turn)) in (user, None)
 
     async def _tell_one(self, item: InboxItem, words: str) -> None:
-        await self.slack.whisper(item.thread.channel, item.author, text=words, thread_ts=pressed_in(item))
+        await self.slack.post_ephemeral(item.thread.channel, item.author, text=words, thread_ts=pressed_in(item))
 
 
 def pressed_in(press: Arrival | InboxItem) -> str | None:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from bot.agent.messages import AgentMessage, CustomerMessage
 from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
-from bot.cases.messages import SAID_FIRST, how_it_stands
+from bot.cases.messages import SAID_FIRST, status_text
 from bot.cases.relay import Relay
 from bot.clock import Clock
 from bot.conversation import Customer
@@ -37,7 +37,7 @@ from bot.desk.budgets import Allowance, Budgets, Window
 from bot.desk.danger.finding import DangerFinder
 from bot.desk.danger.lexicon import Danger
 from bot.desk.identity import Identities
-from bot.desk.second_thoughts import says_settled, says_stop
+from bot.desk.redaction import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
@@ -56,10 +56,10 @@ from bot.turns import erasure
 from bot.turns.answer import UNANSWERED, Answers
 from bot.turns.danger_check import DangerCheck, Look
 from bot.turns.dead import UNSTORABLE, dead_line
+from bot.turns.edits import MessageEdits
 from bot.turns.interruptions import Interrupted, Interruption, Interruptions
 from bot.turns.presses import BY_STAFF, Presses
 from bot.turns.question import Question
-from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
 
@@ -139,7 +139,7 @@ class Turns:
     presses: Presses
     summaries: Summaries
     metrics: Metrics
-    second_thoughts: SecondThoughts
+    edits: MessageEdits
     sessions: TurnSessions
     danger: DangerFinder = field(default_factory=DangerFinder)
     danger_check: DangerCheck | None = None
@@ -180,7 +180,7 @@ class Turns:
         try:
             with attempts.working_on(item.id, item.fence):
                 if not ended and item.wish == "edited":
-                    item = await self.second_thoughts.begin_anew(item)
+                    item = await self.edits.begin_anew(item)
                 await self._take(item, ended, interruption, over=over)
         except (Interrupted, Silenced):
             return False
@@ -292,10 +292,10 @@ class Turns:
         async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else SETTLE_SECONDS):
             match item.kind:
                 case "delete":
-                    await self.second_thoughts.deleted(item)
+                    await self.edits.deleted(item)
                     return "done", "deleted"
                 case "staff" if item.wish == "deleted":
-                    await self.second_thoughts.deleted(item)
+                    await self.edits.deleted(item)
                     return "dropped", "deleted"
                 case "staff":
                     return "done", await self.relay.from_staff(item)
@@ -310,10 +310,10 @@ class Turns:
         """A message, or an edit of one: unless the customer has thought again since."""
         async with asyncio.timeout(SETTLE_SECONDS):
             if item.wish == "deleted":
-                await self.second_thoughts.deleted(item)
+                await self.edits.deleted(item)
                 return "dropped", "deleted"
             if item.kind == "edit":
-                again = await self.second_thoughts.edited(item)
+                again = await self.edits.edited(item)
                 if again is None:
                     return "done", "noted"
                 item = again
@@ -535,7 +535,7 @@ class Turns:
         told = replace(heard.episode, note=f"{heard.episode.note}\n{_waits(case)}".strip())
         ended = await self._answer(replace(heard, episode=told))
         if ended in ("escalated", "failed"):
-            words = how_it_stands(self.sentences, heard.language, case)
+            words = status_text(self.sentences, heard.language, case)
             await self._queue(self._words(heard, "waits", words))
         return ended
 
@@ -669,7 +669,7 @@ class Turns:
         if item.wish == "deleted" and item.attempts <= 2 * ATTEMPTS:
             # Nobody waits for an answer any more.
             async with asyncio.timeout(SETTLE_SECONDS):
-                await self.second_thoughts.deleted(item)
+                await self.edits.deleted(item)
             return "dropped", "deleted"
         if item.wish == "stop" and item.attempts <= 2 * ATTEMPTS:
             async with asyncio.timeout(SETTLE_SECONDS):

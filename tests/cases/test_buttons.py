@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.store.database import Database
-from tests.cases.test_ladder import AGENT, MONDAY, OFFICE, Desk
+from tests.cases.test_sla import AGENT, MONDAY, OFFICE, Desk
 from tests.doubles.local_slack import LocalSlack
 from tests.turns.answering import CUSTOMER
 

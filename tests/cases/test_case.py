@@ -29,7 +29,7 @@ STEPS: dict[str, Callable[[Case], Case]] = {
     "reopen": lambda case: steps.reopen(case, now=6.0, targets=DAYTIME),
     "reopen at night": lambda case: steps.reopen(case, now=NIGHT, targets=DAYTIME),
     "open up": lambda case: steps.open_up(case, targets=DAYTIME),
-    "climb": lambda case: steps.climb(case, now=10 * DAY, targets=DAYTIME),
+    "breach": lambda case: steps.breach(case, now=10 * DAY, targets=DAYTIME),
     "snooze": lambda case: steps.snooze(case, targets=DAYTIME),
     "urge": steps.urge,
     "can wait": steps.can_wait,
@@ -89,40 +89,40 @@ def test_the_rungs_are_climbed_at_one_two_and_four_times_the_target_and_the_seco
     seen = []
     while case.due is not None:
         with pytest.raises(MovedOn):
-            steps.climb(case, now=case.due - 1, targets=ALWAYS_THERE)
+            steps.breach(case, now=case.due - 1, targets=ALWAYS_THERE)
         at = case.due
-        case = steps.climb(case, now=at, targets=ALWAYS_THERE)
+        case = steps.breach(case, now=at, targets=ALWAYS_THERE)
         seen.append((at / MINUTE, case.step, case.priority))
     assert seen == [(15, 1, "medium"), (30, 2, "high"), (60, 3, "high")]
 
 
 @pytest.mark.parametrize(("minutes", "step", "due"), [(29, 1, 30), (31, 2, 60), (5_000, 3, None)])
 def test_of_rungs_that_were_missed_the_highest_is_climbed_once(minutes: int, step: int, due: float | None) -> None:
-    case = steps.climb(waiting(), now=minutes * MINUTE, targets=ALWAYS_THERE)
+    case = steps.breach(waiting(), now=minutes * MINUTE, targets=ALWAYS_THERE)
     assert (case.step, case.due) == (step, due and due * MINUTE)
     with pytest.raises(MovedOn):
-        steps.climb(case, now=minutes * MINUTE, targets=ALWAYS_THERE)
+        steps.breach(case, now=minutes * MINUTE, targets=ALWAYS_THERE)
 
 
 def test_a_snooze_puts_the_next_rung_off_and_leaves_the_time_between_the_others() -> None:
-    case = steps.climb(waiting(), now=15 * MINUTE, targets=ALWAYS_THERE)
+    case = steps.breach(waiting(), now=15 * MINUTE, targets=ALWAYS_THERE)
     snoozed = steps.snooze(case, targets=ALWAYS_THERE)
     assert snoozed.due == 40 * MINUTE
-    assert steps.climb(snoozed, now=40 * MINUTE, targets=ALWAYS_THERE).due == 70 * MINUTE
+    assert steps.breach(snoozed, now=40 * MINUTE, targets=ALWAYS_THERE).due == 70 * MINUTE
 
 
 def test_what_turns_out_to_be_more_urgent_is_called_for_sooner_and_still_step_by_step() -> None:
     now = 30 * MINUTE
     urgent = steps.prioritize(waiting(priority="low"), "high", now=now, targets=ALWAYS_THERE)
     assert urgent.due == now
-    called = steps.climb(urgent, now=now, targets=ALWAYS_THERE)
+    called = steps.breach(urgent, now=now, targets=ALWAYS_THERE)
     assert (called.step, called.due) == (1, now + 5 * MINUTE)
     later = steps.prioritize(waiting(priority="high"), "low", now=0.0, targets=ALWAYS_THERE)
     assert later.due == 60 * MINUTE
 
 
 def test_what_was_called_for_at_another_desk_is_not_snoozed_any_more() -> None:
-    called = steps.climb(waiting(), now=15 * MINUTE, targets=ALWAYS_THERE)
+    called = steps.breach(waiting(), now=15 * MINUTE, targets=ALWAYS_THERE)
     moved = steps.transfer(called, "C0BILLING", now=16 * MINUTE, targets=ALWAYS_THERE)
     assert (moved.step, moved.due) == (0, 31 * MINUTE)
     with pytest.raises(MovedOn):

@@ -23,7 +23,7 @@ from tests.doubles.sending import send_all
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import ME, TEAM
-from tests.turns.test_second_thoughts import Desk
+from tests.turns.test_edits import Desk
 
 AGENTS, DIRECT = "C0AGENTS", "D0CUSTOMERA"
 STAFF, WHO = "U0AGENTA", "U0CUSTOMERA"

@@ -22,7 +22,7 @@ from tests.patience import patience
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_second_thoughts import Desk
+from tests.turns.test_edits import Desk
 
 PATIENCE = patience(20.0)
 DM, AGENTS = "D0CUSTOMERA", "C0AGENTS"

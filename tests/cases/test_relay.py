@@ -10,7 +10,7 @@ from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
 from tests.store.test_wishes import edit
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_second_thoughts import THREAD, Desk
+from tests.turns.test_edits import THREAD, Desk
 
 AGENTS = "C0AGENTS"
 TRAY = "outbox_tray"

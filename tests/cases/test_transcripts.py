@@ -12,7 +12,7 @@ from tests.doubles.sending import send_all
 from tests.store.test_wishes import deletion, edit
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_second_thoughts import Desk
+from tests.turns.test_edits import Desk
 
 AGENTS = "C0AGENTS"
 PLACE = {"thread_ts": "0.9", "channel": AGENTS, "author": "U0AGENTA"}

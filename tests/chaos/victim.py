@@ -30,9 +30,9 @@ from bot.cases import case as case_steps
 from bot.desk.claim_patterns import load_wordings
 from bot.errors import ConfigurationError, FrontdeskError
 from bot.settings import load_settings
-from bot.slack.governor import Governor
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place
+from bot.slack.rate_limiter import RateLimiter
 from bot.store import attempts, leases, turns
 from bot.store.cases import Case
 from bot.telemetry import configure_logging
@@ -147,7 +147,7 @@ def ledger_tools(url: str) -> Sequence[Tool]:
 
 
 def _agree_on(factor: float) -> None:
-    defaults = Governor.__init__.__kwdefaults__
+    defaults = RateLimiter.__init__.__kwdefaults__
     assert defaults is not None
     defaults["factor"] = factor
 

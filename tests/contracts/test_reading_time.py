@@ -33,7 +33,7 @@ from bot.agent.sse import SseReader
 from bot.agent.tools import Context, ToolOutput, tool
 from bot.agent.wording import sound_arguments, tidy_name, without_tags, words_of
 from bot.cases.messages import copy_for_staff
-from bot.desk import addressing, affirmation, policy, rhetoric, second_thoughts
+from bot.desk import addressing, affirmation, policy, redaction, rhetoric
 from bot.desk.answers import Evidence, known_from, passages_text
 from bot.desk.articles import names_of
 from bot.desk.claim_patterns import load_wordings
@@ -305,16 +305,16 @@ READERS: dict[str, Callable[[str], object]] = {
     "questions apart": policy.questions_apart,
     "lead up to": lambda text: policy.lead_up_to(f"{text} What is that thing?", "What is that thing?"),
     "compound": policy.is_compound,
-    "may stand": lambda text: policy.may_stand(text, text, evidence=False),
+    "is grounded": lambda text: policy.is_grounded(text, text, evidence=False),
     "rhetorical": rhetoric.is_rhetorical,
     "about something": rhetoric.is_about_something,
     "affirms": affirmation.affirms,
     "asks nothing": affirmation.asks_nothing,
     "last word": affirmation.is_last_word,
-    "says stop": second_thoughts.says_stop,
-    "says settled": second_thoughts.says_settled,
-    "changes meaning": lambda text: second_thoughts.changes_meaning(text, f"{text[:-2]}a{END}"),
-    "blotter": lambda text: second_thoughts.Blotter([text], [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
+    "says stop": redaction.says_stop,
+    "says settled": redaction.says_settled,
+    "changes meaning": lambda text: redaction.changes_meaning(text, f"{text[:-2]}a{END}"),
+    "redactor": lambda text: redaction.Redactor([text], [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
     "without personal": lambda text: without_personal(text, names=["Ada Lovelace"]),
     "names": lambda text: names_in([text]),
     "impersonal": impersonal,

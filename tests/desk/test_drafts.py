@@ -134,7 +134,7 @@ class Room:
         await send_all(self.outbox)
 
     @property
-    def whispers(self) -> list[str]:
+    def ephemerals(self) -> list[str]:
         return [str(each["text"]) for each in self.slack.workspace.ephemerals]
 
 
@@ -196,7 +196,7 @@ async def test_a_press_brings_three_drafts_in_the_cases_thread(room: Room) -> No
     post = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert (post.channel, post.parent) == ("C0AGENTS", f"case/{room.case.id}/card")
     assert "read before you send" in str(post.payload)
-    assert any("Writing draft replies" in words for words in room.whispers)
+    assert any("Writing draft replies" in words for words in room.ephemerals)
 
 
 async def test_each_draft_is_asked_for_in_a_voice_of_its_own_with_what_is_known(room: Room) -> None:
@@ -288,7 +288,7 @@ async def test_what_an_earlier_case_of_the_thread_was_about_is_left_out(room: Ro
     _, ended = await later.presses()
     assert ended == "nothing_to_draft"
     assert room.model.requests == []
-    assert any("written nothing yet" in words for words in room.whispers)
+    assert any("written nothing yet" in words for words in room.ephemerals)
 
 
 async def test_the_model_pings_nobody_and_links_nowhere(room: Room) -> None:
@@ -358,7 +358,7 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
     about = About(f"{room.case.ref}/{asked}/2", ThreadRef(TEAM, "C0AGENTS", post.ts), post.ts)
     opens, triggers = Dialogs(room.slack.client, room.cases).open, room.slack.workspace.triggers
     await opens("draft.edit", about, user=COLLEAGUE, trigger_id=triggers.issue(COLLEAGUE))
-    assert any(f"<@{OWNER}> has claimed" in words for words in room.whispers)
+    assert any(f"<@{OWNER}> has claimed" in words for words in room.ephemerals)
     assert COLLEAGUE not in room.slack.workspace.modals
     await opens("draft.edit", about, user=OWNER, trigger_id=triggers.issue(OWNER))
     (view,) = room.slack.workspace.modals[OWNER]
@@ -374,7 +374,7 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
         )
         assert await presses_in(room).carry_out(item) == "pressed"
         await room.delivers()
-        assert any("was sent already" in told for told in room.whispers) != is_sent
+        assert any("was sent already" in told for told in room.ephemerals) != is_sent
     sent = room.slack.texts("D0CUSTOMERA")[-1]
     assert sent.startswith("*Agent A (support)*\nAs agreed &amp; &lt;!here&gt;, card")
     assert "4111" not in sent
@@ -474,7 +474,7 @@ async def test_drafts_are_not_kept_when_a_message_was_deleted_while_they_were_wr
     async with room.database.transaction() as tx:
         assert (await tx.execute(select(schema.draft))).all() == []
         assert (await tx.execute(select(schema.spending.c.purpose))).scalars().all() == ["draft"]
-    assert "deleted" in room.whispers[-1]
+    assert "deleted" in room.ephemerals[-1]
     assert (await room.presses())[1] == ("drafted" if is_erased_yet else "outdated")
 
 
@@ -518,7 +518,7 @@ async def test_a_model_that_is_away_is_said_in_words(room: Room) -> None:
     asked, ended = await scripted(room, [ModelFailure("unauthorized")]).presses()
     assert ended == "draft_failed"
     assert not await room.rows(f"drafts/{asked}")
-    assert any("gave no answer" in words for words in room.whispers)
+    assert any("gave no answer" in words for words in room.ephemerals)
 
 
 async def test_two_drafts_are_better_than_none(room: Room) -> None:
@@ -541,7 +541,7 @@ async def test_a_second_press_waits_for_no_second_set(room: Room) -> None:
     first = asyncio.create_task(stuck.presses())
     await asyncio.wait_for(asked.wait(), patience(10))
     assert (await stuck.presses())[1] == "drafting"
-    assert any("being written already" in words for words in room.whispers)
+    assert any("being written already" in words for words in room.ephemerals)
     await ended(first)
     assert (await scripted(room, says("One.")).presses())[1] == "drafted"
 
@@ -664,7 +664,7 @@ async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Ro
     assert item is not None
     await presses.tell_failed(replace(item, body={"action": "case.draft", "value": room.case.ref, "message_ts": "7.7"}))
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
-    assert any("That did not work" in words for words in room.whispers)
+    assert any("That did not work" in words for words in room.ephemerals)
     async with room.database.transaction() as tx:
         assert await turns.recall(tx, asked) == {}
 
@@ -680,5 +680,5 @@ async def test_a_workspace_that_has_spent_its_day_gets_no_drafts_and_a_customer_
 
     assert (await capped(workspace_daily=5.0).presses())[1] == "over_budget"
     assert room.model.requests == []
-    assert any("is spent" in words for words in room.whispers)
+    assert any("is spent" in words for words in room.ephemerals)
     assert (await capped(customer_daily=5.0).presses())[1] == "drafted"

@@ -99,7 +99,7 @@ class Room:
         return [each for each in self.channel.posts if "nowledge base" in str(each.get("blocks"))]
 
     def told(self, user: str = AGENT_A) -> str:
-        return str(self.channel.whispers(user)[-1]["text"])
+        return str(self.channel.ephemerals(user)[-1]["text"])
 
 
 @pytest.fixture
@@ -305,9 +305,9 @@ async def test_a_press_that_is_taken_up_again_after_a_crash_says_nothing(room: R
     await room.suggests()
     item = await room.presses("kb.new", "1", AGENT_A)
     assert await room.channel.presses.carry_out(item) == "pressed"
-    told = len(room.channel.whispers(AGENT_A))
+    told = len(room.channel.ephemerals(AGENT_A))
     assert await room.channel.presses.carry_out(replace(item, fence=2)) == "pressed"
-    assert len(room.channel.whispers(AGENT_A)) == told
+    assert len(room.channel.ephemerals(AGENT_A)) == told
     assert (await room.only()).version == 2
 
 

@@ -102,29 +102,29 @@ def test_a_greeting_before_a_question_is_not_small_talk(text: str) -> None:
 
 
 def test_an_answer_without_evidence_may_not_stand() -> None:
-    assert not policy.may_stand("Returns take 90 days.", "How long do returns take?", evidence=False)
+    assert not policy.is_grounded("Returns take 90 days.", "How long do returns take?", evidence=False)
 
 
 def test_an_answer_with_evidence_may_stand() -> None:
-    assert policy.may_stand("Returns take 30 days.", "How long do returns take?", evidence=True)
+    assert policy.is_grounded("Returns take 30 days.", "How long do returns take?", evidence=True)
 
 
 def test_a_question_back_needs_no_evidence() -> None:
-    assert policy.may_stand("Which order do you mean?", "It is broken", evidence=False)
+    assert policy.is_grounded("Which order do you mean?", "It is broken", evidence=False)
 
 
 def test_a_claim_with_a_question_behind_it_is_a_claim() -> None:
     claim = "Your refund of 500 EUR arrives tomorrow. Is there anything else?"
-    assert not policy.may_stand(claim, "Where is my money?", evidence=False)
+    assert not policy.is_grounded(claim, "Where is my money?", evidence=False)
 
 
 def test_after_a_search_in_vain_nothing_is_asked_back() -> None:
     back = "I could not find it. Shall I call somebody?"
-    assert not policy.may_stand(back, "How hot is the sun?", evidence=False, searched_in_vain=True)
+    assert not policy.is_grounded(back, "How hot is the sun?", evidence=False, searched_in_vain=True)
 
 
 def test_a_long_text_that_ends_in_a_question_is_not_a_question_back() -> None:
-    assert not policy.may_stand("We ship everywhere. " * 40 + "Anything else?", "Do you ship?", evidence=False)
+    assert not policy.is_grounded("We ship everywhere. " * 40 + "Anything else?", "Do you ship?", evidence=False)
 
 
 def test_the_questions_of_a_message_are_found() -> None:

@@ -161,7 +161,7 @@ async def test_whatever_reads_all_sources_reads_the_articles_too(desk: Desk, dat
     assert (desk.shelf.folder / "1.md").exists()
     assert not await desk.shelf.is_behind()
     (desk.shelf.folder / MARK).unlink()
-    await desk.library.bring_up("public", force=False)
+    await desk.library.catch_up("public", force=False)
     assert not await desk.shelf.is_behind()
 
 

@@ -18,7 +18,7 @@ from bot.slack.client import (
     Unsupported,
     open_slack_client,
 )
-from bot.slack.governor import MINUTE_SECONDS, PACES, POST_PACE, SEATS, Governor, MemoryBudget
+from bot.slack.rate_limiter import MINUTE_SECONDS, PACES, POST_PACE, STREAM_SLOTS, MemoryBudget, RateLimiter
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, limited, no, ok, open_api
 
@@ -92,16 +92,16 @@ async def test_the_sdk_repeats_nothing_by_itself(slack: SlackClient) -> None:
 async def test_a_stream_whose_end_could_not_be_paid_for_is_not_begun(
     api: Api, slack: SlackClient, clock: ManualClock
 ) -> None:
-    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(SEATS + 1)))
-    for _ in range(SEATS):
+    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(STREAM_SLOTS + 1)))
+    for _ in range(STREAM_SLOTS):
         await slack.start_stream("C1", "1.1", user="U1", team="T1")
     with pytest.raises(SlackUnanswered) as caught:
         await slack.start_stream("C1", "1.1", user="U1", team="T1")
     assert (caught.value.reason, caught.value.sent) == ("ratelimited", False)
-    assert len(api.asked) == SEATS
-    for number in range(SEATS):
+    assert len(api.asked) == STREAM_SLOTS
+    for number in range(STREAM_SLOTS):
         await slack.stop_stream("C1", f"1.{number}")
-    assert len(api.asked_for("chat.stopStream")) == SEATS
+    assert len(api.asked_for("chat.stopStream")) == STREAM_SLOTS
     clock.advance(MINUTE_SECONDS)
     await slack.start_stream("C1", "1.1", user="U1", team="T1")
 
@@ -109,8 +109,8 @@ async def test_a_stream_whose_end_could_not_be_paid_for_is_not_begun(
 async def test_a_stream_that_its_reader_ended_makes_room_for_another(
     api: Api, slack: SlackClient, clock: ManualClock
 ) -> None:
-    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(SEATS + 1)))
-    for _ in range(SEATS):
+    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(STREAM_SLOTS + 1)))
+    for _ in range(STREAM_SLOTS):
         await slack.start_stream("C1", "1.1", user="U1", team="T1")
     api.will("chat.appendStream", no("stopped_by_user"))
     with pytest.raises(SlackRefused):
@@ -120,8 +120,8 @@ async def test_a_stream_that_its_reader_ended_makes_room_for_another(
 
 
 async def test_a_stop_that_slack_limits_is_still_paid_for(api: Api, slack: SlackClient, clock: ManualClock) -> None:
-    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(SEATS)))
-    for _ in range(SEATS):
+    api.will("chat.startStream", *(ok(ts=f"1.{number}") for number in range(STREAM_SLOTS)))
+    for _ in range(STREAM_SLOTS):
         await slack.start_stream("C1", "1.1", user="U1", team="T1")
     api.will("chat.stopStream", limited("30"), ok())
     with pytest.raises(SlackUnanswered) as caught:
@@ -135,11 +135,11 @@ async def test_a_stream_that_a_dead_process_left_is_stopped_though_no_seat_is_fr
     api: Api, clock: ManualClock
 ) -> None:
     budget = MemoryBudget(clock)
-    for _ in range(SEATS):
-        await Governor(budget, clock).open_seat("", patience=0.0)
+    for _ in range(STREAM_SLOTS):
+        await RateLimiter(budget, clock).open_slot("", patience=0.0)
     began = clock.monotonic()
     async with open_slack_client(
-        token=TOKEN, base_url=api.url, clock=clock, governor=Governor(budget, clock)
+        token=TOKEN, base_url=api.url, clock=clock, rate_limiter=RateLimiter(budget, clock)
     ) as successor:
         api.will("chat.stopStream", limited("30"), ok())
         with pytest.raises(SlackUnanswered):

@@ -9,8 +9,8 @@ from yarl import URL
 from bot.slack import files as copying
 from bot.slack.client import open_slack_client
 from bot.slack.files import FileCopies, Refusal, is_slacks
-from bot.slack.governor import Governor, MemoryBudget
 from bot.slack.outbox import Outbox
+from bot.slack.rate_limiter import MemoryBudget, RateLimiter
 from bot.store import outbox as rows
 from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing
@@ -49,8 +49,10 @@ class Sender:
     async def sends(self) -> list[Refusal]:
         """Why it was not passed on; nothing when it was."""
         clock = ManualClock()
-        governor = Governor(MemoryBudget(clock), clock)
-        async with open_slack_client(token=TOKEN, base_url=self.host.api, clock=clock, governor=governor) as slack:
+        rate_limiter = RateLimiter(MemoryBudget(clock), clock)
+        async with open_slack_client(
+            token=TOKEN, base_url=self.host.api, clock=clock, rate_limiter=rate_limiter
+        ) as slack:
             places = asyncio.Semaphore(1)
             files = FileCopies(self.database, slack, clock, self.notes, places=places, megabytes=1)
             outbox = Outbox(self.database, slack, clock, files=files)

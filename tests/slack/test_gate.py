@@ -25,7 +25,7 @@ MUST_ARRIVE = {
 THROUGH = {"bot/slack/outbox.py", "bot/slack/files.py", "bot/slack/place.py"}
 """The outbox, and its way of files; and where answers go, whose messages the journal and their marks tell of."""
 MAY_BE_LOST = {
-    "whisper": "a note to one person, which Slack itself drops when they are away",
+    "post_ephemeral": "a note to one person, which Slack itself drops when they are away",
     "respond": "an answer at the address of a press or a command, to whoever pressed",
     "show_work": "a session's status or a line, which a new message ends anyway",
     "settle_session": "how a session stands; a turn that could not tell leaves it to a row of the outbox",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
-from bot.slack.governor import Governor, MemoryBudget
 from bot.slack.outbox import LANES, Claims, Outbox
+from bot.slack.rate_limiter import MemoryBudget, RateLimiter
 from bot.store import outbox as rows
 from bot.store.database import Database
 from bot.store.outbox import Method, Outgoing
@@ -242,7 +242,7 @@ async def test_a_post_that_waits_holds_up_no_other_thread_of_its_channel(databas
             return await super().post(channel, text=text, thread_ts=thread_ts, **rest)
 
     clock = Clock(now=0.0)
-    stubborn = Stubborn(slack.client.web, clock=clock, governor=Governor(MemoryBudget(clock), clock))
+    stubborn = Stubborn(slack.client.web, clock=clock, rate_limiter=RateLimiter(MemoryBudget(clock), clock))
     await queue(database, post("p", "waits", thread_ts=first), post("q", "waits too", thread_ts=first))
     await queue(database, post("r", "goes on", thread_ts=second), post("s", "a new one"))
     async with sending(database, stubborn) as outbox:
@@ -383,7 +383,7 @@ class Late(SlackClient):
 
     def __init__(self, slack: SlackClient) -> None:
         clock = Clock(now=0.0)
-        super().__init__(slack.web, clock=clock, governor=Governor(MemoryBudget(clock), clock))
+        super().__init__(slack.web, clock=clock, rate_limiter=RateLimiter(MemoryBudget(clock), clock))
         self.waits, self.turn = asyncio.Event(), asyncio.Event()
 
     async def post(self, *arguments: Any, **named: Any) -> str:

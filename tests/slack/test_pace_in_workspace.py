@@ -8,7 +8,7 @@ import pytest
 
 from bot.agent.guardrails import OutputGate
 from bot.slack.client import SlackClient, open_slack_client
-from bot.slack.governor import SEATS
+from bot.slack.rate_limiter import STREAM_SLOTS
 from bot.slack.stream import StreamLimits, open_stream
 from local_slack.server import open_workspace
 from local_slack.workspace import Rules, Workspace
@@ -64,7 +64,7 @@ async def test_sixty_answers_at_once_come_whole_and_slack_has_nothing_to_refuse(
         whole = squeezed("".join(PIECES))
         assert [read(workspace, asked, channel) for channel, asked in threads] == [whole] * ANSWERS
         assert [record.getMessage() for record in caplog.records] == []
-        assert len(workspace.streams) == SEATS
+        assert len(workspace.streams) == STREAM_SLOTS
 
 
 async def answer(workspace: Workspace, slack: SlackClient, channel: str, clock: FastClock) -> tuple[str, str]:

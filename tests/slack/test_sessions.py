@@ -13,7 +13,7 @@ from bot.slack.client import (
     SlackUnanswered,
     open_slack_client,
 )
-from bot.slack.governor import PACES
+from bot.slack.rate_limiter import PACES
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, no, ok, open_api
 

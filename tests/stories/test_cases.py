@@ -139,10 +139,10 @@ async def test_of_two_who_claim_one_wins_and_the_other_is_told(world: World) -> 
     asked, card, ref = await open_case(world, world.customer)
     await world.at_once(world.staff.presses(card, "case.claim"), world.other_staff.presses(card, "case.claim"))
     await world.customer.reads(asked, having=lambda seen: "has joined" in seen.text)
-    whispers = await world.until(
+    ephemerals = await world.until(
         lambda state: [each for each in state["ephemerals"] if ref in str(each)] or None, what="the loser's note"
     )
-    assert len(whispers) == 1
+    assert len(ephemerals) == 1
     assert (
         len([seen for seen in await world.posts(asked.channel) if seen.thread_ts == asked.ts and "joined" in seen.text])
         == 1

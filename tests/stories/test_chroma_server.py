@@ -34,7 +34,7 @@ class Place:
 
     async def refreshed(self) -> str:
         """The report of a refresh."""
-        before = len(await self.world.staff.whispers())
+        before = len(await self.world.staff.ephemerals())
         await self.world.staff.runs("/kb refresh")
 
         def find(state: dict[str, Any]) -> str | None:

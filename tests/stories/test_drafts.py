@@ -131,7 +131,7 @@ async def test_only_the_owner_asks_for_drafts_and_sends_them(world: World) -> No
     await world.model_says(SHORT, WARM, THOROUGH)
     await world.staff.presses(card, "case.draft")
     shown = await drafted(world, card)
-    before = len(await world.other_staff.whispers())
+    before = len(await world.other_staff.ephemerals())
     await sends(world, shown, 1, who=world.other_staff)
     await world.until(
         lambda state: (

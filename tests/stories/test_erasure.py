@@ -3,7 +3,7 @@
 import pytest
 
 from tests.patience import patience
-from tests.stories.test_second_thoughts import RETURNS, begins, kept
+from tests.stories.test_edits import RETURNS, begins, kept
 from tests.stories.world import Json, World, is_app, product_environment, run_product, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

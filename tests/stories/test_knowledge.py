@@ -13,7 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 async def refreshed(world: World, command: str) -> list[str]:
     """Run a refresh to its end; everything that was said of it."""
-    before = len(await world.staff.whispers())
+    before = len(await world.staff.ephemerals())
     await world.staff.runs(command)
 
     def find(state: dict[str, list[dict[str, str]]]) -> list[str] | None:
@@ -26,7 +26,9 @@ async def refreshed(world: World, command: str) -> list[str]:
 
 async def pressed(world: World, text: str, having: str) -> dict[str, Any]:
     """Press the button of the newest message with this text; the message as it is afterwards, with other words."""
-    before = [each for each in await world.staff.whispers() if each["text"] == text and "kb.progress" in str(each)][-1]
+    before = [each for each in await world.staff.ephemerals() if each["text"] == text and "kb.progress" in str(each)][
+        -1
+    ]
     body = {"user": world.staff.user, "channel": before["channel"], "ts": before["ts"], "action_id": "kb.progress"}
     await world.act("click", body)
 

@@ -47,7 +47,7 @@ async def card_of(world: World, ref: str, having: Callable[[Seen], bool], *, cha
     )
 
 
-async def whisper(world: World, who: Person, action_id: str) -> Seen:
+async def ephemeral(world: World, who: Person, action_id: str) -> Seen:
     """What only this person sees, with this button."""
 
     def find(state: dict[str, list[dict[str, str]]]) -> Seen | None:
@@ -72,10 +72,10 @@ async def test_a_colleague_helps_and_sends_one_message(world: World) -> None:
     await world.staff.presses(card, "case.claim")
     await world.customer.reads(asked, having=lambda seen: "Agent A" in seen.text)
     await world.other_staff.says("I know this one", to=under(card))
-    await world.other_staff.presses(await whisper(world, world.other_staff, "case.join"), "case.join")
+    await world.other_staff.presses(await ephemeral(world, world.other_staff, "case.join"), "case.join")
     await card_of(world, ref, lambda seen: "Helping" in seen.text)
     await world.other_staff.says("It was sent <!here> this morning.", to=under(card))
-    await world.other_staff.presses(await whisper(world, world.other_staff, "relay.send"), "relay.send")
+    await world.other_staff.presses(await ephemeral(world, world.other_staff, "relay.send"), "relay.send")
     reply = await world.customer.reads(asked, having=lambda seen: "this morning" in seen.text)
     assert "Agent B (support)" in reply.text
     everything = "".join(seen.text for seen in await world.posts(asked.channel))

@@ -28,7 +28,7 @@ async def told(world: World, who: Person, having: str) -> None:
     """Wait until the person, and nobody else, reads this."""
     await world.until(
         lambda state: any(each["user"] == who.user and having in each["text"] for each in state["ephemerals"]) or None,
-        what=f"a whisper about {having}",
+        what=f"an ephemeral message about {having}",
     )
 
 

@@ -174,17 +174,17 @@ class Person:
 
     async def runs(self, command: str, *, channel: str = "C0AGENTS") -> str:
         """Run a slash command; the newest thing that only this person sees."""
-        before = len(await self.whispers())
+        before = len(await self.ephemerals())
         name, _, text = command.partition(" ")
         await self._world.act("command", {"user": self.user, "channel": channel, "command": name, "text": text})
 
         def find(state: Json) -> str | None:
-            whispers = [each for each in state["ephemerals"] if each["user"] == self.user]
-            return whispers[-1]["text"] if len(whispers) > before else None
+            ephemerals = [each for each in state["ephemerals"] if each["user"] == self.user]
+            return ephemerals[-1]["text"] if len(ephemerals) > before else None
 
         return await self._world.until(find, what=f"an answer to {command}")
 
-    async def whispers(self) -> list[Json]:
+    async def ephemerals(self) -> list[Json]:
         """Everything that only this person sees, oldest first."""
         return [each for each in (await self._world.state())["ephemerals"] if each["user"] == self.user]
 

@@ -54,7 +54,7 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         limits=nothing,
         link_hosts=frozenset(),
         cases=Cases(database, outbox, slack, clock, messages, metrics),
-        places=nothing,
+        slots=nothing,
         metrics=metrics,
         hands=Hands(database),
         sessions=TurnSessions(database, slack, sentences),

@@ -224,7 +224,7 @@ async def test_a_desk_of_one_agent_needs_no_triage(room_for: OpenRoom) -> None:
     room = room_for({"You know the pages.": [says("All about boots.")]})
     alone = Team((Agent("answers", "You know the pages."),), entry="answers")
     room_agents = replace(room.agents, team=alone)
-    assert room_agents.way_of(RETURNS).__name__ == "single"  # type: ignore[attr-defined]
+    assert room_agents.choose_pattern(RETURNS).__name__ == "single"  # type: ignore[attr-defined]
 
 
 # Several questions

@@ -64,7 +64,7 @@ class Desk:
             presses=nothing,
             summaries=summaries,
             metrics=metrics,
-            second_thoughts=nothing,
+            edits=nothing,
             sessions=answers.sessions,
         )
         self.thread = ThreadRef(TEAM, DM, "")

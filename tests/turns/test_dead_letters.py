@@ -21,7 +21,7 @@ from tests.doubles.local_slack import LocalSlack
 from tests.store.test_wishes import deletion
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_second_thoughts import Dying, deed
+from tests.turns.test_edits import Dying, deed
 from tests.turns.test_stopping import PATIENCE, Desk
 from tests.turns.test_turn import untouched_turns
 
@@ -33,7 +33,7 @@ class Erasing:
         self.erased: list[int] = []
 
     async def deleted(self, deed: InboxItem) -> None:
-        """As SecondThoughts.deleted."""
+        """As MessageEdits.deleted."""
         self.erased.append(deed.id)
 
 
@@ -57,7 +57,7 @@ async def set_aside(database: Database, **body: Any) -> int:
 
 async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Database) -> None:
     thoughts = Erasing()
-    taking = replace(untouched_turns(database), second_thoughts=cast(Any, thoughts), outbox=cast(Outbox, Waked()))
+    taking = replace(untouched_turns(database), edits=cast(Any, thoughts), outbox=cast(Outbox, Waked()))
     async with database.transaction() as tx:
         message, _ = await wishes.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
         assert message.item is not None

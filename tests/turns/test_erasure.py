@@ -56,7 +56,7 @@ from tests.patience import patience
 from tests.store.test_wishes import edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import TEAM, arrival
-from tests.turns.test_second_thoughts import REPLY, Desk, Dying
+from tests.turns.test_edits import REPLY, Desk, Dying
 
 AGENTS, SUPPORT = "C0AGENTS", "C0SUPPORT"
 OTHER = Customer(TEAM, "U0CUSTOMERB", "Customer B", "en-US", "member")
@@ -216,7 +216,7 @@ class Company(Desk):
     def erases_in(self, database: Database) -> None:
         """Erase by way of this database from here on."""
         thoughts = replace(self.thoughts, database=database)
-        self.erasure = replace(self.erasure, database=database, second_thoughts=thoughts)
+        self.erasure = replace(self.erasure, database=database, edits=thoughts)
 
     async def erases(self, item: InboxItem) -> str:
         with attempts.working_on(item.id, item.fence):

@@ -12,7 +12,7 @@ from bot.store import attempts, cases, inbox, outbox, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.turns.engine import Taking
+from bot.turns.engine import RetryingRunner
 from bot.turns.journal import TurnJournal, open_journal
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_case, a_turn
@@ -114,5 +114,5 @@ async def test_a_superseded_attempt_ends_without_another_try() -> None:
         calls.append(item_id)
         raise Superseded("attempt 1 at row 7: 2 has begun")
 
-    assert await Taking(take, ManualClock()).take(7, asyncio.Semaphore(1))
+    assert await RetryingRunner(take, ManualClock()).take(7, asyncio.Semaphore(1))
     assert calls == [7]

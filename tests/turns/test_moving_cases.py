@@ -24,7 +24,7 @@ from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.telemetry import Metrics
-from bot.turns.second_thoughts import SecondThoughts
+from bot.turns.edits import MessageEdits
 from handlers.messages import read_event
 from local_slack.workspace import Channel as SlackChannel
 from tests.doubles.clock import ManualClock
@@ -60,7 +60,7 @@ class Desks(Channel):
         self.relay = Relay(self.database, self.outbox, client, clock, messages, self.staff)
         self.presses = replace(self.presses, cases=self.cases, relay=self.relay)
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
-        self.thoughts = SecondThoughts(self.database, self.outbox, clock, sentences, answers, self.relay)
+        self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, answers, self.relay)
 
     async def opens_in(self, channel: str, text: str = "opening") -> Case:
         """A case of Customer A, who has written there."""
@@ -149,7 +149,7 @@ async def helping(desks: Desks) -> Case:
     await desks.delivers()
     (card,) = desks.roots(AGENTS, case.ref)
     await desks.writes_under(AGENT_B, "I know this one", card)
-    assert await desks.presses_on(desks.whispers(AGENT_B)[-1], "case.join", AGENT_B) == "pressed"
+    assert await desks.presses_on(desks.ephemerals(AGENT_B)[-1], "case.join", AGENT_B) == "pressed"
     return await desks.stands(case.ref)
 
 
@@ -161,7 +161,7 @@ async def test_a_helper_is_asked_about_each_message_and_what_they_send_is_theirs
     ended, said = await desks.writes_under(AGENT_B, "It left <!channel> today", card)
     assert ended == "held"
     assert not any("left" in text for text in desks.slack.texts(DIRECT))
-    offer = desks.whispers(AGENT_B)[-1]
+    offer = desks.ephemerals(AGENT_B)[-1]
     assert offer["thread_ts"] == card["ts"]
     assert await desks.presses_on(offer, "relay.send", AGENT_B) == "pressed"
     assert desks.slack.texts(DIRECT)[-1] == "*Agent B (support)*\nIt left &lt;!channel&gt; today"
@@ -174,7 +174,7 @@ async def test_a_helpers_message_follows_its_edits_and_its_deletion(desks: Desks
     case = await helping(desks)
     (card,) = desks.roots(AGENTS, case.ref)
     _, said = await desks.writes_under(AGENT_B, "It left today", card)
-    await desks.presses_on(desks.whispers(AGENT_B)[-1], "relay.send", AGENT_B)
+    await desks.presses_on(desks.ephemerals(AGENT_B)[-1], "relay.send", AGENT_B)
     changed = edit(said, "1999999998.0", "It left on Monday", channel=AGENTS, author=AGENT_B)
     await desks.thoughts.edited(await desks.hears(changed))
     await desks.delivers()
@@ -254,7 +254,7 @@ async def test_who_does_not_help_cannot_send(desks: Desks) -> None:
     case = await helping(desks)
     (card,) = desks.roots(AGENTS, case.ref)
     await desks.writes_under(AGENT_B, "It left today", card)
-    offer = dict(desks.whispers(AGENT_B)[-1])
+    offer = dict(desks.ephemerals(AGENT_B)[-1])
     await desks.cases.hand_back(case.ref, AGENT_A)
     assert await desks.presses_on(offer, "relay.send", AGENT_B) == "moved_on"
     assert not any("left" in text for text in desks.slack.texts(DIRECT))
@@ -310,7 +310,7 @@ async def test_a_transferred_case_stands_and_waits_at_the_other_desk(desks: Desk
 
     ended, said = await desks.writes_under(AGENT_A, "One more thing", old)
     assert ended == "note"
-    assert f"<{address}|its card>" in desks.whispers(AGENT_A)[-1]["text"]
+    assert f"<{address}|its card>" in desks.ephemerals(AGENT_A)[-1]["text"]
     await desks.cases.claim(case.ref, AGENT_B)
     await desks.delivers()
     ended, said = await desks.writes_under(AGENT_B, "I pay it back", card, BILLING)
@@ -328,11 +328,11 @@ async def test_the_former_desk_has_no_say_any_more(desks: Desks) -> None:
     stale = dict(old)
     await desks.transfers(case.ref, AGENT_A, BILLING, at=old)
     assert await desks.presses_on(stale, "case.claim", AGENT_A) == "moved_on"
-    assert f"<#{BILLING}>" in desks.whispers(AGENT_A)[-1]["text"]
+    assert f"<#{BILLING}>" in desks.ephemerals(AGENT_A)[-1]["text"]
     await Dialogs(desks.slack.client, desks.cases).open(
         "case.handback", About(case.ref, ThreadRef(TEAM, AGENTS, old["ts"]), old["ts"]), user=AGENT_A, trigger_id="none"
     )
-    assert f"<#{BILLING}>" in desks.whispers(AGENT_A)[-1]["text"]
+    assert f"<#{BILLING}>" in desks.ephemerals(AGENT_A)[-1]["text"]
     assert (await desks.stands(case.ref)).state == "waiting"
 
 
@@ -369,7 +369,7 @@ async def test_what_can_be_chosen_is_offered_and_what_cannot_is_said(desks: Desk
         (alone, "case.more.transfer", NO_DESK),
     ):
         await Dialogs(desks.slack.client, cases).open(action, about, user=AGENT_A, trigger_id="none")
-        assert desks.whispers(AGENT_A)[-1]["text"] == told
+        assert desks.ephemerals(AGENT_A)[-1]["text"] == told
     other = await desks.opens_in(DIRECT, "Another matter")
     assert [each.ref for each in await desks.cases.mergeable(case)] == [other.ref]
 
@@ -403,7 +403,7 @@ async def test_a_merged_case_is_had_in_the_other_one(desks: Desks) -> None:
     assert any("It comes today" in text for text in desks.texts(DIRECT, first.thread.ts))
     ended, _ = await desks.writes_under(AGENT_B, "I know more", gone)
     assert ended == "note"
-    assert f"{first.ref} is in" in desks.whispers(AGENT_B)[-1]["text"]
+    assert f"{first.ref} is in" in desks.ephemerals(AGENT_B)[-1]["text"]
     again = await desks.cases.open(second.thread, CUSTOMER, reason="upset", priority="high")
     assert again.ref == first.ref, "the thread has a case"
 
@@ -550,7 +550,7 @@ async def test_a_power_cut_in_the_middle_of_a_step_loses_and_doubles_nothing(
     in_thread = desks.texts(DIRECT, case.thread.ts)
     told = {"claim": "has joined", "take_over": "has taken over", "transfer": "colleagues who", "merge": other.ref}
     assert sum(told[step] in text for text in in_thread) == 1, in_thread
-    assert desks.whispers(AGENT_A) == []
+    assert desks.ephemerals(AGENT_A) == []
     match step:
         case "claim" | "take_over":
             assert after.owner == AGENT_A

@@ -9,8 +9,8 @@ from sqlalchemy import select
 
 from bot.cases.cases import Cases
 from bot.cases.dialogs import About
-from bot.cases.ladder import Ladder
 from bot.cases.messages import CaseMessages
+from bot.cases.sla import SlaTimers
 from bot.conversation import ThreadRef
 from bot.desk.why import Why
 from bot.sentences import load_sentences
@@ -95,7 +95,7 @@ class Channel:
         """What stands in the agent channel, oldest first."""
         return [message for _, message in sorted(self.slack.workspace.messages["C0AGENTS"].items())]
 
-    def whispers(self, user: str) -> list[Message]:
+    def ephemerals(self, user: str) -> list[Message]:
         """What only this person sees, oldest first."""
         return [each for each in self.slack.workspace.ephemerals if each["user"] == user]
 
@@ -202,7 +202,7 @@ async def test_of_fifty_who_claim_at_once_one_has_the_case_and_the_others_are_to
     ended = await asyncio.gather(*map(channel.presses.carry_out, presses))
     await channel.delivers()
     assert sorted(ended) == [*["moved_on"] * 49, "pressed"]
-    assert len(channel.whispers(AGENT_A)) + len(channel.whispers(AGENT_B)) == 49
+    assert len(channel.ephemerals(AGENT_A)) + len(channel.ephemerals(AGENT_B)) == 49
     owner = (await channel.cases.find(case.ref)).owner
     assert owner in (AGENT_A, AGENT_B)
     assert len([text for text in channel.slack.texts("D0CUSTOMERA") if "has joined" in text]) == 1
@@ -211,7 +211,7 @@ async def test_of_fifty_who_claim_at_once_one_has_the_case_and_the_others_are_to
 async def test_who_has_a_case_and_takes_it_over_is_told_that_they_have_it(channel: Channel) -> None:
     await channel.claimed()
     assert await channel.presses_on(channel.card, "case.takeover", AGENT_A) == "moved_on"
-    (told,) = channel.whispers(AGENT_A)
+    (told,) = channel.ephemerals(AGENT_A)
     assert told["text"].startswith("You have FD-1001 already")
 
 
@@ -220,7 +220,7 @@ async def test_a_prompt_to_take_over_that_is_pressed_again_says_whose_the_case_i
     card = dict(channel.card)
     await channel.presses_on(card, "case.takeover", AGENT_B)
     await channel.presses_on(card, "case.takeover", AGENT_B)
-    assert [told["text"] for told in channel.whispers(AGENT_B)] == [
+    assert [told["text"] for told in channel.ephemerals(AGENT_B)] == [
         "You have FD-1001 already: what you write in its thread goes to the customer."
     ]
 
@@ -244,7 +244,7 @@ async def test_a_button_that_fits_no_more_says_in_words_how_the_case_stands(
     else:
         await getattr(channel.cases, step)(case.ref, AGENT_A)
     await channel.presses_on(card, "case.takeover", AGENT_B)
-    assert [each["text"] for each in channel.whispers(AGENT_B)] == [told]
+    assert [each["text"] for each in channel.ephemerals(AGENT_B)] == [told]
 
 
 @pytest.mark.parametrize(("step", "told"), [("resolve", "is over"), ("hand_back", "is back with the assistant")])
@@ -255,9 +255,9 @@ async def test_who_writes_under_a_case_that_has_ended_is_told_once_that_nobody_r
     await getattr(channel.cases, step)(case.ref, AGENT_A)
     for words in ("// a note is a note", "One more thing", "and another"):
         assert await channel.writes(AGENT_A, words) == "note"
-    (whisper,) = channel.whispers(AGENT_A)
-    assert whisper["text"] == f"The customer does not read what you write here: FD-1001 {told}."
-    assert whisper["thread_ts"] == channel.card["ts"]
+    (ephemeral,) = channel.ephemerals(AGENT_A)
+    assert ephemeral["text"] == f"The customer does not read what you write here: FD-1001 {told}."
+    assert ephemeral["thread_ts"] == channel.card["ts"]
     assert not any("another" in text for text in channel.slack.texts("D0CUSTOMERA"))
 
 
@@ -276,9 +276,9 @@ async def test_the_priority_is_set_on_the_card_and_in_the_books(channel: Channel
 async def test_why_the_assistant_answered_so_is_told_to_who_asks_alone(channel: Channel) -> None:
     await channel.claimed()
     assert await channel.presses_on(channel.card, "case.more", AGENT_B, value="why/FD-1001") == "pressed"
-    (told,) = channel.whispers(AGENT_B)
+    (told,) = channel.ephemerals(AGENT_B)
     assert "answered nothing in this thread" in str(told["blocks"])
-    assert channel.whispers(AGENT_A) == []
+    assert channel.ephemerals(AGENT_A) == []
 
 
 async def test_how_a_case_ended_stands_on_its_card_and_in_the_books(channel: Channel) -> None:
@@ -321,7 +321,7 @@ async def test_what_is_left_out_of_the_end_of_a_case_stays_empty(channel: Channe
     assert "Cause" not in str(channel.card["blocks"])
     assert channel.slack.texts("D0CUSTOMERA")[-1] == "Agent A marked your case FD-1001 as solved. How did we do?"
     assert await channel.submits("submit.resolve", case.ref, AGENT_A, outcome="other") == "moved_on"
-    assert channel.whispers(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is solved. <@U0AGENTA> was on it."
+    assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is solved. <@U0AGENTA> was on it."
 
 
 async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Channel) -> None:
@@ -333,7 +333,7 @@ async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Chan
     assert "csat" not in str(channel.slack.workspace.messages["D0CUSTOMERA"])
     assert f"Not a question, or spam* by <@{AGENT_A}>" in str(channel.card["blocks"])
     assert await channel.submits("submit.spam", case.ref, AGENT_A) == "moved_on"
-    assert channel.whispers(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is closed."
+    assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is closed."
 
 
 async def test_the_cases_thread_is_told_once_who_took_it_over_and_from_whom(channel: Channel) -> None:
@@ -355,25 +355,25 @@ async def test_who_writes_under_a_case_of_somebody_else_is_told_once_that_the_cu
     await channel.claimed()
     for words in ("Let me answer this", "Hello?"):
         assert await channel.writes(AGENT_B, words) == "note"
-    (told,) = channel.whispers(AGENT_B)
+    (told,) = channel.ephemerals(AGENT_B)
     assert told["thread_ts"] == channel.card["ts"]
     assert f"The customer does not read what you write here: <@{AGENT_A}> is on FD-1001." in told["text"]
     assert "Let me answer this" not in str(channel.slack.texts("D0CUSTOMERA"))
-    assert channel.whispers(AGENT_A) == []
+    assert channel.ephemerals(AGENT_A) == []
 
     assert await channel.presses_on(told, "case.takeover", AGENT_B) == "pressed"
     assert await channel.writes(AGENT_B, "I am Agent B") == "relayed"
     assert "I am Agent B" in channel.slack.texts("D0CUSTOMERA")[-1]
     assert await channel.writes(AGENT_A, "And I was Agent A") == "note"
-    (former,) = channel.whispers(AGENT_A)
+    (former,) = channel.ephemerals(AGENT_A)
     assert f"<@{AGENT_B}> is on FD-1001" in former["text"]
-    assert len(channel.whispers(AGENT_B)) == 1
+    assert len(channel.ephemerals(AGENT_B)) == 1
 
 
 async def test_who_marks_their_words_as_a_note_is_told_nothing(channel: Channel) -> None:
     await channel.claimed()
     assert await channel.writes(AGENT_B, "// had this one last week") == "note"
-    assert channel.whispers(AGENT_B) == []
+    assert channel.ephemerals(AGENT_B) == []
 
 
 async def test_a_message_that_is_taken_up_again_is_told_of_once(channel: Channel) -> None:
@@ -383,28 +383,28 @@ async def test_a_message_that_is_taken_up_again_is_told_of_once(channel: Channel
     for _ in range(2):
         assert await channel.relay.from_staff(item) == "note"
         await channel.delivers()
-    assert len(channel.whispers(AGENT_B)) == 1
+    assert len(channel.ephemerals(AGENT_B)) == 1
 
 
 async def test_what_is_said_of_a_press_in_a_thread_is_said_in_that_thread(channel: Channel) -> None:
     case = await channel.opens()
     assert await channel.writes(AGENT_B, "Let me look into this") == "held"
-    (prompt,) = channel.whispers(AGENT_B)
+    (prompt,) = channel.ephemerals(AGENT_B)
     await channel.cases.claim(case.ref, AGENT_A)
     assert await channel.presses_on(prompt, "relay.claim_send", AGENT_B) == "moved_on"
-    told = channel.whispers(AGENT_B)[-1]
+    told = channel.ephemerals(AGENT_B)[-1]
     assert f"<@{AGENT_A}> has claimed FD-1001" in told["text"]
     assert told["thread_ts"] == channel.card["ts"]
 
     await channel.cases.resolve(case.ref, AGENT_A)
     assert await channel.presses_on(prompt, "relay.claim_send", AGENT_B) == "moved_on"
-    told = channel.whispers(AGENT_B)[-1]
+    told = channel.ephemerals(AGENT_B)[-1]
     assert (told["text"][:20], told["thread_ts"]) == ("FD-1001 has moved on", channel.card["ts"])
 
     forgotten = {**prompt, "blocks": [{"type": "actions", "elements": [strange(prompt)]}]}
     channel.slack.workspace.keep_ephemeral(forgotten)
     assert await channel.presses_on(forgotten, "relay.claim_send", AGENT_B) == "unknown_case"
-    told = channel.whispers(AGENT_B)[-1]
+    told = channel.ephemerals(AGENT_B)[-1]
     assert ("no such case" in told["text"], told["thread_ts"]) == (True, channel.card["ts"])
 
 
@@ -413,19 +413,19 @@ async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channe
     await channel.presses_on(channel.card, "case.takeover", AGENT_A)
     item = await channel.begins(channel.press_of(channel.card, "case.takeover", AGENT_A))
     await channel.presses.tell_failed(item)
-    for told in channel.whispers(AGENT_A):
+    for told in channel.ephemerals(AGENT_A):
         assert "thread_ts" not in told
 
 
 async def test_a_snooze_that_is_pressed_again_says_how_the_case_stands(channel: Channel) -> None:
     await channel.opens()
     channel.clock.advance(15 * 60)
-    await Ladder(channel.cases).look()
+    await SlaTimers(channel.cases).look()
     await channel.delivers()
     alert = dict(channel.posts[-1])
     assert await channel.presses_on(alert, "case.snooze", AGENT_A) == "pressed"
     assert await channel.presses_on(alert, "case.snooze", AGENT_B) == "moved_on"
-    (told,) = channel.whispers(AGENT_B)
+    (told,) = channel.ephemerals(AGENT_B)
     assert told["text"] == "FD-1001 has moved on: nobody has it at the moment, and it waits to be claimed."
     assert f"Snoozed by <@{AGENT_A}>" in str(channel.posts[-1])
 

@@ -64,9 +64,9 @@ async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: 
             "text": "",
         }
         item = await channel.begins(replace(press, body={**body, "message_ts": channel.card["ts"]}))
-        read = len(channel.whispers(AGENT_B))
+        read = len(channel.ephemerals(AGENT_B))
         assert await channel.presses.carry_out(item) == "moved_on", action
-        (told,) = channel.whispers(AGENT_B)[read:]
+        (told,) = channel.ephemerals(AGENT_B)[read:]
         assert told["text"].startswith(("FD-1001 has moved on", f"<@{AGENT_A}> has claimed")), action
         assert TOLD[state] in told["text"], action
     await channel.delivers()

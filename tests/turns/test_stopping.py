@@ -21,10 +21,10 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer import WITHHELD
 from bot.turns.asking import Agents
+from bot.turns.edits import MessageEdits
+from bot.turns.fair_semaphore import FairSemaphore
 from bot.turns.interruptions import Interruptions
 from bot.turns.journal import open_journal
-from bot.turns.places import Places
-from bot.turns.second_thoughts import SecondThoughts
 from bot.turns.summaries import Summaries
 from bot.turns.turn import ATTEMPTS, Turns
 from tests.doubles.clock import ManualClock
@@ -52,7 +52,7 @@ class Purse:
         return False
 
 
-class NoPlaces(Places):
+class NoSlots(FairSemaphore):
     """All are taken."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class NoPlaces(Places):
         self.asked = asyncio.Event()
 
     async def acquire(self, group: str) -> None:
-        """As Places.acquire."""
+        """As FairSemaphore.acquire."""
         self.asked.set()
         await super().acquire(group)
 
@@ -69,7 +69,12 @@ class Desk:
     """A desk whose agent refunds, and calls people, slowly."""
 
     def __init__(
-        self, database: Database, slack: LocalSlack, *model: Any, places: Places | None = None, private: bool = False
+        self,
+        database: Database,
+        slack: LocalSlack,
+        *model: Any,
+        slots: FairSemaphore | None = None,
+        private: bool = False,
     ) -> None:
         self.database = database
         self.slack = slack
@@ -111,7 +116,7 @@ class Desk:
             link_hosts=frozenset(),
             takes_apart=False,
         )
-        answers = replace(answers, agents=agents, limits=Limits(retries=0), places=places or Places(1))
+        answers = replace(answers, agents=agents, limits=Limits(retries=0), slots=slots or FairSemaphore(1))
         self.turns = Turns(
             database=database,
             outbox=outbox,
@@ -125,7 +130,7 @@ class Desk:
             presses=nothing,
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
             metrics=metrics,
-            second_thoughts=SecondThoughts(database, outbox, clock, sentences, answers, relay),
+            edits=MessageEdits(database, outbox, clock, sentences, answers, relay),
             sessions=answers.sessions,
             interruptions=self.interruptions,
         )
@@ -313,12 +318,12 @@ async def test_an_answer_that_a_dead_process_began_is_not_gone_on_with_once_a_pe
 
 
 async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: LocalSlack) -> None:
-    places = NoPlaces()
-    desk = Desk(database, slack, says("never asked for"), places=places)
+    slots = NoSlots()
+    desk = Desk(database, slack, says("never asked for"), slots=slots)
     ts, row = await desk.asked()
     async with asyncio.timeout(PATIENCE):
         running = asyncio.create_task(desk.turns.take(row))
-        await places.asked.wait()
+        await slots.asked.wait()
         await desk.receives(word("1900000000.000100", thread_ts=ts, channel="C0SUPPORT"))
         await running
     assert (desk.model.requests, await desk.said()) == ([], [load_sentences().say("en", "stopped")])

@@ -63,7 +63,7 @@ class Desk:
             presses=nothing,
             summaries=summaries,
             metrics=metrics,
-            second_thoughts=nothing,
+            edits=nothing,
             sessions=self.answers.sessions,
         )
 
@@ -163,7 +163,7 @@ class Full:
     """No place becomes free."""
 
     async def acquire(self, group: str) -> None:
-        """As Places.acquire."""
+        """As FairSemaphore.acquire."""
         raise TimeoutError
 
 
@@ -181,7 +181,7 @@ async def test_what_a_dead_process_was_writing_is_stopped_before_its_turn_has_a_
     assert item is not None
     question = Question(item, CUSTOMER, "en", "Where is my order?", "", 0, ())
     with pytest.raises(TimeoutError):
-        await replace(desk.answers, places=cast(Any, Full())).answer(question)
+        await replace(desk.answers, slots=cast(Any, Full())).answer(question)
     assert slack.workspace.messages["C0SUPPORT"][open_]["streaming_state"] == "completed"
     stops = [entry for entry in slack.workspace.log if entry["name"] == "chat.stopStream"]
     assert len(stops) == 2  # none for what was complete already

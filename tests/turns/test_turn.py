@@ -53,7 +53,7 @@ def untouched_turns(database: Database, summaries: Owed | None = None) -> Turns:
         presses=nothing,
         summaries=cast(Any, summaries or nothing),
         metrics=Metrics(),
-        second_thoughts=nothing,
+        edits=nothing,
         sessions=cast(Any, Settled()),
     )
 

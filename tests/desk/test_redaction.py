@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.desk.second_thoughts import Blotter, changes_meaning, says_settled, says_stop
+from bot.desk.redaction import Redactor, changes_meaning, says_settled, says_stop
 
 
 def test_a_message_that_is_nothing_but_a_stop_asks_for_an_end() -> None:
@@ -127,11 +127,11 @@ def test_the_same_text_never_changes_its_meaning(text: str) -> None:
 
 
 def test_a_deleted_messages_telling_words_and_runs_are_taken_out_and_others_stay() -> None:
-    blotter = Blotter(["My code is canary-7f3a and I live in Elm Street"], ["I live here", "Where is my order?"])
-    assert blotter.clean("The code is canary-7f3a, sent to Elm Street.") == "The …-…, sent to Elm …."
-    assert blotter.clean("they live in Elm Street, they say") == "they …, they say"
-    assert blotter.clean("Where is my order?") == "Where is my order?"
-    assert not blotter.quotes("I live here")
+    redactor = Redactor(["My code is canary-7f3a and I live in Elm Street"], ["I live here", "Where is my order?"])
+    assert redactor.clean("The code is canary-7f3a, sent to Elm Street.") == "The …-…, sent to Elm …."
+    assert redactor.clean("they live in Elm Street, they say") == "they …, they say"
+    assert redactor.clean("Where is my order?") == "Where is my order?"
+    assert not redactor.quotes("I live here")
 
 
 def test_the_words_of_several_messages_are_taken_out_as_those_of_each() -> None:
@@ -141,41 +141,41 @@ def test_the_words_of_several_messages_are_taken_out_as_those_of_each() -> None:
     left = []
     for text in texts:
         for each in deleted:
-            text = Blotter([each], others).clean(text)
+            text = Redactor([each], others).clean(text)
         left.append(text)
-    together = Blotter(deleted, others)
+    together = Redactor(deleted, others)
     assert [together.clean(text) for text in texts] == left
     assert left != texts
 
 
 def test_json_stays_json() -> None:
-    blotter = Blotter(["canary7f3a please"], [])
+    redactor = Redactor(["canary7f3a please"], [])
     arguments = json.dumps({"query": 'é "canary7f3a"\ncanary7f3a'})
-    cleaned = blotter.clean_json({"text": "canary7f3a", "calls": [{"arguments": arguments}], "n": 7})
+    cleaned = redactor.clean_json({"text": "canary7f3a", "calls": [{"arguments": arguments}], "n": 7})
     assert "canary7f3a" not in json.dumps(cleaned)
     assert json.loads(cleaned["calls"][0]["arguments"]) == {"query": 'é "…"\n…'}
     assert cleaned["n"] == 7
 
 
 def test_a_message_of_a_word_or_two_is_found_inside_of_a_sentence_too() -> None:
-    blotter = Blotter(["Jane Doe"], [])
-    assert blotter.clean("The customer is Jane Doe, a member.") == "The customer is …, a member."
-    assert blotter.clean("Jane, or Doe") == "Jane, or Doe"
-    assert Blotter(["Ana"], []).clean("Banana and Ana") == "Banana and …"
+    redactor = Redactor(["Jane Doe"], [])
+    assert redactor.clean("The customer is Jane Doe, a member.") == "The customer is …, a member."
+    assert redactor.clean("Jane, or Doe") == "Jane, or Doe"
+    assert Redactor(["Ana"], []).clean("Banana and Ana") == "Banana and …"
 
 
 def test_a_message_of_a_letter_or_two_is_found_where_it_stands_alone() -> None:
-    blotter = Blotter(["I"], [])
-    assert blotter.clean("I") == "…"
-    assert blotter.clean("I see, and I look") == "I see, and I look"
+    redactor = Redactor(["I"], [])
+    assert redactor.clean("I") == "…"
+    assert redactor.clean("I see, and I look") == "I see, and I look"
 
 
 def test_what_somebody_else_said_as_well_stays() -> None:
     table = ["Where is my order?", "Jane Doe", "Ana", "I", "我要退货", "ช่วยด้วยครับ"]
     misses = []
     for text in table:
-        blotter = Blotter([text], [f"Hello. {text}"])
-        if blotter.quotes(text) or blotter.clean(f"Asked: {text}") != f"Asked: {text}":
+        redactor = Redactor([text], [f"Hello. {text}"])
+        if redactor.quotes(text) or redactor.clean(f"Asked: {text}") != f"Asked: {text}":
             misses.append(text)
     assert misses == []
 
@@ -189,11 +189,11 @@ def test_words_of_scripts_that_do_not_part_them_are_taken_out() -> None:
         ("我的密码是canary", "我的密码是canary吗", "…吗"),
     ]
     misses = [
-        (deleted, text, got) for deleted, text, left in table if (got := Blotter([deleted], []).clean(text)) != left
+        (deleted, text, got) for deleted, text, left in table if (got := Redactor([deleted], []).clean(text)) != left
     ]
     assert misses == []
 
 
 def test_small_numbers_tell_nothing_by_themselves_and_long_ones_do() -> None:
-    blotter = Blotter(["1 of order 4711"], [])
-    assert blotter.clean("Question 1 is about 4711") == "Question 1 is about …"
+    redactor = Redactor(["1 of order 4711"], [])
+    assert redactor.clean("Question 1 is about 4711") == "Question 1 is about …"

@@ -1,18 +1,18 @@
-"""The governor: when a call may leave, for the whole app, a little below what Slack's published tiers let one count on.
+"""The rate limiter: when a call to Slack can leave, a little below the limits that Slack publishes.
 
-A call stands in the line of its workspace and method, a post in that of its channel as well; lines know nothing of
-each other, and within one it is first come first served. What Slack answers with 429 makes its line stand still.
+Calls wait in one line per workspace and method; a post also waits in the line of its channel. Lines do not affect each
+other, and each is first come, first served. A 429 from Slack blocks its line.
 
-enter            wait for a call's turn, or be told that it would take too long
-hold             Slack limited a call: its line stands still for as long as it asked
-open_seat        what a streamed message needs, and `close_seat` once it was stopped
-append_interval  how often each live stream may grow, so that all of them have the same share
+enter            wait for a call's turn, or raise TooLong
+block            Slack limited a call: block its line for the time Slack asked for
+open_slot        get a slot for a streamed message; `close_slot` after it was stopped
+append_interval  how often each live stream can grow, so that all of them have the same share
 
-A stream is paid for when it starts. startStream and stopStream have the same tier, so a workspace has that many seats;
-a stream holds one from its start until a minute after its stop. Hence neither method is ever called more often in any
-minute than there are seats, and no stop has to wait. The first words of a stream travel with its start and the last
-with its stop, so neither waits for the budget of appends. The seats of a process that died stay taken for as long as
-Slack may keep its streams open; whoever stops these needs no other.
+A stream is paid for when it starts. startStream and stopStream have the same tier, so a workspace has that many slots.
+A stream holds its slot from the start until a minute after the stop. So neither method is called more often in any
+minute than there are slots, and no stop has to wait. The first words of a stream travel with its start and the last
+with its stop, so neither waits for the budget of appends. The slots of a process that died stay taken for as long as
+Slack can keep its streams open. Another process that stops those streams needs no slot of its own.
 
 MemoryBudget     the budgets of one process
 SharedBudget     the budgets of all processes on one database
@@ -35,56 +35,56 @@ from bot.store.database import Database, Transaction
 logger = logging.getLogger(__name__)
 
 MINUTE_SECONDS = 60.0
-SEATS = 19
-"""Streams that may be started, and stopped, in any minute: Slack's tier 2 is "20+"."""
+STREAM_SLOTS = 19
+"""The number of streams that can start, and stop, in any minute. Slack's tier 2 is "20+"."""
 STREAM_SECONDS = 320.0
-"""Slack ends every stream after this long at the latest; a seat that nobody gives back is free again then."""
+"""Slack ends every stream after this time at the latest. A slot that was not closed is free again then."""
 TOKEN_SECONDS = 3.0
-"""A call that was paid for and is not made within this time is lost, so that calls do not pile up."""
+"""A paid call that does not leave within this time is lost, so that calls do not pile up."""
 AHEAD = 3
-"""Calls that are paid for with the one that is to leave, when calls of its line follow one another quickly;"""
+"""The number of calls that are paid for in advance when the calls of a line follow one another quickly."""
 QUICKLY_SECONDS = 1.0
-"""that is, when the last payment is not older than this."""
+"""Calls follow one another quickly if the last payment is not older than this."""
 ANSWER_SECONDS = 12.0
-"""For how long an answer is written, more or less."""
+"""The typical time for which an answer is streamed."""
 STORE_SECONDS = 2.0
-"""How long the shared budgets may take to answer."""
+"""The timeout for a question to the shared budgets."""
 AWAY_SECONDS = 10.0
-"""For how long they are not asked again when they did not."""
+"""After such a timeout, the shared budgets are not asked again for this time."""
 STAND_SECONDS = 0.5
-"""How long even a call that does not wait stands behind one that is being paid for, which takes milliseconds."""
+"""Even a call with no patience waits this long for the call before it to be paid, which takes milliseconds."""
 HOLD_LIMIT_SECONDS = 300.0
-"""The longest that a line stands still for one answer; after that Slack is asked again."""
+"""The longest time that one 429 blocks a line. After that Slack is asked again."""
 LOCKED_SECONDS = 0.05
-"""How soon a seat is asked for again when others were asking for the last ones in the same moment."""
+"""The delay before a slot is asked for again if other processes asked for the last ones at the same moment."""
 LINES_KEPT = 4_096
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often something may be done: `burst` times at once, and then once every `step` seconds."""
+    """How often a call is allowed: `burst` times at once, and then once every `step` seconds."""
 
     burst: int
     step: float
 
     def times(self, factor: float) -> "Pace":
-        """The same, so many times faster."""
+        """The same pace, `factor` times faster."""
         return Pace(max(1, int(self.burst * factor)), self.step / factor)
 
 
 def _counted(per_minute: int) -> Pace:
-    """Never more in any minute, however it is counted: what comes at once is taken from what comes evenly."""
+    """At most `per_minute` in any minute, however it is counted: the burst is taken from the steady rate."""
     burst = per_minute // 5
     return Pace(burst, MINUTE_SECONDS / (0.95 * per_minute - burst))
 
 
 def _bursting(per_minute: int) -> Pace:
-    """For methods that read, at which Slack welcomes sporadic bursts."""
+    """For methods that read. Slack allows sporadic bursts there."""
     return Pace(int(0.9 * per_minute), MINUTE_SECONDS / (0.9 * per_minute))
 
 
 POST_PACE = Pace(10, 1.0)
-"""Posts in one channel: about one a second, short bursts are tolerated."""
+"""Posts in one channel: about one a second, with short bursts."""
 PACES = {
     # In the whole workspace; "several hundred a minute", as Slack has it.
     "chat.postMessage": Pace(50, 0.2),
@@ -114,11 +114,11 @@ PACES = {
     "files.completeUploadExternal": _bursting(100),
     "files.delete": _counted(50),
 }
-"""Slack's tiers (https://docs.slack.dev/apis/web-api/rate-limits) by method. Whatever is not here leaves at once."""
+"""Slack's tiers (https://docs.slack.dev/apis/web-api/rate-limits) by method. Other methods leave at once."""
 
 
 class TooLong(FrontdeskError):
-    """A call's turn would come later than its caller waits; `seconds` from now, as far as can be known."""
+    """The call would have to wait longer than its caller does. `seconds` is the estimated wait."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
@@ -126,21 +126,21 @@ class TooLong(FrontdeskError):
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class StreamSlot:
     """What pays for one stream's start and stop."""
 
     name: str
     until: float
-    """When it is free by itself, on the budget's clock."""
+    """When it is free again without a close, on the budget's clock."""
     live: int
-    """Seats of live streams when it was taken, this one included."""
+    """The number of live streams when it was taken, including this one."""
 
 
 class Budget(Protocol):
-    """What may still be done."""
+    """How many calls are left."""
 
     ahead: int
-    """Calls that are worth being paid for in advance; 0 when asking costs nothing."""
+    """The number of calls worth paying for in advance; 0 if asking costs nothing."""
 
     async def pay(self, key: str, pace: Pace, *, times: int, patience: float) -> float:
         """Pay for calls; the seconds until the first of them may leave, each further one a step later.
@@ -150,80 +150,80 @@ class Budget(Protocol):
         ...
 
     async def pause(self, key: str, pace: Pace, seconds: float) -> None:
-        """Let nobody make such a call for so long."""
+        """Allow no such call for `seconds`."""
         ...
 
-    async def sit(self, key: str, *, seats: int) -> Seat | float:
-        """A free seat, or seconds until the next one is free."""
+    async def take_slot(self, key: str, *, slots: int) -> StreamSlot | float:
+        """Take a free slot, or return the seconds until the next one is free."""
         ...
 
-    async def rise(self, seat: Seat) -> None:
-        """Give a seat back, to be free after a minute."""
+    async def free_slot(self, slot: StreamSlot) -> None:
+        """Return a slot. It is free again after a minute."""
         ...
 
 
 @dataclass(slots=True)
 class _Line:
-    """One line of calls. Whoever stands first holds the lock while it waits for its turn."""
+    """One line of calls. The first call holds the lock while it waits for its turn."""
 
     key: str
     pace: Pace | None
-    """None: only Slack's answers make it stand still."""
+    """None: only a 429 blocks it."""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     tokens: deque[float] = field(default_factory=deque)
-    """From when on the calls that are paid for may leave."""
+    """When each paid call can leave."""
     waiting: int = 0
     due: float = -math.inf
-    """When whoever stands first may leave."""
-    held: float = -math.inf
-    """Until when it stands still."""
+    """When the first call can leave."""
+    blocked_until: float = -math.inf
+    """Slack asked for no call before this time."""
     spare: float = 0.0
     paid_at: float = -math.inf
 
     def wait(self, now: float) -> float:
-        """Seconds that a newcomer would wait at least."""
+        """The least wait of a new call, in seconds."""
         ahead = self.waiting * self.pace.step if self.pace and self.due > now else 0.0
-        return max(self.held - now, self.due - now + ahead, 0.0)
+        return max(self.blocked_until - now, self.due - now + ahead, 0.0)
 
 
-class Governor:
-    """One for the app. `factor` raises all bounds, for a workspace with which Slack has agreed on more."""
+class RateLimiter:
+    """One for the app. `factor` raises every limit, for a workspace with higher limits at Slack."""
 
     def __init__(self, budget: Budget, clock: Clock, *, factor: float = 1.0) -> None:
         self._budget = budget
         self._clock = clock
         self._factor = factor
-        self._seats = max(1, int(SEATS * factor))
+        self._slots = max(1, int(STREAM_SLOTS * factor))
         self._lines: OrderedDict[tuple[str, ...], _Line] = OrderedDict()
-        self._sitting: dict[Hashable, Seat] = {}
+        self._slot_of: dict[Hashable, StreamSlot] = {}
         self._taken: set[str] = set()
-        """Our seats, those of streams that are about to start included,"""
+        """The slots of this process, including streams that are about to start."""
         self._others = 0
-        """and how many other processes had when the last one was taken."""
+        """The number of slots that other processes held when the last one was taken."""
 
     async def enter(self, team: str, method: str, channel: str = "", *, patience: float) -> None:
-        """Return when the call may be made. Raises TooLong."""
+        """Wait until the call can leave. Raises TooLong."""
         deadline = self._clock.monotonic() + patience
         for line in self._lines_of(team, method, channel):
             await self._pass(line, deadline)
 
-    async def hold(self, team: str, method: str, channel: str, seconds: float) -> None:
-        """Slack answered 429 and asks for so many seconds."""
+    async def block(self, team: str, method: str, channel: str, seconds: float) -> None:
+        """Block the line of a call that Slack answered with 429, for the `seconds` it asked for."""
         line = self._lines_of(team, method, channel)[0]
         seconds = min(seconds, HOLD_LIMIT_SECONDS)
-        line.held = max(line.held, self._clock.monotonic() + seconds)
+        line.blocked_until = max(line.blocked_until, self._clock.monotonic() + seconds)
         line.tokens.clear()
         if line.pace is not None:
             await self._budget.pause(line.key, line.pace, seconds)
 
-    async def open_seat(self, team: str, *, patience: float) -> Seat:
-        """A seat for one more stream, or for a stop that none was taken for. Raises TooLong."""
+    async def open_slot(self, team: str, *, patience: float) -> StreamSlot:
+        """Get a slot for one more stream, or for a stop without a slot. Raises TooLong."""
         deadline = self._clock.monotonic() + patience
         line = self._line(team, "streams", pace=None)
         async with self._first_of(line, deadline):
             while True:
-                found = await self._budget.sit(line.key, seats=self._seats)
-                if isinstance(found, Seat):
+                found = await self._budget.take_slot(line.key, slots=self._slots)
+                if isinstance(found, StreamSlot):
                     self._taken.add(found.name)
                     self._others = max(0, found.live - len(self._taken))
                     return found
@@ -233,18 +233,18 @@ class Governor:
                 line.due = now + found
                 await self._clock.sleep(found)
 
-    def take_seat(self, seat: Seat, stream: Hashable) -> None:
-        """The seat is this stream's."""
-        self._sitting[stream] = seat
+    def assign_slot(self, slot: StreamSlot, stream: Hashable) -> None:
+        """Assign the slot to a stream."""
+        self._slot_of[stream] = slot
 
-    def pop_seat(self, stream: Hashable) -> Seat | None:
-        """The stream's seat, which it holds no longer; None when it has none."""
-        return self._sitting.pop(stream, None)
+    def pop_slot(self, stream: Hashable) -> StreamSlot | None:
+        """Take the slot from a stream. None if it has none."""
+        return self._slot_of.pop(stream, None)
 
-    async def close_seat(self, seat: Seat) -> None:
-        """The stream was stopped, or never began."""
-        self._taken.discard(seat.name)
-        await self._budget.rise(seat)
+    async def close_slot(self, slot: StreamSlot) -> None:
+        """Close the slot of a stream that was stopped or never began."""
+        self._taken.discard(slot.name)
+        await self._budget.free_slot(slot)
 
     def append_interval(self, team: str) -> float:
         """Seconds between two appends of one stream which give every live stream the same share.
@@ -261,7 +261,7 @@ class Governor:
         return live * ANSWER_SECONDS / (max(0.0, spare) + ANSWER_SECONDS / line.pace.step)
 
     async def _pass(self, line: _Line, deadline: float) -> None:
-        """Stand in the line until it is one's turn."""
+        """Wait in the line for the call's turn."""
         async with self._first_of(line, deadline):
             while (wait := await self._wait(line, deadline)) > 0:
                 now = self._clock.monotonic()
@@ -272,7 +272,7 @@ class Governor:
 
     @asynccontextmanager
     async def _first_of(self, line: _Line, deadline: float) -> AsyncIterator[None]:
-        """Be the first of the line. Raises TooLong, whatever the first of it waits for."""
+        """Wait to be the first of the line. Raises TooLong, whatever the first call waits for."""
         self._refuse_if_late(line, deadline)
         line.waiting += 1
         try:
@@ -288,10 +288,10 @@ class Governor:
             line.lock.release()
 
     async def _wait(self, line: _Line, deadline: float) -> float:
-        """Seconds until the first of the line may look again; 0 when it may leave. Raises TooLong."""
+        """Seconds until the first call checks again; 0 if it can leave. Raises TooLong."""
         now = self._clock.monotonic()
-        if line.held > now or line.pace is None:
-            return max(0.0, line.held - now)
+        if line.blocked_until > now or line.pace is None:
+            return max(0.0, line.blocked_until - now)
         while line.tokens and line.tokens[0] + TOKEN_SECONDS < now:
             line.tokens.popleft()
         if not line.tokens:
@@ -303,7 +303,7 @@ class Governor:
         return 0.0
 
     async def _pay(self, line: _Line, pace: Pace, deadline: float) -> None:
-        """Pay for the first of the line, and with it for others when each payment costs something."""
+        """Pay for the first call, and in advance for others if each payment costs something."""
         now, times = self._clock.monotonic(), 1
         if self._budget.ahead:
             is_quick = now - line.paid_at < QUICKLY_SECONDS
@@ -340,12 +340,12 @@ class Governor:
         return line
 
     def _prune(self) -> None:
-        """Forget the lines that were idle for longest."""
+        """Forget the lines that were idle longest."""
         if len(self._lines) <= LINES_KEPT:
             return
         now = self._clock.monotonic()
         for key, line in list(self._lines.items())[: LINES_KEPT // 8]:
-            if not line.lock.locked() and line.held <= now:
+            if not line.lock.locked() and line.blocked_until <= now:
                 del self._lines[key]
 
 
@@ -357,7 +357,7 @@ class MemoryBudget:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._marks: dict[str, float] = {}
-        self._seats: dict[str, list[float]] = {}
+        self._slots: dict[str, list[float]] = {}
 
     async def pay(self, key: str, pace: Pace, *, times: int, patience: float) -> float:
         now = self._clock.monotonic()
@@ -372,21 +372,21 @@ class MemoryBudget:
         until = self._clock.monotonic() + seconds + (pace.burst - 1) * pace.step
         self._mark(key, max(until, self._marks.get(key, until)))
 
-    async def sit(self, key: str, *, seats: int) -> Seat | float:
+    async def take_slot(self, key: str, *, slots: int) -> StreamSlot | float:
         now = self._clock.monotonic()
-        taken = self._seats.setdefault(key, [-math.inf] * seats)
+        taken = self._slots.setdefault(key, [-math.inf] * slots)
         place = min(range(len(taken)), key=taken.__getitem__)
         if taken[place] > now:
             return taken[place] - now
         taken[place] = now + STREAM_SECONDS + MINUTE_SECONDS
         live = sum(until > now + MINUTE_SECONDS for until in taken)
-        return Seat(f"{key}/{place}", taken[place], live)
+        return StreamSlot(f"{key}/{place}", taken[place], live)
 
-    async def rise(self, seat: Seat) -> None:
-        key, _, place = seat.name.rpartition("/")
-        taken = self._seats.get(key, ())
-        if taken and taken[int(place)] == seat.until:
-            self._seats[key][int(place)] = self._clock.monotonic() + MINUTE_SECONDS
+    async def free_slot(self, slot: StreamSlot) -> None:
+        key, _, place = slot.name.rpartition("/")
+        taken = self._slots.get(key, ())
+        if taken and taken[int(place)] == slot.until:
+            self._slots[key][int(place)] = self._clock.monotonic() + MINUTE_SECONDS
 
     def _mark(self, key: str, until: float) -> None:
         """Set a mark; when there are very many, those that say nothing any more are forgotten."""
@@ -427,25 +427,25 @@ class SharedBudget:
         except StoreUnavailable:
             await self._own.pause(key, pace, seconds)
 
-    async def sit(self, key: str, *, seats: int) -> Seat | float:
+    async def take_slot(self, key: str, *, slots: int) -> StreamSlot | float:
         try:
             async with self._asking() as tx:
                 now = self._clock.now()
                 until = now + STREAM_SECONDS + MINUTE_SECONDS
-                found = await limits.sit(tx, key, seats=seats, until=until, live=now + MINUTE_SECONDS, now=now)
+                found = await limits.take_slot(tx, key, slots=slots, until=until, live=now + MINUTE_SECONDS, now=now)
         except StoreUnavailable:
-            return await self._own.sit(key, seats=seats)
-        if found.seat is None:
+            return await self._own.take_slot(key, slots=slots)
+        if found.slot is None:
             return max(LOCKED_SECONDS, found.free_at - now)
-        return Seat(found.seat, until, found.live)
+        return StreamSlot(found.slot, until, found.live)
 
-    async def rise(self, seat: Seat) -> None:
-        await self._own.rise(seat)  # taken while the database was away, perhaps
+    async def free_slot(self, slot: StreamSlot) -> None:
+        await self._own.free_slot(slot)  # taken while the database was away, perhaps
         try:
             async with self._asking(is_urgent=True) as tx:
-                await limits.rise(tx, seat.name, was=seat.until, until=self._clock.now() + MINUTE_SECONDS)
+                await limits.free_slot(tx, slot.name, was=slot.until, until=self._clock.now() + MINUTE_SECONDS)
         except StoreUnavailable:
-            logger.warning("a seat was not given back; it is free by itself later", extra={"seat": seat.name})
+            logger.warning("a slot was not given back; it is free by itself later", extra={"slot": slot.name})
 
     @asynccontextmanager
     async def _asking(self, *, is_urgent: bool = False) -> AsyncIterator[Transaction]:

@@ -1,12 +1,14 @@
-"""What is done by itself when its time has come: `due` of a case, looked at by every process that answers.
+"""SLA timers: what happens to a case at a certain time, with no one pressing a button.
 
-An away case waits once the desk is open, a waiting one goes up the ladder while nobody claims it, a solved one is
-closed after a week. Each is one transaction that changes the case and queues what is said of it; of several processes
-the first to write does it, and none after somebody has claimed. What was missed while nothing ran is done once.
+A case that no one claims breaches its SLA steps, and staff, the lead and the customer are notified. An "away" case
+begins to wait when the desk opens. A resolved case is closed after a week. The time is in the column `due`.
 
-A wall clock that is set, and a machine that slept, ring nobody: what is due of waiting cases is put off by as much as
-the clock has jumped. Of several processes each has its own machine's clock. There nothing is put off: the one whose
-clock differs from the database's leaves what is due to the others until it agrees again.
+Every process that answers polls for due cases. Each change is one transaction with compare-and-set on the version, so
+one process makes it, and none does after a claim. Steps that were missed while nothing ran are breached together.
+
+A wall clock that was set, or a machine that slept, must not notify anyone: the jump is added to the due time of every
+waiting case. With several processes, each has its own machine's clock, so nothing is added; a process whose clock
+differs from the database's leaves due cases to the others until the clocks agree again.
 """
 
 import asyncio
@@ -26,24 +28,24 @@ from bot.store.statements import clock_differs, lock
 
 logger = logging.getLogger(__name__)
 
-NAP_SECONDS = 2.0
-"""Between two looks."""
-AT_ONCE = 50
-"""Cases of one look; the others come with the next."""
-ASK_SECONDS = 5.0
-"""How long Slack is asked where the lead is written to."""
-CLOCK_DIFFERS = "the clock has jumped and differs from the database's: what is due is left to other processes"
+POLL_SECONDS = 2.0
+"""The time between two polls for due cases."""
+MAX_CASES = 50
+"""The number of due cases that one poll handles. The next poll handles the rest."""
+LEAD_TIMEOUT_SECONDS = 5.0
+"""How long Slack can take to open direct messages with the lead."""
+CLOCK_DIFFERS = "the clock has jumped and differs from the database's: other processes handle due cases"
 ACTOR = "frontdesk"
-"""Who does it, in the audit trail."""
+"""The actor in the audit trail."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ladder:
-    """Looks after the time of all cases."""
+class SlaTimers:
+    """The timers of all cases."""
 
     cases: Cases
     lead: str | None = None
-    """The Slack user who is told directly when a case waits for long."""
+    """The Slack user who gets a direct message from the second SLA step on."""
     alerts: Alerts = field(default_factory=Alerts)
     _jumps: JumpWatch = field(init=False)
 
@@ -51,31 +53,31 @@ class Ladder:
         object.__setattr__(self, "_jumps", JumpWatch(self.cases.clock))
 
     async def run(self) -> None:
-        """Do what is due, for ever."""
+        """Poll and advance due cases until cancelled."""
         while True:
             try:
                 await self.look()
-            except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look
-                self.alerts.tell(logger, "what is due of cases could not be read", about=type(error).__name__)
-            await self.cases.clock.sleep(NAP_SECONDS)
+            except Exception as error:  # noqa: BLE001 - even out of memory, the timers must go on
+                self.alerts.tell(logger, "due cases could not be read", about=type(error).__name__)
+            await self.cases.clock.sleep(POLL_SECONDS)
 
     async def look(self) -> None:
-        """Do what is due by now; nobody is called while the desk is closed."""
+        """Advance the cases that are due by now. While the desk is closed, only resolved ones."""
         if (jump := self._jumps.look()) and not await self._follow(jump):
             return
         now = self.cases.clock.now()
         states = ("resolved", *WAITING) if self.cases.targets.hours.is_open(now) else ("resolved",)
         async with self.cases.database.transaction() as tx:
-            found = await cases.due_by(tx, now, states=states, limit=AT_ONCE)
+            found = await cases.due_by(tx, now, states=states, limit=MAX_CASES)
         for case in found:
             try:
                 await self._advance(case, now)
             except Exception:
-                # Whatever it is, the others' time has come as well.
-                logger.exception("what is due of a case was not done", extra={"case": case.ref})
+                # Whatever it is, the other cases are due as well.
+                logger.exception("a due case was not advanced", extra={"case": case.ref})
 
     async def _follow(self, jump: float) -> bool:
-        """Have nobody called because the wall clock was set or the machine slept; False while it cannot be trusted."""
+        """Delay due cases by a jump of the clock. Return False while the clock cannot be trusted."""
         told = {"seconds": round(jump, 1)}
         async with self.cases.database.transaction() as tx:
             differs = await clock_differs(tx, self.cases.clock.now())
@@ -96,23 +98,23 @@ class Ladder:
                 opened = steps.open_up(case, targets=self.cases.targets)
                 await self._become(case, opened, "desk_opened", self.cases.messages.desk_opened(_next(opened)))
             case _:
-                await self._climb(case, now)
+                await self._breach(case, now)
 
-    async def _climb(self, case: Case, now: float) -> None:
+    async def _breach(self, case: Case, now: float) -> None:
         targets = self.cases.targets
-        higher = _next(steps.climb(case, now=now, targets=targets))
+        higher = _next(steps.breach(case, now=now, targets=targets))
         lead = await self._lead_channel() if higher.step >= 2 else None
         async with self.cases.database.transaction() as tx:
             spoke = await inbox.last_said(tx, case.thread, case.customer)
         waited = targets.hours.between(case.waiting_since or case.opened_at, now) / 60
-        rows = self.cases.messages.climbed(higher, case, waited=waited, spoke=spoke, lead=lead)
-        await self._become(case, higher, f"rung_{higher.step}", rows)
+        rows = self.cases.messages.breached(higher, case, waited=waited, spoke=spoke, lead=lead)
+        await self._become(case, higher, f"sla_step_{higher.step}", rows)
 
     async def _become(self, before: Case, after: Case, action: str, rows: Sequence[Outgoing]) -> None:
-        """Write it, unless the case has changed since it was read."""
+        """Save the case and queue the messages, unless the case has changed since it was read."""
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
-            # Whoever claims at this very moment does so before it or after it, and has the case either way.
+            # A claim at this moment comes before or after this change, and owns the case either way.
             await lock(tx, lock_of(before.thread))
             changed = await cases.change(tx, before, after)
             if changed is None:
@@ -122,17 +124,17 @@ class Ladder:
         self.cases.outbox.wake()
 
     async def _lead_channel(self) -> str | None:
-        """The direct messages with the lead; None without one, or when Slack does not know them."""
+        """The channel of direct messages with the lead. None without a lead, or if Slack refuses."""
         if self.lead is None:
             return None
         try:
-            async with asyncio.timeout(ASK_SECONDS):
+            async with asyncio.timeout(LEAD_TIMEOUT_SECONDS):
                 return await self.cases.slack.open_dm(self.lead)
         except (SlackRefused, SlackUnanswered, TimeoutError) as error:
-            logger.error("DESK_LEAD cannot be written to", extra={"reason": str(error)})
+            logger.error("DESK_LEAD cannot be messaged", extra={"reason": str(error)})
             return None
 
 
 def _next(case: Case) -> Case:
-    """The case with the version that it has once it is written: the keys of what is said hold it."""
+    """The case with the version it gets when it is saved; the keys of its messages contain that version."""
     return replace(case, version=case.version + 1)

@@ -20,8 +20,8 @@ from bot.store.erasure import NO_TITLE
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.summaries import Summary
+from bot.turns.edits import MessageEdits
 from bot.turns.journal import open_journal
-from bot.turns.second_thoughts import SecondThoughts
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
@@ -44,7 +44,7 @@ class Desk:
         self.answers = build_answers(database, slack.client, self.clock)
         self.outbox, self.cases, sentences = self.answers.outbox, self.answers.cases, self.answers.sentences
         self.relay = build_relay(database, self.outbox, slack.client, self.clock)
-        self.thoughts = SecondThoughts(database, self.outbox, self.clock, sentences, self.answers, self.relay)
+        self.thoughts = MessageEdits(database, self.outbox, self.clock, sentences, self.answers, self.relay)
 
     async def receives(self, *arrivals: Arrival) -> list[InboxItem]:
         """Store arrivals, and begin at their rows."""

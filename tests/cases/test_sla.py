@@ -11,8 +11,8 @@ import pytest
 from bot.cases.case import REOPEN_SECONDS, MovedOn
 from bot.cases.cases import USUAL_CLAIMS, Cases
 from bot.cases.hours import Hours, Targets, read_week
-from bot.cases.ladder import Ladder
-from bot.cases.messages import CaseMessages, how_it_stands
+from bot.cases.messages import CaseMessages, status_text
+from bot.cases.sla import SlaTimers
 from bot.cases.waiting import Waiting
 from bot.conversation import ThreadRef
 from bot.sentences import load_sentences
@@ -46,7 +46,7 @@ class Desk:
         targets = Targets(hours or Hours())
         messages = CaseMessages(load_sentences(), "C0AGENTS", targets=targets, on_call=ON_CALL, pages=pages)
         self.cases = Cases(database, self.outbox, slack.client, self.clock, messages, Metrics())
-        self.ladder, self.waiting = Ladder(self.cases, LEAD), Waiting(self.cases)
+        self.sla, self.waiting = SlaTimers(self.cases, LEAD), Waiting(self.cases)
         self.threads = 0
 
     async def opens(self, priority: Any = "medium") -> Case:
@@ -64,7 +64,7 @@ class Desk:
     async def after(self, minutes: float) -> None:
         """Let time pass, and everybody look."""
         self.clock.advance(minutes * MINUTE)
-        await self.ladder.look()
+        await self.sla.look()
         await self.delivers()
 
     async def now(self, case: Case) -> Case:
@@ -136,13 +136,13 @@ async def test_who_claims_in_the_very_moment_of_a_call_has_the_case(desk: Desk) 
     for _ in range(5):
         case = await desk.opens()
         desk.clock.advance(15 * MINUTE)
-        _, claimed = await asyncio.gather(desk.ladder.look(), desk.cases.claim(case.ref, "U0AGENTA"))
+        _, claimed = await asyncio.gather(desk.sla.look(), desk.cases.claim(case.ref, "U0AGENTA"))
         assert claimed.owner == "U0AGENTA"
         await desk.cases.resolve(case.ref, "U0AGENTA")
 
 
 async def test_without_a_lead_the_desk_is_called_each_time(desk: Desk) -> None:
-    desk.ladder = Ladder(desk.cases)
+    desk.sla = SlaTimers(desk.cases)
     await desk.opens()
     for minutes in (15, 15, 30):
         await desk.after(minutes)
@@ -153,7 +153,7 @@ async def test_without_a_lead_the_desk_is_called_each_time(desk: Desk) -> None:
 
 
 async def test_a_lead_whom_slack_does_not_know_is_no_reason_to_call_nobody(desk: Desk) -> None:
-    desk.ladder = Ladder(desk.cases, "U0NOBODY")
+    desk.sla = SlaTimers(desk.cases, "U0NOBODY")
     await desk.opens()
     await desk.after(15)
     await desk.after(15)
@@ -164,7 +164,7 @@ async def test_of_several_processes_one_climbs_and_says_it_once(desk: Desk) -> N
     case = await desk.opens()
     for minutes in (15, 15):
         desk.clock.advance(minutes * MINUTE)
-        await asyncio.gather(*(Ladder(desk.cases, LEAD).look() for _ in range(5)))
+        await asyncio.gather(*(SlaTimers(desk.cases, LEAD).look() for _ in range(5)))
         await desk.delivers()
     assert (await desk.now(case)).step == 2
     assert len(desk.calls()) == 1
@@ -193,7 +193,7 @@ async def test_a_claim_in_the_very_moment_of_a_rung_leaves_it_unclimbed(desk: De
     desk.clock.advance(15 * MINUTE)
     stale = await desk.now(case)
     await desk.cases.claim(case.ref, AGENT)
-    await desk.ladder._advance(stale, desk.clock.now())
+    await desk.sla._advance(stale, desk.clock.now())
     await desk.delivers()
     assert desk.calls() == []
     assert (await desk.now(case)).state == "human"
@@ -216,10 +216,10 @@ async def test_a_snooze_puts_the_next_rung_off_once_and_says_who_did_it(desk: De
     case = await desk.opens()
     await desk.after(15)
     alert = desk.posts("C0AGENTS")[-1]
-    ref, _, rung = alert["blocks"][1]["elements"][1]["value"].partition("/")
-    await desk.waiting.snooze(ref, AGENT, rung)
+    ref, _, step = alert["blocks"][1]["elements"][1]["value"].partition("/")
+    await desk.waiting.snooze(ref, AGENT, step)
     with pytest.raises(MovedOn):
-        await desk.waiting.snooze(ref, AGENT, rung)
+        await desk.waiting.snooze(ref, AGENT, step)
     await desk.delivers()
     shown = str(desk.slack.workspace.messages["C0AGENTS"][alert["ts"]])
     assert f"Snoozed by <@{AGENT}>" in shown
@@ -305,7 +305,7 @@ async def test_a_case_that_is_opened_again_at_night_says_when_somebody_is_there(
     assert again.state == "away"
     assert "is open again" in office.told()
     assert "2026-11-24 09:00 Europe/Berlin" in office.told()
-    stands = how_it_stands(load_sentences(), "en", again)
+    stands = status_text(load_sentences(), "en", again)
     assert "FD-1001 is open already. Our team is back <!date^" in stands
 
 
@@ -323,7 +323,7 @@ async def test_a_solved_case_is_closed_after_a_week_and_cannot_be_opened_again(o
     assert office.posts("C0AGENTS")[0] == card, "its card stays as it is"
     with pytest.raises(MovedOn):
         await office.cases.reopen(case.ref, CUSTOMER.user)
-    assert "FD-1001 is closed, and the assistant is back" in how_it_stands(load_sentences(), "en", closed)
+    assert "FD-1001 is closed, and the assistant is back" in status_text(load_sentences(), "en", closed)
 
 
 async def test_a_workspace_that_refuses_the_alert_gets_the_same_words_and_buttons(desk: Desk) -> None:
@@ -368,7 +368,7 @@ async def test_what_fails_of_one_case_keeps_no_other_waiting(desk: Desk, caplog:
         assert await case_rows.change(tx, broken, replace(broken, priority="none"))
     await desk.after(15)
     assert (await desk.now(sound)).step == 1
-    assert "what is due of a case was not done" in caplog.text
+    assert "a due case was not advanced" in caplog.text
 
 
 async def test_every_row_that_it_says_has_a_key_of_its_own(desk: Desk) -> None:
@@ -408,7 +408,7 @@ async def test_a_jump_is_named_once_and_followed_when_the_database_is_there_agai
     with monkeypatch.context() as patched:
         patched.setattr(case_rows, "put_off", None)
         with pytest.raises(TypeError):
-            await desk.ladder.look()
+            await desk.sla.look()
     await desk.after(0)
     await desk.after(0)
     assert desk.calls() == []
@@ -420,7 +420,7 @@ async def test_a_clock_that_differs_from_the_databases_rings_nobody_until_it_agr
     if desk.database.is_alone:
         pytest.skip("SQLite has no clock of its own")
     desk.clock.jump(time.time() - desk.clock.now())
-    desk.ladder = Ladder(desk.cases, LEAD)
+    desk.sla = SlaTimers(desk.cases, LEAD)
     await desk.opens()
     desk.clock.jump(HOUR)
     await desk.after(0)

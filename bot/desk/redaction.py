@@ -3,7 +3,7 @@
 says_stop         the whole message asks for an end: of the answer that is on its way, else there is none to end
 says_settled      the whole message says that nobody is needed any more
 changes_meaning   an edit says something else than before, rather than the same without a slip
-Blotter           takes the words of deleted messages out of whatever quotes them
+Redactor           takes the words of deleted messages out of whatever quotes them
 """
 
 import json
@@ -147,7 +147,7 @@ def changes_meaning(before: str, after: str) -> bool:
     return any(not _is_slip(was, now) for was, now in zip(old, new, strict=True) if was != now)
 
 
-class Blotter:
+class Redactor:
     """Finds the words of deleted messages in other texts and puts GONE in their place.
 
     Those are runs of a message's words, all of it when it is no longer than that, and its telling words: long ones or

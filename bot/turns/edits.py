@@ -20,7 +20,7 @@ from bot.cases.files import notes_on
 from bot.cases.relay import OWN_WORDS, Relay
 from bot.clock import Clock
 from bot.conversation import ThreadRef
-from bot.desk.second_thoughts import Blotter, changes_meaning
+from bot.desk.redaction import Redactor, changes_meaning
 from bot.sentences import Language, Sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases, erasure, outbox, spending, threads, turns, wishes
@@ -39,7 +39,7 @@ ANSWER_AGAIN_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True)
-class SecondThoughts:
+class MessageEdits:
     """Carries them out; the parts are put together in `bot.app`."""
 
     database: Database
@@ -244,7 +244,7 @@ class SecondThoughts:
         await erasure.hide(tx, said)
         tx = await go_on()
         words = {words for each in said for words in (each.words, str(each.body.get("before", "")))}
-        clean = Blotter(words, others).clean_fields
+        clean = Redactor(words, others).clean_fields
         since = min(row.ts for row in messages)
         await erasure.clean_threads(tx, [*keys, *copied_to], since=since, clean=clean)
         tx = await go_on()

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 
 from bot.desk import library_words as words
-from bot.desk.alignment import (
-    BEAT_SECONDS,
-    GONE_SECONDS,
-    LIVE_SECONDS,
-    LOOK_SECONDS,
+from bot.desk.index_replication import (
+    FORGET_SECONDS,
+    HEARTBEAT_SECONDS,
+    MAX_HEARTBEAT_AGE_SECONDS,
     RETRY_SECONDS,
-    Alignment,
-    Standing,
+    SYNC_SECONDS,
+    IndexReplication,
+    ReplicationStatus,
 )
 from bot.desk.library import Bases, Library
 from bot.store import alias
@@ -61,8 +61,8 @@ class OneMachine:
     """Its disk takes no name."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def alignment(self, database: Database, clock: ManualClock) -> Alignment:
-        return Alignment({"public": cast(Any, self)}, database, clock, self.refresh, machine=self.name)
+    def replication(self, database: Database, clock: ManualClock) -> IndexReplication:
+        return IndexReplication({"public": cast(Any, self)}, database, clock, self.refresh, machine=self.name)
 
     def become(self, content: str, *, forced: bool = False, follows: bool = False) -> None:
         """By its own doing, unless it `follows`."""
@@ -106,13 +106,13 @@ class Pair:
     b: OneMachine
     clock: ManualClock
     database: Database
-    alignments: tuple[Alignment, Alignment]
+    replications: tuple[IndexReplication, IndexReplication]
 
     async def look(self, times: int = 1) -> None:
         for _ in range(times):
-            for alignment in self.alignments:
-                self.clock.advance(LOOK_SECONDS)
-                await alignment.look()
+            for replication in self.replications:
+                self.clock.advance(SYNC_SECONDS)
+                await replication.sync()
 
     async def wanted(self) -> Alias | None:
         async with self.database.transaction() as tx:
@@ -122,9 +122,9 @@ class Pair:
 @pytest.fixture
 async def pair(database: Database) -> Pair:
     clock, a, b = ManualClock(), OneMachine("a"), OneMachine("b")
-    opened = Pair(a, b, clock, database, (a.alignment(database, clock), b.alignment(database, clock)))
-    for alignment in opened.alignments:
-        await alignment.begin()
+    opened = Pair(a, b, clock, database, (a.replication(database, clock), b.replication(database, clock)))
+    for replication in opened.replications:
+        await replication.begin()
     return opened
 
 
@@ -173,12 +173,12 @@ async def test_machines_whose_sources_differ_do_not_send_each_other_round_in_cir
 
 
 async def test_what_another_process_on_the_same_disk_built_to_follow_is_told_to_nobody(pair: Pair) -> None:
-    beside = pair.b.alignment(pair.database, pair.clock)
+    beside = pair.b.replication(pair.database, pair.clock)
     await beside.begin()
     pair.b.sources = "there"
     pair.a.become("here")
     await pair.look()
-    await beside.look()
+    await beside.sync()
     wanted = await pair.wanted()
     assert wanted is not None
     assert (wanted.target, pair.b.content) == ("here", "there")
@@ -243,9 +243,9 @@ async def test_a_machine_that_starts_behind_the_others_comes_up_to_them(pair: Pa
     pair.b.sources = "new"
     await pair.look(2)
     late = OneMachine("c", sources="new")
-    alignment = late.alignment(pair.database, pair.clock)
-    await alignment.begin()
-    await alignment.look()
+    replication = late.replication(pair.database, pair.clock)
+    await replication.begin()
+    await replication.sync()
     assert (late.content, late.asked) == ("new", [False])
 
 
@@ -253,9 +253,9 @@ async def test_a_machine_that_has_nothing_yet_and_does_not_read_by_itself_comes_
     pair.a.become("new")
     await pair.look()
     late = OneMachine("c", sources="new", content="")
-    alignment = late.alignment(pair.database, pair.clock)
-    await alignment.begin()
-    await alignment.look()
+    replication = late.replication(pair.database, pair.clock)
+    await replication.begin()
+    await replication.sync()
     assert (late.content, late.asked) == ("new", [False])
 
 
@@ -263,10 +263,10 @@ async def test_what_a_machine_reads_at_its_start_is_for_all(pair: Pair) -> None:
     pair.a.become("new")
     await pair.look()
     late = OneMachine("c", content="")
-    alignment = late.alignment(pair.database, pair.clock)
-    await alignment.begin()
+    replication = late.replication(pair.database, pair.clock)
+    await replication.begin()
     late.become("newest")
-    await alignment.look()
+    await replication.sync()
     wanted = await pair.wanted()
     assert wanted is not None
     assert (wanted.target, wanted.set_by) == ("newest", "c")
@@ -276,7 +276,7 @@ async def test_it_looks_and_tells_by_itself_and_outlives_whatever_goes_wrong(pai
     pair.a.become("new")
     pair.b.sources = "new"
     pair.b.is_nameless = True
-    running = [asyncio.create_task(alignment.run()) for alignment in pair.alignments]
+    running = [asyncio.create_task(replication.run()) for replication in pair.replications]
     async with asyncio.timeout(PATIENCE):
         await pair.b.changed.wait()
     assert pair.b.content == "new"
@@ -295,31 +295,31 @@ async def test_the_status_tells_how_this_machine_stands_to_the_others(pair: Pair
 
     assert "machine" not in await told(pair.a)
     pair.a.become("new")
-    await pair.alignments[0].look()
-    for alignment in pair.alignments:
-        await alignment.beat()
+    await pair.replications[0].sync()
+    for replication in pair.replications:
+        await replication.heartbeat()
     assert "still served by 1 of 2 machines: b." in await told(pair.a)
     assert "Contents `old` here; all machines are to serve `new` since" in await told(pair.b)
     assert "from a." in await told(pair.b)
 
     pair.b.sources = "new"
     await pair.look()
-    await pair.alignments[1].beat()
+    await pair.replications[1].heartbeat()
     for machine in (pair.a, pair.b):
         assert "Contents `new`, as all 2 machines" in await told(machine)
-    pair.clock.advance(LIVE_SECONDS)
+    pair.clock.advance(MAX_HEARTBEAT_AGE_SECONDS)
     assert "machine" not in await told(pair.a)
 
 
 async def test_what_a_machine_that_is_no_more_has_left_on_the_server_is_removed_after_a_week(pair: Pair) -> None:
-    for alignment in pair.alignments:
-        await alignment.beat()
-    first = pair.alignments[0]
-    pair.clock.advance(GONE_SECONDS - BEAT_SECONDS)
-    await first.beat()
+    for replication in pair.replications:
+        await replication.heartbeat()
+    first = pair.replications[0]
+    pair.clock.advance(FORGET_SECONDS - HEARTBEAT_SECONDS)
+    await first.heartbeat()
     assert pair.a.forgotten == []
-    pair.clock.advance(2 * BEAT_SECONDS)
-    await first.beat()
+    pair.clock.advance(2 * HEARTBEAT_SECONDS)
+    await first.heartbeat()
     assert pair.a.forgotten == ["frontdesk-b"]
     async with pair.database.transaction() as tx:
         assert [each.name for each in await alias.beginning(tx, f"{NAME}@")] == [f"{NAME}@frontdesk-a"]
@@ -328,7 +328,7 @@ async def test_what_a_machine_that_is_no_more_has_left_on_the_server_is_removed_
 def test_names_of_many_machines_do_not_fill_the_message() -> None:
     wanted = Alias(NAME, "new", "a", 1.0)
     machines = tuple(Alias(f"{NAME}@{number}", "old", f"host-{number}", 1.0) for number in range(50))
-    told = words.status(replace(STATUS, content="new"), audience="public", among=Standing(wanted, machines))
+    told = words.status(replace(STATUS, content="new"), audience="public", among=ReplicationStatus(wanted, machines))
     assert "50 of 50 machines" in told
     assert "host-49" not in told
 
@@ -342,7 +342,7 @@ class Machine:
 
     base: KnowledgeBase
     library: Library
-    alignment: Alignment
+    replication: IndexReplication
     root: Path
 
     @property
@@ -368,9 +368,9 @@ async def open_machine(folder: Path, database_url: str, server: ChromaServer, pa
     ):
         library = Library(Bases(base), pages, clock, None, database)
         bases: dict[Audience, KnowledgeBase] = {"public": base}
-        alignment = Alignment(bases, database, clock, library.bring_up, machine=folder.name)
-        await alignment.begin()
-        yield Machine(base, library, alignment, root)
+        replication = IndexReplication(bases, database, clock, library.catch_up, machine=folder.name)
+        await replication.begin()
+        yield Machine(base, library, replication, root)
 
 
 @asynccontextmanager
@@ -384,7 +384,7 @@ async def open_two(folder: Path, database_url: str) -> AsyncIterator[tuple[Machi
     ):
         for machine in (a, b):
             await machine.library.refresh_all()
-            await machine.alignment.look()
+            await machine.replication.sync()
         yield a, b, server, pages
 
 
@@ -404,8 +404,8 @@ async def test_two_machines_on_one_chroma_server_serve_the_same_and_write_apart(
         # A refresh on one of them reaches the other, whose searches go on meanwhile.
         await asyncio.to_thread((pages / "moon.md").write_text, "# Moon\n\nParcels to the moon take nine days.\n")
         await a.library.refresh_all()
-        await a.alignment.look()
-        moving = asyncio.create_task(b.alignment.look())
+        await a.replication.sync()
+        moving = asyncio.create_task(b.replication.sync())
         while not moving.done():
             assert (await b.base.search("How long is the warranty?")).hits
         await moving
@@ -415,8 +415,8 @@ async def test_two_machines_on_one_chroma_server_serve_the_same_and_write_apart(
 
         # So does a rollback, without a build.
         await a.library.roll_back()
-        await a.alignment.look()
-        await b.alignment.look()
+        await a.replication.sync()
+        await b.replication.sync()
         assert "moon.md" not in (await a.finds("parcels to the moon"), await b.finds("parcels to the moon"))
         assert (await b.base.status()).generation == 1
 
@@ -431,7 +431,7 @@ async def test_two_machines_on_one_chroma_server_serve_the_same_and_write_apart(
             assert await machine.finds("How long is the warranty?") == "products/warranty.md"
 
         # What one of them leaves on the server when it is no more, the other removes.
-        await a.alignment.beat()
+        await a.replication.heartbeat()
         await b.base.forget(await a.base.identity())
         assert set(server.collections()) == b.kept
         await b.finds("How long is the warranty?")
@@ -447,6 +447,6 @@ async def test_a_build_by_the_command_line_reaches_the_other_machine(
         async with open_knowledge_base(a.root, TableEmbedder(), chroma_url=server.url) as by_command:
             await by_command.refresh(pages)
         await a.base.reload()
-        await a.alignment.look()
-        await b.alignment.look()
+        await a.replication.sync()
+        await b.replication.sync()
         assert await b.finds("parcels to the moon") == "moon.md"

@@ -1,0 +1,78 @@
+"""The vocabulary of docs/glossary.md: retired identifiers stay away, and what the glossary names exists."""
+
+import re
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.contracts.tree import PRODUCT, ROOT, read
+
+pytestmark = pytest.mark.contract
+
+RETIRED = {
+    "Alignment": "IndexReplication",
+    "Blotter": "Redactor",
+    "Calm": "AdmissionControl",
+    "Governor": "RateLimiter",
+    "Ladder": "SlaTimers",
+    "Places": "FairSemaphore",
+    "SecondThoughts": "MessageEdits",
+    "Seat": "StreamSlot",
+    "Standing": "MemberType",
+    "Taking": "RetryingRunner",
+    "governor": "rate_limiter",
+    "how_it_stands": "status_text",
+    "ladder": "sla",
+    "may_stand": "is_grounded",
+    "rung": "step",
+    "second_thoughts": "edits",
+    "way_of": "choose_pattern",
+    "whisper": "ephemeral",
+    "whispers": "ephemerals",
+}
+"""Identifiers that are no longer used, each with the word that took its place."""
+FOLDERS = (*PRODUCT, "bench", "demo", "evals", "tests", "tools")
+
+
+def python_files() -> Iterator[Path]:
+    """Every Python file but this one and the migrations, which are as they were when they were written."""
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            if path != Path(__file__) and "migrations" not in path.parts:
+                yield path
+
+
+def test_no_retired_identifier_is_used() -> None:
+    used = []
+    for path in python_files():
+        with path.open("rb") as file:
+            names = {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NAME}
+        used += [
+            f"{path.relative_to(ROOT)}: {name} is {RETIRED[name.strip('_')]} now"
+            for name in sorted(names)
+            if name.strip("_") in RETIRED
+        ]
+    assert used == []
+
+
+def test_no_module_has_a_retired_name() -> None:
+    retired = {name.casefold() for name in RETIRED}
+    assert [str(path) for path in python_files() if path.stem.removeprefix("test_").casefold() in retired] == []
+
+
+def test_the_glossary_is_sorted_and_names_what_exists() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", read("docs/glossary.md"), re.MULTILINE)[1:]
+    rows = [row for row in rows if not row[0].startswith("---")]
+    terms = [term for term, _ in rows]
+    assert terms == sorted(terms, key=str.casefold)
+    source = "\n".join(path.read_text("utf-8") for folder in PRODUCT for path in (ROOT / folder).rglob("*.py"))
+    for term, where in rows:
+        for name in re.findall(r"`([^`]+)`", where):
+            if "/" in name:
+                assert (ROOT / name).is_file(), f"{term}: there is no {name}"
+            else:
+                assert re.search(rf"\b{re.escape(name.rpartition('.')[2])}\b", source), (
+                    f"{term}: nothing is named {name}"
+                )
