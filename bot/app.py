@@ -92,10 +92,10 @@ from bot.turns.edits import MessageEdits
 from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.erasure import Erasure, watch_erasures
 from bot.turns.fair_semaphore import FairSemaphore
-from bot.turns.hands import Hands
 from bot.turns.inbox import Inbox, author_of
 from bot.turns.interruptions import Interruptions
 from bot.turns.lanes import Lanes
+from bot.turns.ownership import EpochReader
 from bot.turns.presses import Presses
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
@@ -284,7 +284,7 @@ async def open_app(
             cases=cases,
             slots=FairSemaphore(settings.concurrent_answers),
             metrics=metrics,
-            hands=Hands(database),
+            epochs=EpochReader(database),
             sessions=sessions,
             agent_channel=agent_channel,
         )

@@ -17,8 +17,8 @@ has its turn. A process that cannot renew its lease breaks its calls off before 
 A post that brings files is one message with the app's own copies of them (bot/slack/files.py). It bears no mark and is
 known by the copies; and it appears a while after Slack has said that it will.
 
-What the assistant says leaves only while the conversation has not changed hands since it was decided on: that is looked
-at in the transaction that marks the row. Otherwise the row is dropped, with a note for the audit trail.
+What the assistant says leaves only in the ownership epoch in which it was decided on: the transaction that marks the
+row compares it. A row of an earlier epoch is dropped, with a note for the audit trail.
 
 A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
 
@@ -378,9 +378,9 @@ class Outbox:
 
     async def _silence(self, tx: Transaction, row: OutboxRow, *, attempts: int) -> bool:
         """Whether the row is one of the assistant's that nobody is to read any more; then it is gone."""
-        if row.hands is None or not await outbox.silence(tx, row, attempts=attempts):
+        if row.epoch is None or not await outbox.silence(tx, row, attempts=attempts):
             return False
-        thread, now = ThreadRef.of(row.hands[0]), self._clock.now()
+        thread, now = ThreadRef.of(row.epoch[0]), self._clock.now()
         case = await cases.find_open(tx, thread) or await cases.latest_of(tx, thread)
         subject = case.ref if case else thread.key
         await records.note(tx, actor=ACTOR, action="post.dropped", subject=subject, detail={"row": row.key}, now=now)

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import insert_all_new, insert_new
-from bot.store.threads import change_hands
+from bot.store.threads import advance_epoch
 
 OPEN_STATES = ("waiting", "away", "human")
 """While a case is in one of these, people have it or shall have it, and the bot is silent in the customer's thread."""
@@ -270,7 +270,7 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
         return None
     if _holder(case) != _holder(changed):
         others = (each.thread.key for each in await merged_into(tx, case.id))
-        await change_hands(tx, [case.thread.key, *others])
+        await advance_epoch(tx, [case.thread.key, *others])
     helpers = changed.helpers if changed.state == "human" else ()
     if changed.state != "human" or helpers != case.helpers:
         await _set_helpers(tx, case, helpers)

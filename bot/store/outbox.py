@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.statements import begins_any, in_batches, insert_each_new
-from bot.store.threads import hands_of
+from bot.store.threads import epoch_of
 
 OPEN = ("pending", "sending")
 """The states of a row that is neither sent nor failed."""
@@ -40,9 +40,9 @@ class Outgoing:
     case_id: int | None = None
     source: tuple[str, str] | None = None
     """The (channel, ts) of the message this one mirrors."""
-    hands: tuple[str, int] | None = None
-    """Of what the assistant says: the key of the conversation, and how often that had changed hands when this was
-    decided on. Once it has again, this is not said any more."""
+    epoch: tuple[str, int] | None = None
+    """For what the assistant says: the key of the conversation and its ownership epoch. In a later epoch this is no
+    longer posted."""
     when_sent: tuple["Outgoing", ...] = ()
     """Queued in the same transaction that says this one is sent."""
     when_failed: tuple["Outgoing", ...] = ()
@@ -69,7 +69,7 @@ class OutboxRow:
     created_at: float
     case_id: int | None
     source: tuple[str, str] | None
-    hands: tuple[str, int] | None
+    epoch: tuple[str, int] | None
     when_sent: tuple[Outgoing, ...]
     when_failed: tuple[Outgoing, ...]
 
@@ -85,7 +85,7 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
         lanes = {row.key: row.lane for row in known}
     for outgoing in calls:
         source_channel, source_ts = outgoing.source or (None, None)
-        conversation, hands = outgoing.hands or (None, None)
+        conversation, epoch = outgoing.epoch or (None, None)
         lane = _lane(outgoing, lanes)
         lanes.setdefault(outgoing.key, lane)
         rows.append(
@@ -106,7 +106,7 @@ async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
                 "source_channel": source_channel,
                 "source_ts": source_ts,
                 "conversation": conversation,
-                "hands": hands,
+                "epoch": epoch,
                 "created_at": now,
             }
         )
@@ -272,11 +272,11 @@ async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bo
 
 
 async def silence(tx: AsyncConnection, row: OutboxRow, *, attempts: int) -> bool:
-    """Drop a row of the assistant's whose conversation has changed hands; False, and nothing is done, for any other.
+    """Drop a row of the assistant's from an earlier ownership epoch; False, and nothing is done, for any other.
 
     Under the same key it may be queued again, by whoever decides so as things are by then.
     """
-    if row.hands is None or await hands_of(tx, row.hands[0]) == row.hands[1]:
+    if row.epoch is None or await epoch_of(tx, row.epoch[0]) == row.epoch[1]:
         return False
     table = schema.outbox
     dropping = delete(table).where(table.c.id == row.id, table.c.state.in_(OPEN), table.c.attempts == attempts)
@@ -341,14 +341,16 @@ def row_of(row: Row[Any]) -> OutboxRow:
         created_at=row.created_at,
         case_id=row.case_id,
         source=(row.source_channel, row.source_ts) if row.source_channel else None,
-        hands=(row.conversation, row.hands) if row.conversation else None,
+        epoch=(row.conversation, row.epoch) if row.conversation else None,
         when_sent=tuple(_outgoing(one) for one in row.afterwards["sent"]),
         when_failed=tuple(_outgoing(one) for one in row.afterwards["failed"]),
     )
 
 
 def _outgoing(stored: dict[str, Any]) -> Outgoing:
-    source, hands = stored["source"], stored.get("hands")
+    # `hands` is what rows call the epoch that were queued before the ownership epoch had its name.
+    source, epoch = stored["source"], stored.get("epoch") or stored.get("hands")
+    stored = {name: value for name, value in stored.items() if name != "hands"}
     nested = {name: tuple(_outgoing(one) for one in stored[name]) for name in ("when_sent", "when_failed")}
-    pairs = {"source": tuple(source) if source else None, "hands": tuple(hands) if hands else None}
+    pairs = {"source": tuple(source) if source else None, "epoch": tuple(epoch) if epoch else None}
     return Outgoing(**{**stored, **nested, **pairs})

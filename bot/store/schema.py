@@ -138,8 +138,8 @@ thread = Table(
     Column("language", String(8), nullable=False, server_default=""),
     Column("episode", Integer, nullable=False, server_default="0"),
     Column("note", Words, nullable=False, server_default=""),
-    # How often it went from the assistant to a person, between persons, or back.
-    Column("hands", Integer, nullable=False, server_default="0"),
+    # The ownership epoch: how often the thread went from the assistant to a person, between persons, or back.
+    Column("hands", Integer, key="epoch", nullable=False, server_default="0"),
     Column("opened_at", Float, nullable=False),
 )
 
@@ -262,9 +262,9 @@ outbox = Table(
     Column("case_id", ID, ForeignKey("case_.id")),
     Column("source_channel", String(32)),
     Column("source_ts", String(32)),
-    # Of what the assistant says: the conversation, and its `hands` when that was decided.
+    # For what the assistant says: the conversation and its ownership epoch.
     Column("conversation", String(128)),
-    Column("hands", Integer),
+    Column("hands", Integer, key="epoch"),
     Column("created_at", Float, nullable=False),
     Column("sent_at", Float),
     Index("ix_outbox_state", "state", "id"),

@@ -23,21 +23,21 @@ class ThreadState:
     """Counts the hand-backs from people; the model sees the present episode only."""
     note: str
     """What the model is told of the stretch before this episode."""
-    hands: int = 0
-    """How often the thread went from the assistant to a person, between persons, or back."""
-    changes: int = -1
-    """CHANGES when this was read; none for a thread that is no conversation."""
+    epoch: int = 0
+    """The ownership epoch: how often the thread went from the assistant to a person, between persons, or back."""
+    local_changes: int = -1
+    """LOCAL_CHANGES when the epoch was read. -1, which is never current, for a thread that is no conversation."""
 
 
 @dataclass(slots=True)
-class Changes:
-    """Counts how often this process makes a thread change hands, whichever thread that is."""
+class LocalChanges:
+    """Counts the epochs that this process has advanced, of all threads."""
 
     count: int = 0
 
 
-CHANGES = Changes()
-"""As long as this stands still, and no other process may write, whatever was read of `hands` holds."""
+LOCAL_CHANGES = LocalChanges()
+"""While this count stays the same and no other process can write, every epoch that was read is current."""
 
 
 async def add_thread(tx: AsyncConnection, thread: ThreadRef, *, now: float) -> None:
@@ -67,8 +67,8 @@ async def known_among(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> set[
 async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:
     """The thread's state, or None when it is no conversation."""
     table = schema.thread
-    columns = (table.c.agent, table.c.language, table.c.episode, table.c.note, table.c.hands)
-    changes = CHANGES.count
+    columns = (table.c.agent, table.c.language, table.c.episode, table.c.note, table.c.epoch)
+    changes = LOCAL_CHANGES.count
     row = (await tx.execute(select(*columns).where(table.c.key == thread.key))).one_or_none()
     return ThreadState(*row, changes) if row else None
 
@@ -82,23 +82,23 @@ async def languages_of(tx: AsyncConnection, threads: Collection[ThreadRef]) -> d
     return {row.key: row.language for row in rows}
 
 
-async def hands_of(tx: AsyncConnection, key: str) -> int:
-    """How often the thread with this key has changed hands."""
-    return (await hands_among(tx, [key])).get(key, 0)
+async def epoch_of(tx: AsyncConnection, key: str) -> int:
+    """The ownership epoch of the thread with this key; 0 if it is no conversation."""
+    return (await epochs_of(tx, [key])).get(key, 0)
 
 
-async def hands_among(tx: AsyncConnection, keys: Iterable[str]) -> dict[str, int]:
-    """The same for those of the keys that are conversations'."""
+async def epochs_of(tx: AsyncConnection, keys: Iterable[str]) -> dict[str, int]:
+    """The epochs of several threads by key, without those that are no conversations."""
     table = schema.thread
-    rows = await tx.execute(select(table.c.key, table.c.hands).where(table.c.key.in_(list(keys))))
-    return {row.key: row.hands for row in rows}
+    rows = await tx.execute(select(table.c.key, table.c.epoch).where(table.c.key.in_(list(keys))))
+    return {row.key: row.epoch for row in rows}
 
 
-async def change_hands(tx: AsyncConnection, keys: Collection[str]) -> None:
-    """Say that somebody else speaks in these threads from here on."""
-    CHANGES.count += 1
+async def advance_epoch(tx: AsyncConnection, keys: Collection[str]) -> None:
+    """Give these threads a new owner: nothing that was begun in an earlier epoch is posted any more."""
+    LOCAL_CHANGES.count += 1
     table = schema.thread
-    await tx.execute(update(table).where(table.c.key.in_(keys)).values(hands=table.c.hands + 1))
+    await tx.execute(update(table).where(table.c.key.in_(keys)).values(epoch=table.c.epoch + 1))
 
 
 async def set_language(tx: AsyncConnection, thread: ThreadRef, language: str) -> None:

@@ -52,9 +52,9 @@ from bot.telemetry import Metrics
 from bot.turns.asking import DECLINED, Agents, Asked
 from bot.turns.costs import costs_of
 from bot.turns.fair_semaphore import FairSemaphore
-from bot.turns.hands import Floor, Hands
 from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
+from bot.turns.ownership import EpochReader, OwnershipGuard
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from knowledge.passages import Hit
@@ -90,7 +90,7 @@ class Answers:
     slots: FairSemaphore
     """Answers at the same time; others wait here, and no customer for long behind another who writes much."""
     metrics: Metrics
-    hands: Hands
+    epochs: EpochReader
     sessions: TurnSessions
     agent_channel: str = ""
     """Where staff are told of what concerns no case."""
@@ -231,12 +231,12 @@ class Answers:
         thread = item.thread if name == "stream" else await self._private_thread(item)
         return Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}")
 
-    async def _private_thread(self, item: InboxItem, opening: str = "", *, hands: int | None = None) -> ThreadRef:
+    async def _private_thread(self, item: InboxItem, opening: str = "", *, epoch: int | None = None) -> ThreadRef:
         """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`, unless the
-        question's thread has changed `hands` since."""
+        question's thread has left that `epoch` since."""
         channel = await self.slack.open_dm(item.author)
-        of = None if hands is None else (item.thread.key, hands)
-        post = Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}, hands=of)
+        of = None if epoch is None else (item.thread.key, epoch)
+        post = Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}, epoch=of)
         root = await self.outbox.deliver(post)
         return ThreadRef(self.me.team, channel, root)
 
@@ -293,7 +293,7 @@ class Answers:
         question = asked.question
         await asked.writer.abandon("")
         has_written = asked.journal.has_written
-        await self._say_stopped(question.item, question.language, has_written=has_written, hands=question.hands)
+        await self._say_stopped(question.item, question.language, has_written=has_written, epoch=question.epoch)
         return await self._keep(asked, "stopped")
 
     async def stop_leftover(self, item: InboxItem, language: Language) -> str:
@@ -338,13 +338,13 @@ class Answers:
         await turns.save(tx, record, now=self.clock.now(), closes=closes)
 
     async def _say_stopped(
-        self, item: InboxItem, language: Language, *, has_written: bool, hands: int | None = None
+        self, item: InboxItem, language: Language, *, has_written: bool, epoch: int | None = None
     ) -> None:
         words = {"text": self.sentences.say(language, "stopped_part_done" if has_written else "stopped")}
         thread, key = item.thread, f"turn/{item.id}/stopped"
         async with self.database.transaction() as tx:
-            of = (thread.key, await threads.hands_of(tx, thread.key) if hands is None else hands)
-            post = Outgoing(key, "post", thread.channel, words, thread_ts=thread.ts, hands=of)
+            of = (thread.key, await threads.epoch_of(tx, thread.key) if epoch is None else epoch)
+            post = Outgoing(key, "post", thread.channel, words, thread_ts=thread.ts, epoch=of)
             await outbox.add(tx, post, now=self.clock.now())
         self.outbox.wake()
 
@@ -365,7 +365,7 @@ class Answers:
         """Post the answer in the direct messages and say so where it was asked for; that sentence."""
         question = asked.question
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
-        private = await self._private_thread(question.item, opening, hands=question.hands)
+        private = await self._private_thread(question.item, opening, epoch=question.epoch)
         async with self._stream(question, private, asked.journal, "private-stream") as writer:
             writer.text(asked.outcome.text)
             self._say_if_shortened(asked, writer)
@@ -586,10 +586,10 @@ class Answers:
         async def fence() -> None:
             await journal.recall(name)
 
-        floor = Floor(self.hands, question.item.thread.key, question.hands, question.changes)
+        guard = OwnershipGuard(self.epochs, question.item.thread.key, question.epoch, question.local_changes)
 
         async def may_speak() -> None:
-            if not await floor.is_ours():
+            if not await guard.is_current():
                 question.interruption.tell("claimed")
                 raise Silenced("a person has the thread")
 

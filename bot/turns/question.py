@@ -32,10 +32,10 @@ class Question:
     """What the files beside it are called, which nobody has read."""
     in_vain_before: bool = False
     """Whether nothing was found for the message before this one either."""
-    hands: int = 0
-    """How often the thread had changed hands when it was decided that the assistant answers."""
-    changes: int = -1
-    """How many changes of hands this process had made when that was read; by itself it matches none."""
+    epoch: int = 0
+    """The ownership epoch of the thread when it was decided that the assistant answers."""
+    local_changes: int = -1
+    """LOCAL_CHANGES when the epoch was read. -1 is never current."""
     is_unasked: bool = False
     """The app was not mentioned: what it cannot answer ends in silence."""
     concerns: bool = True

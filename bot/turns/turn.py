@@ -116,10 +116,10 @@ class Heard:
     """Who answered last in the thread; empty for nobody."""
     episode: Episode
     interruption: Interruption
-    hands: int
-    """How often the thread had changed hands, before it was read who has it now,"""
-    changes: int
-    """and how many such changes this process had made by then, of whatever threads."""
+    epoch: int
+    """The ownership epoch of the thread, read before it was decided who answers."""
+    local_changes: int
+    """LOCAL_CHANGES when the epoch was read."""
     hearing: Hearing = Hearing()
 
 
@@ -270,7 +270,7 @@ class Turns:
                 state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             episode = Episode(state.episode, state.note, turns=(), summary=None)
             interruption = Interruption()
-            heard = Heard(item, customer, language, "", episode, interruption, state.hands, state.changes)
+            heard = Heard(item, customer, language, "", episode, interruption, state.epoch, state.local_changes)
             await self._see_to(heard, seen)
         return ended
 
@@ -407,7 +407,9 @@ class Turns:
             ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
-        heard = Heard(item, customer, language, state.agent, episode, interruption, state.hands, state.changes, hearing)
+        heard = Heard(
+            item, customer, language, state.agent, episode, interruption, state.epoch, state.local_changes, hearing
+        )
         if item.body.get("masked"):
             await self._say(heard, "masked")
         seen = await self.danger_check.noted(item) if self.danger_check else None
@@ -591,8 +593,8 @@ class Turns:
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
             heading=self._heading(heard),
             files=file_names(item.body),
-            hands=heard.hands,
-            changes=heard.changes,
+            epoch=heard.epoch,
+            local_changes=heard.local_changes,
             is_unasked=heard.hearing.is_unasked,
             concerns=heard.hearing.concerns,
             interruption=heard.interruption,
@@ -652,9 +654,9 @@ class Turns:
     def _words(self, heard: Heard, name: str, words: str) -> Outgoing:
         """What the assistant says in the thread, unless a person gets it before."""
         item, thread = heard.item, heard.item.thread
-        hands = (thread.key, heard.hands)
+        epoch = (thread.key, heard.epoch)
         key = f"turn/{item.id}/{name}"
-        return Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts, hands=hands)
+        return Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts, epoch=epoch)
 
     async def _queue(self, post: Outgoing) -> None:
         async with self.database.transaction() as tx:

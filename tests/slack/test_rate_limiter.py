@@ -46,6 +46,13 @@ def clock() -> ManualClock:
     return ManualClock(now=1_795_000_000.0)
 
 
+@pytest.fixture(autouse=True)
+def no_fallback(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real database that is slow for a moment does not end in budgets of one's own, which allow as much again."""
+    if "database" in request.fixturenames:
+        monkeypatch.setattr("bot.slack.rate_limiter.STORE_SECONDS", patience(30))
+
+
 @pytest.fixture(params=["memory", "shared"])
 def budget(request: pytest.FixtureRequest, clock: ManualClock, database: Database) -> Budget:
     """The same rules for one process and for several."""

@@ -9,7 +9,7 @@ from tests.slack.test_stream import BUTTONS, breathe, exactly, opened
 from tests.slack.thread import Thread
 
 
-class Floor:
+class Guard:
     """Whose the thread is."""
 
     def __init__(self) -> None:
@@ -23,12 +23,12 @@ class Floor:
 @pytest.mark.parametrize("cannot", ["", "unknown_method"])
 @pytest.mark.parametrize("is_written_on", [True, False])
 async def test_from_then_on_it_shows_no_more_and_ends(cannot: str, *, is_written_on: bool) -> None:
-    thread, floor = Thread(always={"start": cannot}), Floor()
-    async with opened(thread, may_speak=floor.check) as writer:
+    thread, guard = Thread(always={"start": cannot}), Guard()
+    async with opened(thread, may_speak=guard.check) as writer:
         writer.text("Your lamp is on its way. ")
         await breathe()
         before = list(thread.read)
-        floor.is_ours = False
+        guard.is_ours = False
         writer.text("It comes on Monday. ")
         if is_written_on:
             await breathe()
@@ -41,9 +41,9 @@ async def test_from_then_on_it_shows_no_more_and_ends(cannot: str, *, is_written
 
 
 async def test_before_its_first_words_it_shows_nothing() -> None:
-    thread, floor = Thread(), Floor()
-    floor.is_ours = False
-    async with opened(thread, may_speak=floor.check) as writer:
+    thread, guard = Thread(), Guard()
+    guard.is_ours = False
+    async with opened(thread, may_speak=guard.check) as writer:
         writer.text("Your lamp is on its way. ")
         await breathe()
         await asyncio.sleep(0)

@@ -167,7 +167,7 @@ async def _message(tx: Transaction, thread: ThreadRef, ts: str, who: str) -> Non
     await spending.mean_of_answers(tx, TEAM, who, since=2e9 - 86_400)
     await spending.set_aside(tx, item, 0.01, now=2e9)
     await limits.take(tx, f"tools/{TEAM}/{who}", times=5, seconds=60.0, now=2e9)
-    await threads.hands_of(tx, thread.key)
+    await threads.epoch_of(tx, thread.key)
     await inbox.last_said(tx, thread, who)
     await inbox.body_at(tx, thread.channel, ts, author=who)
     await inbox.with_files(tx, thread, author=who, latest=3)

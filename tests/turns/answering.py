@@ -17,7 +17,7 @@ from bot.slack.outbox import Outbox
 from bot.store.database import Database
 from bot.telemetry import Metrics
 from bot.turns.answer import Answers
-from bot.turns.hands import Hands
+from bot.turns.ownership import EpochReader
 from bot.turns.sessions import TurnSessions
 from tests.turns.arrivals import ME, TEAM
 
@@ -56,7 +56,7 @@ def build_answers(database: Database, slack: SlackClient, clock: Clock) -> Answe
         cases=Cases(database, outbox, slack, clock, messages, metrics),
         slots=nothing,
         metrics=metrics,
-        hands=Hands(database),
+        epochs=EpochReader(database),
         sessions=TurnSessions(database, slack, sentences),
     )
 

@@ -104,7 +104,7 @@ async def test_a_claim_silences_the_threads_of_the_cases_that_were_merged_into_i
     case = await desk.calls_a_person(ThreadRef(TEAM, SUPPORT, ts))
     await desk.cases.merge(case.ref, AGENT, into=into.ref)
     words = Outgoing(
-        "turn/9/waits", "post", SUPPORT, {"text": GREETING}, thread_ts=ts, hands=(f"{TEAM}/{SUPPORT}/{ts}", 1)
+        "turn/9/waits", "post", SUPPORT, {"text": GREETING}, thread_ts=ts, epoch=(f"{TEAM}/{SUPPORT}/{ts}", 1)
     )
     async with desk.database.transaction() as tx:
         await outbox.add(tx, words, now=1.0)
@@ -157,7 +157,7 @@ async def test_whoever_waits_for_a_post_that_is_dropped_hears_so(desk: Quiet) ->
     sending = asyncio.create_task(desk.outbox.run())
     with pytest.raises(Silenced):
         async with asyncio.timeout(PATIENCE):
-            await desk.outbox.deliver(Outgoing("late", "post", SUPPORT, {"text": "late"}, hands=(thread.key, 0)))
+            await desk.outbox.deliver(Outgoing("late", "post", SUPPORT, {"text": "late"}, epoch=(thread.key, 0)))
     sending.cancel()
     await asyncio.wait({sending})
     assert not desk.says("late")
