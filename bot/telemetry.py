@@ -42,10 +42,11 @@ _RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "as
 
 
 def configure_logging(level: str, *, secrets: Iterable[str] = (), descriptor: int = STANDARD_ERROR) -> None:
-    """Send every log record of the process to `descriptor` as JSON lines, with `secrets` masked."""
+    """Send every log record and every warning of Python's to `descriptor` as JSON lines, with `secrets` masked."""
     handler = _LineWriter(descriptor)
     handler.setFormatter(_JsonLines(secret for secret in secrets if len(secret) >= SECRET_LENGTH))
     logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.captureWarnings(True)
     for chatty in ("slack_sdk", "openai", "httpx", "httpx2", "aiohttp", "chromadb", "alembic"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
     # Bolt warns at every start that our authorization takes the place of its own.

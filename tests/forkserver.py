@@ -58,6 +58,8 @@ FORKED = ("bot", "demo", "knowledge.build")
 """The modules that are run in a fork."""
 OPTIONS = {"stdin", "stdout", "stderr", "cwd", "env", "limit", "start_new_session", "preexec_fn"}
 """What may be asked of a fork. What runs before a program only sees to it that it dies with us, as a fork does."""
+END_OF_PIPES_SECONDS = 1.0
+"""How long the end of a pipe is waited for when its process has ended: a child of its own may hold it."""
 LINE_BYTES = 65_536
 PYTHON = sys.executable
 REQUEST_BYTES = 1 << 20
@@ -72,6 +74,7 @@ class Forked:
     stdout: asyncio.StreamReader | None
     stderr: asyncio.StreamReader | None
     _ended: asyncio.Future[int] = field(repr=False)
+    _pipes: Sequence[asyncio.ReadTransport] = field(default=(), repr=False)
 
     @property
     def returncode(self) -> int | None:
@@ -93,8 +96,15 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     async def wait(self) -> int:
-        """Its exit status, once it has ended."""
-        return await asyncio.shield(self._ended)
+        """Its exit status, once it has ended and its pipes are at their end, unless a child of its own holds them."""
+        status = await asyncio.shield(self._ended)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_OF_PIPES_SECONDS):
+                # A loop that ends before it has seen a pipe end leaves it to the garbage collector, which warns.
+                while not all(pipe.is_closing() for pipe in self._pipes):  # noqa: ASYNC110 - a transport tells nobody
+                    await asyncio.sleep(0.001)
+                await asyncio.sleep(0)
+        return status
 
     async def communicate(self, given: bytes = b"") -> tuple[bytes | None, bytes | None]:
         """Give it this to read, and nothing more; what it wrote to those streams that are pipes, once it has ended."""
@@ -148,6 +158,7 @@ async def _start(
         "address": address,
     }
     ours: list[Any] = []
+    pipes: list[asyncio.ReadTransport] = []
     with ExitStack() as given, socket.socket(socket.AF_UNIX) as asking:
         asking.connect(address)
         theirs: list[int] = []
@@ -155,7 +166,7 @@ async def _start(
             if wanted == STDOUT:
                 pipe, stream = None, theirs[1]
             else:
-                pipe, stream = await _stream(number, wanted, given, limit)
+                pipe, stream = await _stream(number, wanted, given, limit, pipes)
             ours.append(pipe)
             theirs.append(stream)
         socket.send_fds(asking, [json.dumps(request).encode() + b"\n"], theirs)
@@ -166,7 +177,7 @@ async def _start(
     stdin_pipe, stdout_pipe, stderr_pipe = ours
     if stdin_pipe is not None:
         told.ended.add_done_callback(lambda _: stdin_pipe.close())
-    return Forked(pid, stdin_pipe, stdout_pipe, stderr_pipe, told.ended)
+    return Forked(pid, stdin_pipe, stdout_pipe, stderr_pipe, told.ended, pipes)
 
 
 class _Told(asyncio.Protocol):
@@ -199,8 +210,13 @@ class _Told(asyncio.Protocol):
             self.ended.set_result(-signal.SIGKILL)
 
 
-async def _stream(number: int, wanted: Any, given: ExitStack, limit: int) -> tuple[Any, int]:
-    """Our end of a standard stream, None unless it is a pipe; and the process's, which is closed with `given`."""
+async def _stream(
+    number: int, wanted: Any, given: ExitStack, limit: int, pipes: list[asyncio.ReadTransport]
+) -> tuple[Any, int]:
+    """Our end of a standard stream, None unless it is a pipe; and the process's, which is closed with `given`.
+
+    What is read from is put into `pipes` as well.
+    """
     if wanted is None:
         return None, number
     if wanted == DEVNULL:
@@ -218,7 +234,8 @@ async def _stream(number: int, wanted: Any, given: ExitStack, limit: int) -> tup
         transport, _ = await loop.connect_write_pipe(lambda: protocol, os.fdopen(writing, "wb"))
         return asyncio.StreamWriter(transport, protocol, None, loop), reading
     given.callback(os.close, writing)
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
+    pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb"))
+    pipes.append(pipe)
     return reader, writing
 
 

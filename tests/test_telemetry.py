@@ -33,6 +33,14 @@ logger.info("the third")
 logging.shutdown()
 """
 """A bound on the size of files is met as a full disk is: by half a line, and nothing after it."""
+WARNS = """
+import logging, warnings
+from bot.telemetry import configure_logging
+configure_logging("INFO", secrets=["hunter2-hunter2"])
+warnings.warn("the key is hunter2-hunter2", stacklevel=1)
+logging.shutdown()
+"""
+"""What a library does whose connection is left to the garbage collector."""
 
 
 def shown(metrics: Metrics) -> list[str]:
@@ -164,6 +172,13 @@ def test_a_disk_that_is_full_for_a_while_costs_lines_and_no_more(tmp_path: Path)
     after, lost = map(json.loads, rest)
     assert (after["message"], lost["message"]) == ("the third", "log lines were lost")
     assert (lost["lines"], lost["why"]) == (1, "File too large")
+
+
+def test_a_warning_of_python_is_a_line_like_any_other() -> None:
+    process = subprocess.run([sys.executable, "-c", WARNS], cwd=ROOT, capture_output=True, text=True, check=True)
+    (line,) = map(json.loads, process.stderr.splitlines())
+    assert (line["level"], line["logger"]) == ("warning", "py.warnings")
+    assert "the key is [secret]" in line["message"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ wants the network and configures logging, while all that is needed is a memory-m
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -31,6 +31,16 @@ _KNOWN_WORDS = 30_000
 _SPACE = "▁"
 _WORD = re.compile(r"\n+[^ \n]*| +[^ \n]*")
 """The pieces of a text, a space in front of it, that no token reaches beyond."""
+
+
+@cache
+def open_installed_table() -> "TableEmbedder":
+    """Open the installed wheel's table, once a process: several threads can use it, and it takes some 50 MB.
+
+    Raises:
+        EmbedderFailed: the table cannot be read.
+    """
+    return TableEmbedder()
 
 
 class TableEmbedder:
