@@ -839,11 +839,14 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 @pytest.mark.parametrize("seed", ["$", "1$", "-", "(", "no ", "ORD-1234 ", "refunded, ", "you are getting ", "A "])
 def test_looking_for_claims_takes_a_time_that_grows_no_faster_than_the_text(seed: str) -> None:
     def seconds(length: int) -> float:
-        text = folded(seed * (length // len(seed)))
-        begin = time.process_time()
-        list(find_claims(text, WORDINGS))
-        list(find_bare_claims(text, WORDINGS))
-        return time.process_time() - begin
+        """The least of three: the garbage of other tests may be collected in the midst of one."""
+        text, took = folded(seed * (length // len(seed))), list[float]()
+        for _ in range(3):
+            begin = time.process_time()
+            list(find_claims(text, WORDINGS))
+            list(find_bare_claims(text, WORDINGS))
+            took.append(time.process_time() - begin)
+        return min(took)
 
     seconds(300)
     assert seconds(12_000) < 16 * max(seconds(3_000), 0.01)
