@@ -56,7 +56,7 @@ class Customer:
     """What Slack shows for them; for people to read, never to decide by."""
     locale: str
     """The profile's locale, as `en-US`."""
-    standing: MemberType
+    member_type: MemberType
     shop: ShopCustomer | None = None
     """None: no order data for this person."""
     shop_silent: bool = False

@@ -43,7 +43,7 @@ from knowledge.config import LEARNED, Config, read_config
 from knowledge.embedding.embedder import Embedder
 from knowledge.embedding.folder import FolderEmbedder
 from knowledge.embedding.openai import OpenAIEmbedder
-from knowledge.embedding.table import open_installed_table
+from knowledge.embedding.table import load_installed_table
 from knowledge.errors import EmbedderFailed, SourcesFaulty
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
 
@@ -216,7 +216,7 @@ async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
         stack.push_async_callback(service.close)
         return service
     if settings.embedding_model_folder is None:
-        return open_installed_table()
+        return load_installed_table()
     try:
         return await asyncio.to_thread(FolderEmbedder, settings.embedding_model_folder)
     except EmbedderFailed as error:

@@ -32,7 +32,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
             return
         language = await desk.language(press.author)
         # Who has called a person since is not asked to say it again.
-        words = await desk.cases.standing(press.thread, language) or desk.sentences.say(language, "rephrase")
+        words = await desk.cases.status_text(press.thread, language) or desk.sentences.say(language, "rephrase")
         await desk.slack.respond(body.get("response_url") or "", text=words)
 
 

@@ -22,8 +22,8 @@ from slack_bolt.middleware.async_middleware import AsyncMiddleware
 from slack_bolt.response import BoltResponse
 
 from bot.conversation import ThreadRef
+from bot.desk.intents import says_stop
 from bot.desk.policy import asks_for_person
-from bot.desk.redaction import says_stop
 from bot.errors import StoreUnavailable
 from bot.slack.client import Identity
 from bot.store.inbox import Arrival

@@ -177,7 +177,7 @@ class Cases:
             thread=thread,
             customer=customer.user,
             customer_name=customer.name,
-            standing=customer.standing,
+            member_type=customer.member_type,
             link=link,
             language=code,
             state="waiting",
@@ -440,7 +440,7 @@ class Cases:
             now = await cases.find_open(tx, case.thread) or case
         return status_text(self.messages.sentences, language, now)
 
-    async def standing(self, thread: ThreadRef, language: Language) -> str:
+    async def status_text(self, thread: ThreadRef, language: Language) -> str:
         """How the open case of a thread stands, in words for the customer; empty when there is none."""
         async with self.database.transaction() as tx:
             case = await cases.find_open(tx, thread)

@@ -62,7 +62,7 @@ danger. That it was passed on follows it."""
 SUFFERING = frozenset({"crisis", "harm", "threat"})
 """Reasons for which nothing cheerful is shown."""
 
-STANDING: dict[MemberType, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
+MEMBER_NOTES: dict[MemberType, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,7 +462,7 @@ class CaseMessages:
             "facts": _facts(case),
             "permalink": _readable(case),
         }
-        note = STANDING.get(case.standing, "")  # type: ignore[call-overload]  # as above
+        note = MEMBER_NOTES.get(case.member_type, "")  # type: ignore[call-overload]  # as above
         detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
         match state:
             case "waiting" | "away":

@@ -194,7 +194,7 @@ class Drafting:
             case.customer,
             case.customer_name,
             locale="",
-            standing=case.standing,  # type: ignore[arg-type]  # the column holds nothing else
+            member_type=case.member_type,  # type: ignore[arg-type]  # the column holds nothing else
         )
         now = asyncio.get_running_loop().time
         end = now() + DRAFTS_SECONDS

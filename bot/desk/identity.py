@@ -36,15 +36,15 @@ class Identities:
         user = await self._slack.user(user_id)
         if user.is_bot or user.deleted:
             return None
-        standing = _member_type(user)
+        member_type = _member_type(user)
         customer = Customer(
             team=user.team,
             user=user.id,
             name=user.display_name or user.name,
             locale=await self.locale(user),
-            standing=standing,
+            member_type=member_type,
         )
-        if not with_shop or standing != "member" or self._orders is None or not user.email:
+        if not with_shop or member_type != "member" or self._orders is None or not user.email:
             return customer
         return await self._with_shop(customer, user.email, self._orders)
 

@@ -208,7 +208,7 @@ class Learning:
 
     def _terms(self, case: Case, *, asked: int, journal: Journal) -> Terms:
         # Whose conversation it is matters to nobody here: there are no tools.
-        someone = Customer(case.thread.team, "", "", locale="", standing="member")
+        someone = Customer(case.thread.team, "", "", locale="", member_type="member")
         context = Context(someone, case.thread, turn=f"article/{asked}")
         return Terms(models=self.models, context=context, emit=self._hear, limits=LIMITS, journal=journal)
 

@@ -57,7 +57,7 @@ class Case:
     """The customer's thread."""
     customer: str
     customer_name: str
-    standing: str
+    member_type: str
     """As `bot.conversation.MemberType`: staff see who is a guest or from another organisation."""
     link: str
     """The customer's thread, for staff to open; empty when Slack did not give it."""
@@ -163,7 +163,7 @@ async def add(tx: AsyncConnection, case: Case) -> Case | None:
         "thread_ts": case.thread.ts,
         "customer": case.customer,
         "customer_name": case.customer_name,
-        "standing": case.standing,
+        "member_type": case.member_type,
         "link": case.link[:255],
         "language": case.language,
         "state": case.state,
@@ -355,7 +355,7 @@ def as_case(row: Row[Any]) -> Case:
         thread=ThreadRef(row.team, row.channel, row.thread_ts),
         customer=row.customer,
         customer_name=row.customer_name,
-        standing=row.standing,
+        member_type=row.member_type,
         link=row.link,
         language=row.language,
         state=row.state,

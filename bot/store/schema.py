@@ -190,7 +190,7 @@ kase = Table(
     Column("thread_ts", String(32), nullable=False),
     Column("customer", String(32), nullable=False),
     Column("customer_name", Words(120), nullable=False),
-    Column("standing", String(16), nullable=False),
+    Column("standing", String(16), key="member_type", nullable=False),
     Column("link", String(255), nullable=False, server_default=""),
     Column("language", String(8), nullable=False),
     Column("state", String(16), nullable=False),

@@ -143,7 +143,7 @@ class DangerCheck:
         async with self.places:
             if item.fence > 1 and await self._is_booked(item):
                 return None
-            customer = Customer(item.author_team, item.author, name="", locale="", standing="member")
+            customer = Customer(item.author_team, item.author, name="", locale="", member_type="member")
             limits = Limits(turn_seconds=self.seconds, output_tokens=500, output_characters=500)
             outcome = await run(
                 self.team,

@@ -20,7 +20,8 @@ from bot.cases.files import notes_on
 from bot.cases.relay import OWN_WORDS, Relay
 from bot.clock import Clock
 from bot.conversation import ThreadRef
-from bot.desk.redaction import Redactor, changes_meaning
+from bot.desk.intents import changes_meaning
+from bot.desk.redaction import Redactor
 from bot.sentences import Language, Sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases, erasure, outbox, spending, threads, turns, wishes

@@ -173,7 +173,7 @@ class Summaries:
     async def _ask(self, item: InboxItem, episode: Episode, older: Sequence[PastTurn]) -> Outcome | None:
         """What the model makes of the turns, in its own time; None when there is no place for it."""
         read = transcript(fit(_messages(older), characters=self.window))
-        customer = Customer(item.author_team, item.author, name="", locale="", standing="member")
+        customer = Customer(item.author_team, item.author, name="", locale="", member_type="member")
         limits = Limits(turn_seconds=self.seconds, output_tokens=2_000, output_characters=8_000)
         try:
             async with asyncio.timeout(WAIT_SECONDS):

@@ -37,7 +37,7 @@ from bot.desk.budgets import Allowance, Budgets, Window
 from bot.desk.danger.finding import DangerFinder
 from bot.desk.danger.lexicon import Danger
 from bot.desk.identity import Identities
-from bot.desk.redaction import says_settled, says_stop
+from bot.desk.intents import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
 from bot.failpoints import reach
 from bot.sentences import Language, Sentences
@@ -708,7 +708,7 @@ class Turns:
                     known = await self.identities.identify(item.author, with_shop=False)
             except Exception as error:  # noqa: BLE001 - whatever it is, somebody must look after the customer
                 logger.warning("nobody says who the author is", extra={"turn": item.id, "fault": type(error).__name__})
-        return known or Customer(item.author_team, item.author, name=item.author, locale="", standing="member")
+        return known or Customer(item.author_team, item.author, name=item.author, locale="", member_type="member")
 
 
 def _concerns(text: str, matter: Sequence[str]) -> bool:

@@ -34,7 +34,7 @@ _WORD = re.compile(r"\n+[^ \n]*| +[^ \n]*")
 
 
 @cache
-def open_installed_table() -> "TableEmbedder":
+def load_installed_table() -> "TableEmbedder":
     """Open the installed wheel's table, once a process: several threads can use it, and it takes some 50 MB.
 
     Raises:

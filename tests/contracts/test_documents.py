@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.contracts.tree import ROOT, read
+from tests.contracts.tree import ROOT, TESTS, python_files, read
 
 pytestmark = pytest.mark.contract
 
@@ -42,7 +42,7 @@ def test_tests_of_a_mark_are_where_make_looks_for_them(mark: str) -> None:
     folders = [
         ROOT / folder for line in lines for folder in re.findall(r" ((?:local_slack/)?tests/[\w/]+)(?!\S)", line)
     ]
-    tests = [path for folder in ("tests", "local_slack/tests") for path in (ROOT / folder).rglob("test_*.py")]
+    tests = (path for path in python_files(*TESTS) if path.name.startswith("test_"))
     marked = [path for path in tests if f"pytest.mark.{mark}" in path.read_text("utf-8")]
     assert marked
     assert [path for path in marked if not any(path.is_relative_to(folder) for folder in folders)] == []

@@ -2,12 +2,11 @@
 
 import re
 import tokenize
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.contracts.tree import PRODUCT, ROOT, read
+from tests.contracts.tree import PRODUCT, ROOT, python_files, read
 
 pytestmark = pytest.mark.contract
 
@@ -36,20 +35,17 @@ RETIRED = {
 }
 """Identifiers that are no longer used, each with the word that took its place."""
 RETIRED_MODULES = {"alignment", "calm", "governor", "hands", "ladder", "places", "second_thoughts"}
-FOLDERS = (*PRODUCT, "bench", "demo", "evals", "tests", "tools")
+FOLDERS = (*PRODUCT, "bench", "demo", "evals", "local_slack", "tests", "tools")
 
 
-def python_files() -> Iterator[Path]:
+def named_files() -> list[Path]:
     """Every Python file but this one and the migrations, which are as they were when they were written."""
-    for folder in FOLDERS:
-        for path in (ROOT / folder).rglob("*.py"):
-            if path != Path(__file__) and "migrations" not in path.parts:
-                yield path
+    return [path for path in python_files(*FOLDERS) if path != Path(__file__) and "migrations" not in path.parts]
 
 
 def test_no_retired_identifier_is_used() -> None:
     used = []
-    for path in python_files():
+    for path in named_files():
         with path.open("rb") as file:
             names = {token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.NAME}
         used += [
@@ -61,7 +57,7 @@ def test_no_retired_identifier_is_used() -> None:
 
 
 def test_no_module_has_a_retired_name() -> None:
-    assert [str(path) for path in python_files() if path.stem.removeprefix("test_") in RETIRED_MODULES] == []
+    assert [str(path) for path in named_files() if path.stem.removeprefix("test_") in RETIRED_MODULES] == []
 
 
 def test_the_glossary_is_sorted_and_names_what_exists() -> None:
@@ -69,7 +65,7 @@ def test_the_glossary_is_sorted_and_names_what_exists() -> None:
     rows = [row for row in rows if not row[0].startswith("---")]
     terms = [term for term, _ in rows]
     assert terms == sorted(terms, key=str.casefold)
-    source = "\n".join(path.read_text("utf-8") for folder in PRODUCT for path in (ROOT / folder).rglob("*.py"))
+    source = "\n".join(path.read_text("utf-8") for path in python_files(*PRODUCT))
     for term, where in rows:
         for name in re.findall(r"`([^`]+)`", where):
             if "/" in name:

@@ -33,7 +33,7 @@ from bot.agent.sse import SseReader
 from bot.agent.tools import Context, ToolOutput, tool
 from bot.agent.wording import sound_arguments, tidy_name, without_tags, words_of
 from bot.cases.messages import copy_for_staff
-from bot.desk import addressing, affirmation, policy, redaction, rhetoric
+from bot.desk import addressing, affirmation, intents, policy, redaction, rhetoric
 from bot.desk.answers import Evidence, known_from, passages_text
 from bot.desk.articles import names_of
 from bot.desk.claim_patterns import load_wordings
@@ -311,9 +311,9 @@ READERS: dict[str, Callable[[str], object]] = {
     "affirms": affirmation.affirms,
     "asks nothing": affirmation.asks_nothing,
     "last word": affirmation.is_last_word,
-    "says stop": redaction.says_stop,
-    "says settled": redaction.says_settled,
-    "changes meaning": lambda text: redaction.changes_meaning(text, f"{text[:-2]}a{END}"),
+    "says stop": intents.says_stop,
+    "says settled": intents.says_settled,
+    "changes meaning": lambda text: intents.changes_meaning(text, f"{text[:-2]}a{END}"),
     "redactor": lambda text: redaction.Redactor([text], [text[:50]]).clean_json([text, f'{{"a": "{text}"}}']),
     "without personal": lambda text: without_personal(text, names=["Ada Lovelace"]),
     "names": lambda text: names_in([text]),

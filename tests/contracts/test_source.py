@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.contracts.tree import ROOT, Source, calls, imports, product_files, read, sources
+from tests.contracts.tree import ROOT, TESTS, Source, calls, imports, product_files, python_files, read, sources
 
 pytestmark = pytest.mark.contract
 
@@ -145,11 +145,10 @@ GENEROUS_SECONDS = 20.0
 
 
 def test_no_test_asserts_a_short_time_that_a_busy_machine_exceeds() -> None:
-    folders = [ROOT / "tests", ROOT / "local_slack" / "tests"]
-    files = [path for folder in folders for path in folder.rglob("*.py") if "contracts" not in path.parts]
     short = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in files
+        for path in python_files(*TESTS)
+        if "contracts" not in path.parts
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Compare) and _is_short_deadline(node)
     ]

@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("bot", "handlers", "knowledge")
 """The packages of the wheel."""
+TESTS = ("tests", "local_slack/tests")
+"""The folders of tests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,12 @@ def product_files() -> tuple[str, ...]:
     """Every file in the product's packages, as paths from the root."""
     found = (file for package in PRODUCT for file in (ROOT / package).rglob("*") if file.is_file())
     return tuple(sorted(file.relative_to(ROOT).as_posix() for file in found if "__pycache__" not in file.parts))
+
+
+def python_files(*folders: str) -> Iterator[Path]:
+    """Every Python file in the folders."""
+    for folder in folders:
+        yield from (ROOT / folder).rglob("*.py")
 
 
 def read(name: str) -> str:

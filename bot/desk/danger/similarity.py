@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bot.desk.danger.lexicon import DANGERS, WORD_LETTERS, Danger, load_lexicon, sentences_of, terms_of, words_of
 from bot.own_files import read_own
 from bot.sentences import LANGUAGES
-from knowledge.embedding.table import open_installed_table
+from knowledge.embedding.table import load_installed_table
 
 EVERYDAY = "everyday"
 """The class of the sentences that need no person."""
@@ -120,4 +120,4 @@ def open_similarity() -> Similarity:
     Raises:
         EmbedderFailed: the built-in embedder's table cannot be read.
     """
-    return Similarity(read_examples(), open_installed_table())
+    return Similarity(read_examples(), load_installed_table())

@@ -1,0 +1,124 @@
+"""Stop words, words that settle a matter, and edits that mean something."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.desk.intents import changes_meaning, says_settled, says_stop
+
+
+def test_a_message_that_is_nothing_but_a_stop_asks_for_an_end() -> None:
+    table = [
+        "stop",
+        "STOP!",
+        " Stop. ",
+        "Stopp",
+        "berhenti",
+        "Alto",
+        "¡Para!",
+        "detente",
+        "Arrête !",
+        "arrete",
+        "stop please",
+    ]
+    misses = [text for text in table if not says_stop(text)]
+    assert misses == []
+
+
+def test_a_message_that_says_more_asks_for_none() -> None:
+    table = [
+        "",
+        "?",
+        "How do I stop my subscription?",
+        "stop my order",
+        "don't stop",
+        "para mi pedido",
+        "unstoppable",
+        "ok",
+    ]
+    misses = [text for text in table if says_stop(text)]
+    assert misses == []
+
+
+def test_a_message_that_says_that_nobody_is_needed_any_more() -> None:
+    table = [
+        "never mind",
+        "Nevermind!",
+        "ok, never mind, thanks",
+        "Solved it, thank you!",
+        "Hat sich erledigt, danke",
+        "erledigt",
+        "ya está resuelto, gracias",
+        "Olvídelo",
+        "C'est réglé, merci",
+        "laissez tomber",
+        "sudah beres, makasih",
+        "ga jadi",
+    ]
+    misses = [text for text in table if not says_settled(text)]
+    assert misses == []
+
+
+def test_a_message_that_may_mean_something_else_says_no_such_thing() -> None:
+    table = [
+        "",
+        "thanks",
+        "ok",
+        "It is not solved",
+        "is it solved?!  I think not",
+        "never mind the color, where is it",
+        "no",
+        "never",
+        "solved?",
+        "solved? no",
+        "nicht gelöst",
+        "no está resuelto",
+        "belum selesai",
+        "pas résolu",
+        "x" * 90,
+    ]
+    misses = [text for text in table if says_settled(text)]
+    assert misses == []
+
+
+def test_a_slip_put_right_changes_nothing() -> None:
+    table = [
+        ("where is my order", "Where is my order?!"),
+        ("Where is my my order?", "Where is my order?"),
+        ("wo ist meine bestelung", "Wo ist meine Bestellung?"),
+        ("donde esta mi envio", "¿Dónde está mi envío?"),
+        ("any thing else", "anything else"),
+        ("I recieved it", "I received it"),
+        ("", ""),
+    ]
+    misses = [(before, after) for before, after in table if changes_meaning(before, after)]
+    assert misses == []
+
+
+def test_other_words_or_numbers_change_the_meaning() -> None:
+    table = [
+        ("Where is ORD-1001?", "Where is ORD-1002?"),
+        ("Can I return it?", "Can I exchange it?"),
+        ("I want it", "I do not want it"),
+        ("It is in", "It is on"),
+        ("It came on Tuesday", "It came on Thursday"),
+        ("I want to subscribe", "I want to unsubscribe"),
+        ("That is possible", "That is impossible"),
+        ("Please increase it", "Please decrease it"),
+        ("Send it to Austria", "Send it to Australia"),
+        ("The blue shirt", "The blue skirt"),
+        ("I am your employer", "I am your employee"),
+        ("They are included", "They are excluded"),
+        ("It is the import", "It is the export"),
+        ("Return policy", "Return policy for shoes"),
+        ("我要退货", "我不要退货"),
+        ("我要退货", "我要换货"),
+        ("Where is my order?", ""),
+        ("a" * 5_000, "b" * 5_000),
+    ]
+    misses = [(before, after) for before, after in table if not changes_meaning(before, after)]
+    assert misses == []
+
+
+@given(st.text(max_size=200))
+def test_the_same_text_never_changes_its_meaning(text: str) -> None:
+    assert not changes_meaning(text, text)
