@@ -51,7 +51,7 @@ test-kills: $(VENV)/.dev  ## kill Frontdesk a few times on both databases, where
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
 	$(PYTEST) -m "browser and not long" tests/browser local_slack/tests/page --numprocesses 2 $(SIDE_BY_SIDE)
 
-pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/staff.md again
+pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/guides/staff.md again
 	$(PYTEST) -m browser tests/browser/test_staff_guide.py
 	cp build/screenshots/staff-*.png docs/images/
 
@@ -157,7 +157,7 @@ bench-kb-peers: $(VENV)/.dev $(KB_PEERS)/.ready  ## the builds next to LangChain
 
 chaos: $(VENV)/.dev  ## kill Frontdesk 200 times on SQLite and 100 times in a fleet on Postgres (an hour); a line of JSON each
 	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_controls.py tests/chaos/test_cases.py tests/chaos/test_fleet_kills.py \
-		tests/turns/test_fleet.py tests/stories/test_fleet_knowledge.py
+		tests/ingest/test_fleet.py tests/stories/test_fleet_knowledge.py
 	@$(BIN)/python -m tests.chaos.run
 
 chaos-short: $(VENV)/.dev  ## the same for some minutes: about 40 kills on each engine (10 minutes); a line of JSON each

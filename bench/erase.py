@@ -43,7 +43,9 @@ from bot.cases.staff import Staff
 from bot.clock import SystemClock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
-from bot.sentences import load_sentences
+from bot.ingest.inbox import Inbox
+from bot.ingest.interrupts import Interruptions
+from bot.language.sentences import load_sentences
 from bot.slack.client import SlackRefused
 from bot.store import attempts, cases, inbox, persons, schema
 from bot.store.database import Database, Transaction, open_database
@@ -51,8 +53,6 @@ from bot.store.inbox import Arrival
 from bot.telemetry import Metrics
 from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure
-from bot.turns.inbox import Inbox
-from bot.turns.interruptions import Interruptions
 from tests.doubles.postgres import CAREFREE, open_postgres
 
 EVERY_SECONDS = 0.05

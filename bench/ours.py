@@ -14,9 +14,9 @@ from bot.agent.events import Event, TextDelta
 from bot.agent.limits import Limits
 from bot.agent.loop import run
 from bot.agent.messages import CustomerMessage
-from bot.agent.providers import Server, open_model
 from bot.agent.tools import Context, tool
 from bot.conversation import Customer, ThreadRef
+from bot.models.providers import Server, open_model
 
 
 @tool(title="Looking up the order", private=True)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench.timing import quantile
-from bot.agent.guardrails import OutputGate
+from bot.guard.guardrails import OutputGate
 from bot.slack.client import Block, Chunk, Identity, Ready, SlackClient, open_slack_client
 from bot.slack.place import Features
 from bot.slack.stream import open_stream

@@ -24,7 +24,6 @@ from slack_bolt.authorization import AuthorizeResult
 import handlers
 from bot.agent.endpoints import Models
 from bot.agent.limits import Limits
-from bot.agent.prices import load_prices
 from bot.agent.tools import Tool
 from bot.cases.cases import Cases
 from bot.cases.dialogs import Dialogs
@@ -35,31 +34,34 @@ from bot.cases.relay import Relay
 from bot.cases.sla import SlaTimers
 from bot.cases.staff import Staff
 from bot.clock import Clock, SystemClock
-from bot.desk.articles import Articles
 from bot.desk.budgets import Allowance, Budgets, paced
-from bot.desk.claim_patterns import load_wordings
 from bot.desk.danger.asking import build_sorter
 from bot.desk.danger.finding import DangerFinder
-from bot.desk.drafts import Drafting, build_writer, load_voices
 from bot.desk.escalate import leaving_cases
-from bot.desk.figures_words import tell_figures
-from bot.desk.home import Home
 from bot.desk.identity import Identities
-from bot.desk.index_replication import IndexReplication
-from bot.desk.learning import Learning, build_learners
-from bot.desk.library import Bases, Library
-from bot.desk.overview import Overview
 from bot.desk.own_words import OwnWords, instructions
-from bot.desk.recurrence import read_rule
-from bot.desk.refreshes import Refreshes
-from bot.desk.schedule import Schedule
-from bot.desk.shelf import Publishing, Shelf
 from bot.desk.summing_up import build_summarizer
 from bot.desk.team import build_checker, build_lead, build_team
-from bot.desk.values import load_value_words
-from bot.desk.why import Why
+from bot.drafts.drafts import Drafting, build_writer, load_voices
 from bot.errors import ConfigurationError, FrontdeskError, StoppedEarly, StoreUnavailable
-from bot.outside import (
+from bot.guard.claim_patterns import load_wordings
+from bot.guard.values import load_value_words
+from bot.help_center.article_folder import Publishing, Shelf
+from bot.help_center.articles import Articles
+from bot.help_center.index_replication import IndexReplication
+from bot.help_center.library import Bases, Library
+from bot.help_center.recurrence import read_rule
+from bot.help_center.refreshes import Refreshes
+from bot.help_center.schedule import Schedule
+from bot.home.home import Home
+from bot.home.staff_commands import Overview
+from bot.ingest.admission import AdmissionControl
+from bot.ingest.engine import TIDY_SECONDS, TakeTurn, TurnEngine
+from bot.ingest.fair_semaphore import FairSemaphore
+from bot.ingest.inbox import Inbox, author_of
+from bot.ingest.interrupts import Interruptions
+from bot.ingest.lanes import Lanes
+from bot.integrations import (
     build_library,
     build_rate_limiter,
     meet_slack,
@@ -73,8 +75,12 @@ from bot.outside import (
     unpriced,
     wait_for,
 )
+from bot.language.sentences import load_sentences
+from bot.learning.suggestions import Learning, build_learners
+from bot.models.prices import load_prices
 from bot.private_files import make_private
-from bot.sentences import load_sentences
+from bot.reporting.texts import tell_figures
+from bot.reporting.why import Why
 from bot.settings import Settings
 from bot.slack.client import Identity, SlackClient
 from bot.slack.files import FileCopies
@@ -83,20 +89,14 @@ from bot.slack.socket import SocketConnection
 from bot.store.database import NEEDS_FLEET, Database, open_database
 from bot.store.leases import Membership, open_membership
 from bot.telemetry import Metrics
-from bot.turns.admission import AdmissionControl
 from bot.turns.answer import Answers
 from bot.turns.asking import Agents
-from bot.turns.calling_over import CallingOver
 from bot.turns.danger_check import DangerCheck
 from bot.turns.edits import MessageEdits
-from bot.turns.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.turns.erasure import Erasure, watch_erasures
-from bot.turns.fair_semaphore import FairSemaphore
-from bot.turns.inbox import Inbox, author_of
-from bot.turns.interruptions import Interruptions
-from bot.turns.lanes import Lanes
+from bot.turns.escalation import CallingOver
+from bot.turns.interactions import Presses
 from bot.turns.ownership import EpochReader
-from bot.turns.presses import Presses
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
 from bot.turns.turn import Turns
@@ -466,7 +466,7 @@ def _open_engine(
         return nullcontext(Lanes(take, clock, concurrent=LANES))
     try:
         # The one door to DBOS, which SQLite does without.
-        from bot.turns.fleet import open_fleet
+        from bot.ingest.fleet import open_fleet
     except ImportError:
         raise ConfigurationError([NEEDS_FLEET]) from None
     concurrent = settings.concurrent_answers + BESIDES

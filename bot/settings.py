@@ -1,4 +1,4 @@
-"""Every setting: its variable, default and meaning. Read once, at start, by `bot.app` and `bot.cli` alone.
+"""Every setting: its variable, default and meaning. Read once, at start, by `bot.app` and `bot.cli.main` alone.
 
 The variable is the field's name in capitals. An empty variable counts as unset. `load_settings` reports
 all faults at once and never shows a value, so that no token ends up in a terminal or a log.
@@ -25,8 +25,8 @@ from pydantic import (
 )
 
 from bot.cases.hours import Hours, Targets, check_zone, read_days, read_week
-from bot.desk.recurrence import read_rule
 from bot.errors import ConfigurationError
+from bot.help_center.recurrence import read_rule
 from bot.store.addresses import POSTGRES, SQLITE
 
 CHANNEL = r"^[CG][A-Z0-9]{5,}$"
@@ -171,7 +171,7 @@ class Settings(BaseModel):
     shop_name: str = "our shop"
     """What the assistant calls the shop."""
     shop_url: Address | None = None
-    """The shop's REST address (docs/shop-api.md), with `https`. Unset: the assistant has no order tools."""
+    """The shop's REST address (docs/reference/shop-api.md), with `https`. Unset: the assistant has no order tools."""
     shop_plain_http: Literal["on", "off"] = "off"
     """`on`: `SHOP_URL` may start with `http://` on another machine. Token and orders cross the network unprotected."""
     shop_token: SecretStr | None = None

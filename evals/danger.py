@@ -19,7 +19,7 @@ import yaml
 from bot.desk.danger.finding import find_in
 from bot.desk.danger.lexicon import DANGERS, Danger, find_danger
 from bot.desk.danger.similarity import EVERYDAY, THRESHOLD, Similarity, open_similarity, read_examples
-from bot.sentences import LANGUAGES, Language
+from bot.language.sentences import LANGUAGES, Language
 from knowledge.embedding.table import TableEmbedder
 
 FOLDER = Path(__file__).parent / "danger"

@@ -7,7 +7,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.presses import CALLS, CUSTOMER_PRESSES
+from bot.turns.interactions import CALLS, CUSTOMER_PRESSES
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
 

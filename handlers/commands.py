@@ -12,8 +12,8 @@ from slack_bolt.async_app import AsyncApp
 from bot.cases.cases import UnknownCase
 from bot.cases.dialogs import NO_SUCH_CASE
 from bot.conversation import ThreadRef
-from bot.desk.library import Refresh
 from bot.errors import StoreUnavailable
+from bot.help_center.library import Refresh
 from bot.store.inbox import Arrival
 from handlers.actions import chosen
 from handlers.desk import Desk

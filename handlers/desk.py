@@ -10,18 +10,18 @@ from bot.cases.dialogs import Dialogs
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import ThreadRef
-from bot.desk.articles import Articles
-from bot.desk.home import Home
 from bot.desk.identity import Identities
-from bot.desk.library import Library
-from bot.desk.overview import Overview
-from bot.desk.refreshes import Refreshes
 from bot.errors import StoreUnavailable
-from bot.sentences import Language, Sentences
+from bot.help_center.articles import Articles
+from bot.help_center.library import Library
+from bot.help_center.refreshes import Refreshes
+from bot.home.home import Home
+from bot.home.staff_commands import Overview
+from bot.ingest.inbox import Inbox
+from bot.language.sentences import Language, Sentences
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.turns.inbox import Inbox
 from handlers.payloads import SlashCommand
 
 

@@ -6,10 +6,10 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
 from bot.conversation import ThreadRef
-from bot.slack.dialogs import filled_in
 from bot.store.inbox import Arrival
-from bot.turns.presses import pressed_in
-from bot.turns.said import filled
+from bot.turns.interactions import pressed_in
+from bot.turns.message_body import filled
+from bot.views.dialogs import filled_in
 from handlers.actions import read_press
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, ViewSubmission, parse_about

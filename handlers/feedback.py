@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.store import records
+from bot.store import audit as records
 from handlers.actions import chosen
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.desk.overview import PARTS
 from bot.errors import StoreUnavailable
+from bot.home.staff_commands import PARTS
 from bot.store.case_lists import Desks
 from handlers.desk import Desk
 from handlers.payloads import SlashCommand

@@ -9,10 +9,10 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import About, why_not_opened
 from bot.conversation import ThreadRef
-from bot.desk.articles import UnknownArticle, status_text
-from bot.slack import dialogs
+from bot.help_center.articles import UnknownArticle, status_text
 from bot.slack.client import Block, SlackRefused
-from bot.turns.presses import pressed_in
+from bot.turns.interactions import pressed_in
+from bot.views import dialogs
 from handlers.actions import read_press
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, MessageAction

@@ -27,7 +27,7 @@ from bot.desk.policy import asks_for_person
 from bot.errors import StoreUnavailable
 from bot.slack.client import Identity
 from bot.store.inbox import Arrival
-from bot.turns.said import RAW_LIMIT, addressed_to, said
+from bot.turns.message_body import RAW_LIMIT, addressed_to, said
 from handlers.desk import Desk
 from handlers.payloads import (
     SPOKEN,

@@ -60,7 +60,7 @@ Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[!-~]{1,255}$")]
 Value = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]{0,3000}$")]
 """What the app has put into a button, an option or a dialog."""
 Words = InstanceOf[str]
-"""What a person wrote, whatever signs are in it: whoever keeps it cleans it (bot/turns/said.py)."""
+"""What a person wrote, whatever signs are in it: whoever keeps it cleans it (bot/turns/message_body.py)."""
 MaybeId = Annotated[Id | None, _ODD_IS_NONE]
 MaybeTs = Annotated[Ts | None, _ODD_IS_NONE]
 MaybeValue = Annotated[Value | None, _ODD_IS_NONE]

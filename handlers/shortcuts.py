@@ -6,7 +6,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.calling_over import CALL_OVER
+from bot.turns.escalation import CALL_OVER
 from handlers.desk import Desk
 from handlers.payloads import MessageAction
 

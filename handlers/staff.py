@@ -11,7 +11,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import OPENED_BY
 from bot.store.inbox import Arrival
-from bot.turns.presses import SLOW_PRESSES, STAFF_PRESSES, pressed_in
+from bot.turns.interactions import SLOW_PRESSES, STAFF_PRESSES, pressed_in
 from handlers.actions import read_press
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog

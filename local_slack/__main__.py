@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument(
         "--config",
         type=Path,
-        help="YAML file with the settings of docs/local-slack.md",
+        help="YAML file with the settings of docs/reference/local-slack.md",
     )
     parser.add_argument(
         "--manifest",

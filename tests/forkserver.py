@@ -34,10 +34,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.desk.claim_patterns import load_wordings
 from bot.desk.danger.finding import DangerFinder
-from bot.desk.values import load_value_words
-from bot.sentences import load_sentences
+from bot.guard.claim_patterns import load_wordings
+from bot.guard.values import load_value_words
+from bot.language.sentences import load_sentences
 from demo.program import dying_with_parent
 from tests.patience import patience
 
@@ -45,8 +45,8 @@ ROOT = Path(__file__).parents[1]
 START_SECONDS = patience(60.0)
 IMPORTED = (
     "bot.app",
-    "bot.cli",
-    "bot.turns.fleet",
+    "bot.cli.main",
+    "bot.ingest.fleet",
     "chromadb",
     "demo.world",
     "knowledge.embedding.folder",

@@ -23,7 +23,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import median
 
-from bot.agent.guardrails import mask
 from bot.cases import buttons
 from bot.cases import case as steps
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
@@ -34,18 +33,21 @@ from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
 from bot.failpoints import reach
-from bot.sentences import Language
-from bot.slack import staff_cards
+from bot.guard.guardrails import mask
+from bot.language.sentences import Language
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import from_slack
 from bot.slack.outbox import Outbox
-from bot.store import cases, outbox, records, threads, transcripts, wishes
+from bot.store import audit as records
+from bot.store import cases, outbox, threads, transcripts
+from bot.store import interrupts as wishes
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
 from bot.store.transcripts import Line
 from bot.telemetry import Metrics
+from bot.views import staff_cards
 
 logger = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from bot.cases.case import State
 from bot.cases.cases import Cases, UnknownCase
 from bot.conversation import ThreadRef
-from bot.slack import dialogs
 from bot.slack.blocks import Block
 from bot.slack.client import SlackClient, SlackRefused
 from bot.slack.mrkdwn import from_slack
 from bot.store import drafts
 from bot.store.cases import Case
+from bot.views import dialogs
 
 TOO_LATE = "That took too long for Slack to open the dialog. Please press it again."
 NO_DESK = "There is no other desk to transfer it to: DESK_CHANNELS names none."

@@ -16,16 +16,17 @@ from bot.cases.cases import UnknownCase, the_case
 from bot.cases.messages import payload
 from bot.cases.relay import Relay, gone
 from bot.clock import Clock
-from bot.slack import staff_cards
 from bot.slack.blocks import Card
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
-from bot.slack.staff_cards import Choice
-from bot.store import drafts, outbox, records
+from bot.store import audit as records
+from bot.store import drafts, outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
 from bot.store.statements import lock
+from bot.views import staff_cards
+from bot.views.staff_cards import Choice
 
 VOICES = ("Short", "Warm", "Thorough")
 """What the drafts are called, in their order."""

@@ -17,10 +17,11 @@ from typing import Any
 from bot.cases import transcripts
 from bot.cases.messages import copy_for_staff, language
 from bot.conversation import ThreadRef
-from bot.sentences import Sentences
+from bot.language.sentences import Sentences
 from bot.slack.files import MEGABYTES, OWN, Refusal
 from bot.slack.mrkdwn import escape
-from bot.store import cases, inbox, outbox, wishes
+from bot.store import cases, inbox, outbox
+from bot.store import interrupts as wishes
 from bot.store.cases import Case, card_key
 from bot.store.database import Transaction
 from bot.store.inbox import words_of

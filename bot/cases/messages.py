@@ -13,15 +13,16 @@ from bot.cases import transcripts
 from bot.cases.case import SLA_STEPS, State
 from bot.cases.hours import Targets
 from bot.conversation import MemberType, ThreadRef
-from bot.sentences import Language, Sentences, language_for
-from bot.slack import cards, learning_cards, staff_cards
+from bot.language.sentences import Language, Sentences, language_for
 from bot.slack.blocks import LINK, Card, moment, one_line
-from bot.slack.cards import NAME_LIMIT
 from bot.slack.mrkdwn import escape
 from bot.slack.sessions import SessionStatus
 from bot.store.cases import MERGED, Case, card_key, ref_of
 from bot.store.outbox import Outgoing
 from bot.store.transcripts import Line
+from bot.views import article_cards as learning_cards
+from bot.views import cards, staff_cards
+from bot.views.cards import NAME_LIMIT
 
 WHY = {
     "asked_for_person": "asked for a person",

@@ -26,18 +26,19 @@ from bot.cases.messages import CaseMessages, copy_for_staff, language, payload, 
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
-from bot.slack import staff_cards
 from bot.slack.blocks import LINK
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
-from bot.store import cases, inbox, outbox, records
+from bot.store import audit as records
+from bot.store import cases, inbox, outbox
 from bot.store.cases import ERASED, MERGED, Case, card_key
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
+from bot.store.interrupts import is_erased
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.store.statements import lock
-from bot.store.wishes import is_erased
+from bot.views import staff_cards
 
 logger = logging.getLogger(__name__)
 

@@ -21,7 +21,8 @@ from bot.cases import case as steps
 from bot.cases.cases import Cases, lock_of
 from bot.clock import JUMP_SECONDS, JumpWatch
 from bot.slack.client import SlackRefused, SlackUnanswered
-from bot.store import cases, inbox, records
+from bot.store import audit as records
+from bot.store import cases, inbox
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
 from bot.store.statements import clock_differs, lock

@@ -14,7 +14,7 @@ nothing that was erased before.
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 
-from bot.agent.guardrails import OutputGate, mask
+from bot.guard.guardrails import OutputGate, mask
 from bot.slack.files import OWN
 from bot.slack.mrkdwn import escape, from_slack, to_mrkdwn
 from bot.store import files, outbox

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from bot.cases import case as steps
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, held_case, own, the_case
-from bot.store import cases, outbox, records
+from bot.store import audit as records
+from bot.store import cases, outbox
 from bot.store.cases import Case
 from bot.store.outbox import Outgoing
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from bot.desk.policy import asks_for_person, needs_person
-from bot.desk.rhetoric import tells_nothing
+from bot.language.rhetoric import tells_nothing
 
 READ_LIMIT = 2_000
 """Characters of a text that are read."""

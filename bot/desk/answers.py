@@ -19,8 +19,6 @@ from bot.agent.wording import without_tags
 from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
-SEARCH = "search_knowledge"
-"""The search tool's name."""
 SOURCES = 3
 """Pages named under an answer, at the most."""
 USED_SHARE = 0.08

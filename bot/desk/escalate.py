@@ -12,11 +12,10 @@ from pydantic import Field
 from bot.agent.agent import Team
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.cases.cases import Cases
+from bot.guard.tool_results import ESCALATE
 from bot.store.cases import find_open
 from bot.store.database import Database
 
-ESCALATE = "escalate_to_human"
-"""The tool's name."""
 LEFT_TO_PEOPLE = "The team has been called for this conversation, so nothing is changed here before they have answered."
 Reason = Literal[
     "asked_for_person",

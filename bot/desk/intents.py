@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from bot.desk.redaction import UNPARTED
+from bot.language.scripts import UNSEPARATED
 
 _STOP = frozenset(
     {
@@ -132,7 +132,7 @@ def _plain_words(text: str) -> list[str]:
 
 def _pieces(text: str) -> list[str]:
     """Words without case and accents; signs of scripts that do not part words one by one; a doubled word once."""
-    words = [piece for word in _plain_words(text) for piece in (word if UNPARTED.search(word) else (word,))]
+    words = [piece for word in _plain_words(text) for piece in (word if UNSEPARATED.search(word) else (word,))]
     return [word for at, word in enumerate(words) if at == 0 or word != words[at - 1]]
 
 

@@ -13,9 +13,9 @@ is_compound       a message that asks for so much that somebody has to lead
 import re
 from typing import NamedTuple
 
-from bot.desk.calling_words import ALONE, BESIDE, PERSON
 from bot.desk.danger.lexicon import find_danger
-from bot.desk.rhetoric import WORD, is_about_something, is_rhetorical
+from bot.language.person_requests import ALONE, BESIDE, PERSON
+from bot.language.rhetoric import WORD, is_about_something, is_rhetorical
 
 _SMALL_TALK = (
     r"hi|hello|hey|yo|good (?:morning|afternoon|evening|day)|thanks?(?: you)?(?: (?:so|very) much)?|thx|ty|cheers",

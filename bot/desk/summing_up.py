@@ -9,10 +9,10 @@ last_words        what takes a summary's place when there is none
 from collections.abc import Iterable
 
 from bot.agent.agent import Agent, Team
-from bot.agent.guardrails import clean, mask
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, SystemNote, ToolResult
 from bot.agent.wording import without_tags
 from bot.desk.team import read_instructions
+from bot.guard.guardrails import clean, mask
 
 SUMMARY_LIMIT = 1_500
 """Characters of a summary."""

@@ -1,4 +1,4 @@
-"""A shop that speaks the REST contract of docs/shop-api.md.
+"""A shop that speaks the REST contract of docs/reference/shop-api.md.
 
 What it sends is checked before it is believed: size, form, identity, owner. Nothing is asked with an id
 that does not look like one, no redirect is followed, and an answer is read up to a limit only.

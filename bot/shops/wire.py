@@ -1,4 +1,4 @@
-"""The shop's answers as docs/shop-api.md describes them: their form is checked, their words are tamed.
+"""The shop's answers as docs/reference/shop-api.md describes them: their form is checked, their words are tamed.
 
 Fields that the contract does not name are ignored. A missing or wrong-typed one makes the whole answer
 unusable; a status that the contract does not list reads as "unknown".

@@ -60,7 +60,8 @@ from bot.slack.client import (
 )
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS, MISMATCH
-from bot.store import cases, inbox, outbox, records
+from bot.store import audit as records
+from bot.store import cases, inbox, outbox
 from bot.store.cases import card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing

@@ -25,10 +25,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.agent.guardrails import OutputGate
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError, Superseded, Unreachable
 from bot.failpoints import reach
+from bot.guard.guardrails import OutputGate
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size, to_mrkdwn
 from bot.slack.place import LOOK_BACK_SECONDS, TOO_LONG, Messenger, Place, is_streaming

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import schema, turns
-from bot.store.wishes import is_erased
+from bot.store.interrupts import is_erased
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,9 +27,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import attempts, schema
 from bot.store.inbox import SPOKEN, InboxItem, item_of, words_of
+from bot.store.interrupts import is_erased
 from bot.store.outbox import OutboxRow, row_of
 from bot.store.statements import begins_any, in_batches
-from bot.store.wishes import is_erased
 
 NO_TITLE = "Deleted by the customer"
 """A case's title of which nothing is left."""

@@ -35,10 +35,10 @@ from bot.store import attempts, erasure, outbox, schema
 from bot.store.cases import ERASED, ref_of
 from bot.store.erasure import GONE_COPY, NO_TITLE
 from bot.store.inbox import InboxItem, item_of
+from bot.store.interrupts import is_erased
 from bot.store.outbox import OPEN, Outgoing
 from bot.store.persons import KEPT, cards_of, desks_among, is_staffs, shared_among
 from bot.store.statements import begins, begins_any, in_batches
-from bot.store.wishes import is_erased
 
 TAKEN_AWAY = ("delete", "unshare")
 """Calls that say nothing, and take away what others have said."""

@@ -15,7 +15,7 @@ from bot.store.threads import add_threads, known_among
 
 Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
 """A customer's message, a message in a thread of a team channel, a press of a button; and what people do to what
-they wrote (bot/store/wishes.py)."""
+they wrote (bot/store/interrupts.py)."""
 SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold what somebody said."""
 Wish = Literal["", "edited", "claimed", "called", "stop", "deleted"]

@@ -25,7 +25,6 @@ from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from bot.agent.guardrails import OutputGate
 from bot.agent.journal import WRITE
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, ToolResult, to_json
@@ -34,11 +33,13 @@ from bot.cases.cases import Cases
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk import policy
-from bot.desk.values import Value
 from bot.errors import Silenced
 from bot.failpoints import reach
-from bot.sentences import Language, Sentences
-from bot.slack import cards, staff_cards
+from bot.guard.guardrails import OutputGate
+from bot.guard.values import Value
+from bot.ingest.fair_semaphore import FairSemaphore
+from bot.ingest.interrupts import Interrupted
+from bot.language.sentences import Language, Sentences
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place, is_streaming, without_end
@@ -51,12 +52,11 @@ from bot.store.turns import STANDING, TurnRecord
 from bot.telemetry import Metrics
 from bot.turns.asking import DECLINED, Agents, Asked
 from bot.turns.costs import costs_of
-from bot.turns.fair_semaphore import FairSemaphore
-from bot.turns.interruptions import Interrupted
 from bot.turns.journal import TurnJournal, open_journal
 from bot.turns.ownership import EpochReader, OwnershipGuard
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
+from bot.views import cards, staff_cards
 from knowledge.passages import Hit
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,6 @@ from typing import Literal
 from bot.agent.agent import Agent, Team
 from bot.agent.endpoints import Models
 from bot.agent.events import Emit, Event, HandedOver, TextDelta
-from bot.agent.guardrails import OutputGate
 from bot.agent.limits import Limits
 from bot.agent.loop import Outcome
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult
@@ -25,15 +24,16 @@ from bot.agent.patterns import Pattern, Share, Terms, concurrent, handoff, magen
 from bot.clock import Clock
 from bot.desk import policy
 from bot.desk.answers import Evidence, TurnContext, known_from, page_text, passages_text
-from bot.desk.claim_patterns import Wording
-from bot.desk.claims import Claim, ClaimGate, Grounds
 from bot.desk.escalate import without_escalating
-from bot.desk.grounding import Kept
 from bot.desk.own_words import OwnWords, OwnWordsGate
-from bot.desk.rhetoric import names_a_number
 from bot.desk.team import IN_DOUBT
-from bot.desk.values import Value
-from bot.sentences import Sentences
+from bot.guard.claim_patterns import Wording
+from bot.guard.claims import Claim, ClaimGate, Grounds
+from bot.guard.grounding import Kept
+from bot.guard.guardrails import OutputGate
+from bot.guard.values import Value
+from bot.language.rhetoric import names_a_number
+from bot.language.sentences import Sentences
 from bot.slack.stream import StreamWriter
 from bot.store.inbox import without_files
 from bot.turns.column import Column, Section

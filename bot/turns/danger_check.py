@@ -30,13 +30,14 @@ from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.lexicon import Danger
-from bot.store import spending, turns, wishes
+from bot.ingest.interrupts import Interruption
+from bot.store import interrupts as wishes
+from bot.store import spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.spending import Spending
 from bot.telemetry import Metrics
 from bot.turns.costs import UNKNOWN
-from bot.turns.interruptions import Interruption
 
 logger = logging.getLogger(__name__)
 

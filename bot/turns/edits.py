@@ -21,17 +21,18 @@ from bot.cases.relay import OWN_WORDS, Relay
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk.intents import changes_meaning
-from bot.desk.redaction import Redactor
-from bot.sentences import Language, Sentences
+from bot.language.sentences import Language, Sentences
+from bot.privacy.redaction import Redactor
 from bot.slack.outbox import Outbox
-from bot.store import cases, erasure, outbox, spending, threads, turns, wishes
+from bot.store import cases, erasure, outbox, spending, threads, turns
+from bot.store import interrupts as wishes
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
 from bot.turns.answer import Answers
+from bot.turns.batches import Pieces
 from bot.turns.costs import costs_of
 from bot.turns.journal import open_journal, rounds_of
-from bot.turns.steps import Pieces
 
 GoOn = Callable[[], Awaitable[Transaction]]
 """The transaction for what comes next."""

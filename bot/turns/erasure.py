@@ -20,19 +20,21 @@ from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
 from bot.failpoints import reach
+from bot.ingest.interrupts import Interruptions
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
-from bot.store import forgetting, inbox, outbox, persons, records, spending, threads, turns, wishes
+from bot.store import audit as records
+from bot.store import forgetting, inbox, outbox, persons, spending, threads, turns
+from bot.store import interrupts as wishes
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
 from bot.store.forgetting import Batch, Bounds, Place
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
 from bot.store.persons import KEPT, OPERATORS
+from bot.turns.batches import Steps
 from bot.turns.costs import costs_of
 from bot.turns.edits import MessageEdits
-from bot.turns.interruptions import Interruptions
 from bot.turns.journal import rounds_of
-from bot.turns.steps import Steps
 
 logger = logging.getLogger(__name__)
 

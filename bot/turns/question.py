@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult
 from bot.conversation import Customer
-from bot.sentences import Language
+from bot.ingest.interrupts import Interruption
+from bot.language.sentences import Language
 from bot.store.inbox import InboxItem, naming_files
-from bot.turns.interruptions import Interruption
 
 
 @dataclass(frozen=True, slots=True)

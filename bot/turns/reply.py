@@ -15,14 +15,14 @@ from typing import Protocol
 
 from bot.agent.agent import HANDOVER
 from bot.agent.events import Event, HandedOver, ModelRetried, RequestFailed, TextDelta, ToolFinished, ToolStarted
-from bot.desk.answers import SEARCH, Evidence
+from bot.desk.answers import Evidence
 from bot.desk.budgets import TOO_MANY_CALLS
-from bot.desk.claims import Claim, ClaimGate
-from bot.desk.escalate import ESCALATE
 from bot.desk.own_words import Leak, OwnWords, OwnWordsGate
-from bot.desk.values import Value
+from bot.guard.claims import Claim, ClaimGate
+from bot.guard.tool_results import ESCALATE, SEARCH
+from bot.guard.values import Value
+from bot.ingest.interrupts import Interruption
 from bot.slack.stream import TaskStatus
-from bot.turns.interruptions import Interruption
 
 FAILURES_KEPT = 8
 """Failed requests to models that are kept of one turn."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from bot.conversation import ThreadRef
 from bot.errors import Unreachable
-from bot.sentences import Language, Sentences
+from bot.language.sentences import Language, Sentences
 from bot.slack.client import SlackClient, SlackUnanswered
 from bot.slack.sessions import SessionStatus
 from bot.store import cases

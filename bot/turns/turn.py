@@ -40,11 +40,14 @@ from bot.desk.identity import Identities
 from bot.desk.intents import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
 from bot.failpoints import reach
-from bot.sentences import Language, Sentences
+from bot.ingest.dead_letters import UNSTORABLE, dead_line
+from bot.ingest.interrupts import Interrupted, Interruption, Interruptions
+from bot.language.sentences import Language, Sentences
 from bot.slack.client import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
-from bot.store import attempts, inbox, outbox, pauses, threads, turns, wishes
+from bot.store import attempts, inbox, outbox, pauses, threads, turns
 from bot.store import cases as case_rows
+from bot.store import interrupts as wishes
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem, file_names
@@ -55,10 +58,8 @@ from bot.telemetry import Metrics
 from bot.turns import erasure
 from bot.turns.answer import UNANSWERED, Answers
 from bot.turns.danger_check import DangerCheck, Look
-from bot.turns.dead import UNSTORABLE, dead_line
 from bot.turns.edits import MessageEdits
-from bot.turns.interruptions import Interrupted, Interruption, Interruptions
-from bot.turns.presses import BY_STAFF, Presses
+from bot.turns.interactions import BY_STAFF, Presses
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries

@@ -21,11 +21,11 @@ from typing import Any
 import orjson
 import yaml
 
-from bot.agent.guardrails import OutputGate
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage, ToolResult
-from bot.desk.claim_patterns import load_wordings
-from bot.desk.claims import ClaimGate, Grounds
-from bot.desk.grounding import Kept
+from bot.guard.claim_patterns import load_wordings
+from bot.guard.claims import ClaimGate, Grounds
+from bot.guard.grounding import Kept
+from bot.guard.guardrails import OutputGate
 
 FOLDER = Path(__file__).parent
 HOSTS = frozenset({"help.shop.example", "docs.outdoor.example"})

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.agent.model import Model
-from bot.agent.providers import Server, open_model
+from bot.models.providers import Server, open_model
 from tests.doubles.chat_server import ChatServer, open_chat_server
 
 

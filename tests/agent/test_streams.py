@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.chat_stream import ReplyReader
 from bot.agent.events import ModelRetried, TextDelta
 from bot.agent.loop import Outcome
 from bot.agent.messages import CustomerMessage, ToolCall
 from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest, ReplyExtra, Thinking, Usage
+from bot.models.chat_stream import ReplyReader
 from tests.agent.desk import QUICK, Counter, Desk, desk_tools, results
 from tests.agent.stream_files import STREAMS, Stream
 from tests.doubles.chat_server import ChatServer, text

@@ -8,7 +8,7 @@ from bot.cases.case import MovedOn
 from bot.cases.cases import OPEN_CASES, Cases, UnknownCase
 from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
 from bot.store import outbox as rows

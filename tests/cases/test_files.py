@@ -20,7 +20,7 @@ from local_slack.files import keep
 from local_slack.workspace import Json
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
-from tests.store.test_wishes import deletion, edit
+from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import ME, TEAM
 from tests.turns.test_edits import Desk

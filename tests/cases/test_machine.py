@@ -19,7 +19,7 @@ from bot.store.inbox import Arrival, InboxItem
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.patience import patience
-from tests.store.test_wishes import deletion, edit
+from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import Desk

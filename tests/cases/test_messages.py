@@ -10,7 +10,7 @@ from bot.cases.case import State
 from bot.cases.messages import SAID_FIRST, CaseMessages
 from bot.cases.transcripts import ATTACHED, PAGES, pages
 from bot.conversation import ThreadRef
-from bot.sentences import LANGUAGES, Language, load_sentences
+from bot.language.sentences import LANGUAGES, Language, load_sentences
 from bot.store.transcripts import Line
 from tests.store.rows import a_case
 

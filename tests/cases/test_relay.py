@@ -8,7 +8,7 @@ from bot.store.cases import card_key
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
-from tests.store.test_wishes import edit
+from tests.store.test_interrupts import edit
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import THREAD, Desk
 

@@ -15,7 +15,7 @@ from bot.cases.messages import CaseMessages, status_text
 from bot.cases.sla import SlaTimers
 from bot.cases.waiting import Waiting
 from bot.conversation import ThreadRef
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
 from bot.store import outbox as rows

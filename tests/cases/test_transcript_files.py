@@ -11,7 +11,7 @@ from bot.store.cases import card_key
 from bot.store.database import Database
 from tests.cases.test_files import AGENTS, DIRECT, PLACES, STAFF, WHO, FilesDesk
 from tests.doubles.local_slack import LocalSlack
-from tests.store.test_wishes import deletion
+from tests.store.test_interrupts import deletion
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
 

@@ -9,7 +9,7 @@ from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
-from tests.store.test_wishes import deletion, edit
+from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import Desk

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 
 Json = Mapping[str, Any]
 Kind = Literal["work", "aside", "escalate", "follow", "again", "reply"]

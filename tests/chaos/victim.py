@@ -27,8 +27,9 @@ from bot import failpoints
 from bot.agent.tools import Context, Tool, ToolProblem, tool
 from bot.app import Role, serve
 from bot.cases import case as case_steps
-from bot.desk.claim_patterns import load_wordings
 from bot.errors import ConfigurationError, FrontdeskError
+from bot.guard.claim_patterns import load_wordings
+from bot.ingest.fleet import open_fleet
 from bot.settings import load_settings
 from bot.slack.outbox import Outbox
 from bot.slack.place import Place
@@ -36,7 +37,6 @@ from bot.slack.rate_limiter import RateLimiter
 from bot.store import attempts, leases, turns
 from bot.store.cases import Case
 from bot.telemetry import configure_logging
-from bot.turns.fleet import open_fleet
 from bot.turns.journal import TurnJournal
 
 IMPORTED = (open_fleet,)

@@ -1,4 +1,4 @@
-"""The command line's help and docs/cli.md name the same commands, arguments and meanings."""
+"""The command line's help and docs/reference/cli.md name the same commands, arguments and meanings."""
 
 import argparse
 import re
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.cli import build_parser
+from bot.cli.main import build_parser
 from tests.contracts.tree import read
 
 pytestmark = pytest.mark.contract
@@ -36,7 +36,7 @@ def arguments(parser: argparse.ArgumentParser) -> dict[str, str]:
 
 
 def sections() -> dict[str, str]:
-    return dict(SECTION.findall(read("docs/cli.md")))
+    return dict(SECTION.findall(read("docs/reference/cli.md")))
 
 
 def sentence(text: str) -> str:

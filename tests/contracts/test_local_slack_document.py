@@ -1,4 +1,4 @@
-"""docs/local-slack.md tells what the local Slack really has, and nothing the product calls is missing there."""
+"""docs/reference/local-slack.md says what the local Slack has, and the product calls nothing that is not there."""
 
 import re
 from typing import get_args
@@ -65,7 +65,7 @@ LIMITS: dict[str, float] = {
 
 def rows(title: str) -> list[list[str]]:
     """The cells of the table under a heading, its head left out."""
-    section = read("docs/local-slack.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    section = read("docs/reference/local-slack.md").partition(f"\n## {title}\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 

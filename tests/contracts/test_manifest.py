@@ -12,7 +12,7 @@ import yaml
 from slack_bolt.async_app import AsyncApp
 
 import handlers
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack.client import Identity
 from handlers import commands as kb_command
 from handlers import frontdesk

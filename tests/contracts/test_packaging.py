@@ -55,7 +55,8 @@ def test_the_wheel_holds_every_file_of_the_packages(wheel: zipfile.ZipFile) -> N
 
 
 @pytest.mark.parametrize(
-    "pattern", ["bot/locales/*.yml", "bot/agent/*.yml", "bot/desk/instructions/*.md", "bot/store/migrations/**/*.py"]
+    "pattern",
+    ["bot/language/locales/*.yml", "bot/models/*.yml", "bot/desk/instructions/*.md", "bot/store/migrations/**/*.py"],
 )
 def test_files_that_are_not_imported_are_packed_too(wheel: zipfile.ZipFile, pattern: str) -> None:
     present = {path.relative_to(ROOT).as_posix() for path in ROOT.glob(pattern)}
@@ -65,7 +66,7 @@ def test_files_that_are_not_imported_are_packed_too(wheel: zipfile.ZipFile, patt
 
 def test_the_wheel_brings_the_command_and_the_licence(wheel: zipfile.ZipFile) -> None:
     described = {name.partition("/")[2]: name for name in wheel.namelist() if ".dist-info/" in name}
-    assert "frontdesk = bot.cli:main" in wheel.read(described["entry_points.txt"]).decode()
+    assert "frontdesk = bot.cli.main:main" in wheel.read(described["entry_points.txt"]).decode()
     assert "licenses/LICENSE" in described
     assert "Classifier: Private :: Do Not Upload" in wheel.read(described["METADATA"]).decode()
 

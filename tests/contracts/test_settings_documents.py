@@ -1,4 +1,4 @@
-"""Settings, docs/settings.md and .env.example say the same."""
+"""Settings, docs/reference/settings.md and .env.example say the same."""
 
 import re
 
@@ -12,7 +12,12 @@ pytestmark = pytest.mark.contract
 ROW = re.compile(r"^\| `([A-Z_]+)` \| (.+?) \| (.+) \|$", re.MULTILINE)
 EXAMPLE = re.compile(r"^(# )?([A-Z][A-Z_]+)=(.*)$", re.MULTILINE)
 
-READS_THE_ENVIRONMENT = {"bot/cli.py", "knowledge/build.py", "knowledge/builder.py", "knowledge/sources/isolation.py"}
+READS_THE_ENVIRONMENT = {
+    "bot/cli/main.py",
+    "knowledge/build.py",
+    "knowledge/builder.py",
+    "knowledge/sources/isolation.py",
+}
 """The program; and the builder's parent and child, which hand each other a key out of sight of `ps`."""
 
 
@@ -28,7 +33,7 @@ def shown(default: object) -> str:
 
 
 def documented() -> list[tuple[str, str, str]]:
-    return ROW.findall(read("docs/settings.md"))
+    return ROW.findall(read("docs/reference/settings.md"))
 
 
 def examples() -> list[tuple[str, str, str]]:
@@ -87,6 +92,12 @@ def test_the_environment_is_read_where_a_process_begins_and_nowhere_else() -> No
 def test_every_variable_the_documents_speak_of_exists() -> None:
     known = {*VARIABLES, "SLACK_CLIENT_ID", "SLACK_CLIENT_SECRET"}
     prefixes = "SLACK|OPENAI|SHOP|KB|AGENT|DATABASE|DATA|EMBEDDING|LINK|ANSWER|MODEL|CUSTOMER|WORKSPACE|TOOL|SENTENCES"
-    for document in ("README.md", "docs/settings.md", "docs/real-slack.md", "docs/cli.md", "docs/architecture.md"):
+    for document in (
+        "README.md",
+        "docs/reference/settings.md",
+        "docs/getting-started.md",
+        "docs/reference/cli.md",
+        "docs/explanation/architecture.md",
+    ):
         spoken_of = set(re.findall(rf"\b(?:{prefixes})_[A-Z_]*[A-Z]\b", read(document)))
         assert spoken_of <= known, f"{document}: {spoken_of - known}"

@@ -11,11 +11,11 @@ from tests.contracts.tree import ROOT, TESTS, Source, calls, imports, product_fi
 pytestmark = pytest.mark.contract
 
 TALKS_ON_STANDARD_OUTPUT = {
-    "bot/cli.py",
-    "bot/cli_knowledge.py",
-    "bot/cli_report.py",
-    "bot/cli_cases.py",
-    "bot/cli_erase.py",
+    "bot/cli/main.py",
+    "bot/cli/knowledge.py",
+    "bot/cli/report.py",
+    "bot/cli/cases.py",
+    "bot/cli/erase.py",
     "knowledge/build.py",
 }
 """The two programs, one in several files; the builder reports in JSON lines."""
@@ -104,7 +104,7 @@ def test_imports_stand_at_the_top_but_for_the_command_line() -> None:
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
-    assert hidden <= {"bot/cli.py", "bot/app.py"}
+    assert hidden <= {"bot/cli/main.py", "bot/app.py"}
     assert [source.name for source in sources() if "TYPE_CHECKING" in source.text] == []
 
 

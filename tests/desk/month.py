@@ -1,6 +1,6 @@
 """A month of a desk, small enough to be counted by hand."""
 
-from bot.store.figures import Opened, Record, Relayed, Use, Verdict, Written
+from bot.store.metrics import Opened, Record, Relayed, Use, Verdict, Written
 
 DAY, HOUR, MINUTE = 86_400.0, 3_600.0, 60.0
 START = 20_000 * DAY

@@ -10,7 +10,7 @@ from bot.cases.messages import SAID_FIRST, WHY
 from bot.desk.danger.finding import find_in
 from bot.desk.danger.lexicon import DANGERS, READ_LIMIT, find_danger
 from bot.desk.danger.similarity import EVERYDAY, Similarity, open_similarity, read_examples
-from bot.sentences import LANGUAGES, Language
+from bot.language.sentences import LANGUAGES, Language
 from evals.danger import FOLDER, FRESH, everyday_share, held_out, measure
 
 MUST_BE_FOUND: dict[Language, dict[str, str]] = {

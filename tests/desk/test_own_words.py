@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.desk.own_words import RUN, Leak, OwnWords, OwnWordsGate, instructions
-from bot.sentences import LANGUAGES, read_locale
+from bot.language.sentences import LANGUAGES, read_locale
 
 TOKEN = "xoxb-1234567890-AbCdEfGhIjKl"
 SHIPPED = OwnWords([TOKEN, "frontdesk", "s3cret-pass", "a"], instructions())

@@ -15,11 +15,11 @@ import pytest_asyncio
 from sqlalchemy import select
 
 from bot.conversation import Customer, ThreadRef
+from bot.ingest.lanes import Lanes
 from bot.slack.outbox import Outbox
 from bot.store import inbox, schema
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.turns.lanes import Lanes
 from tests.doubles.clock import ManualClock
 from tests.faults.quiet import check_log, errors, read_log
 from tests.patience import patience

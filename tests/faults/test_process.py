@@ -22,7 +22,7 @@ import pytest_asyncio
 from bot.cases.cases import Cases
 from bot.cases.messages import CaseMessages
 from bot.conversation import Customer, ThreadRef
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import inbox
 from bot.store import outbox as outbox_rows

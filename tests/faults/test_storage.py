@@ -17,10 +17,10 @@ import pytest
 from sqlalchemy import event, text
 
 from bot.errors import StoreUnavailable
+from bot.ingest.inbox import Inbox
 from bot.store import inbox as rows
 from bot.store.database import Database, open_database
 from bot.telemetry import Metrics
-from bot.turns.inbox import Inbox
 from tests.doubles.clock import ManualClock
 from tests.faults.quiet import check_log, read_log
 from tests.faults.writing import Nobody

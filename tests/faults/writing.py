@@ -8,9 +8,9 @@ import sys
 
 from bot.clock import SystemClock
 from bot.errors import ConfigurationError, StoreUnavailable
+from bot.ingest.inbox import Inbox
 from bot.store.database import Database, open_database
 from bot.telemetry import Metrics
-from bot.turns.inbox import Inbox
 from tests.turns.arrivals import arrival
 
 TOGETHER = 10

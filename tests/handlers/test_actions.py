@@ -3,9 +3,9 @@
 import asyncio
 
 from bot.conversation import ThreadRef
-from bot.sentences import load_sentences
-from bot.slack import cards
+from bot.language.sentences import load_sentences
 from bot.store.database import Database
+from bot.views import cards
 from handlers import actions
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack

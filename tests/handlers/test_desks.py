@@ -7,9 +7,9 @@ import pytest
 
 from bot.cases.dialogs import NO_SUCH_CASE
 from bot.cases.staff import Staff
-from bot.desk.home import Home
 from bot.desk.identity import Identities
-from bot.desk.overview import Overview
+from bot.home.home import Home
+from bot.home.staff_commands import Overview
 from bot.store import cases
 from bot.store.database import Database
 from handlers import commands, frontdesk, home

@@ -8,12 +8,12 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import NO_SUCH_CASE, OPENED_BY, TOO_LATE, Dialogs
 from bot.conversation import ThreadRef
-from bot.slack import staff_cards
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.turns.presses import STAFF_PRESSES
-from bot.turns.said import filled
+from bot.turns.interactions import STAFF_PRESSES
+from bot.turns.message_body import filled
+from bot.views import staff_cards
 from handlers import dialogs, staff
 from handlers.actions import register_rest
 from handlers.desk import Desk

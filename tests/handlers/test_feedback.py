@@ -8,10 +8,10 @@ from sqlalchemy import select
 
 from bot.cases.cases import Cases
 from bot.conversation import ThreadRef
-from bot.slack import cards
 from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
+from bot.views import cards
 from handlers import feedback
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack

@@ -10,9 +10,9 @@ import pytest
 from bot.cases.cases import Cases
 from bot.cases.staff import Staff
 from bot.conversation import ThreadRef
-from bot.desk.home import Home
 from bot.desk.identity import Identities
-from bot.desk.overview import Overview
+from bot.home.home import Home
+from bot.home.staff_commands import Overview
 from bot.store import inbox
 from bot.store.database import Database
 from bot.store.inbox import Arrival

@@ -6,12 +6,12 @@ import pytest
 
 from bot.cases.dialogs import TOO_LATE
 from bot.conversation import ThreadRef
-from bot.desk.articles import Articles, Wording
-from bot.slack import learning_cards
+from bot.help_center.articles import Articles, Wording
 from bot.slack.outbox import Outbox
 from bot.store import suggestions
 from bot.store.database import Database
 from bot.store.suggestions import Suggestion
+from bot.views import article_cards as learning_cards
 from handlers import learning
 from local_slack.workspace import Json
 from tests.doubles.clock import ManualClock

@@ -23,13 +23,13 @@ from sqlalchemy import select
 import handlers
 from bot.app import dispatch_to
 from bot.clock import SystemClock
-from bot.sentences import load_sentences
+from bot.ingest.inbox import Inbox
+from bot.language.sentences import load_sentences
 from bot.slack.client import SlackRefused, SlackUser
 from bot.slack.socket import SocketConnection
 from bot.store import schema
 from bot.store.database import Database
 from bot.telemetry import Metrics
-from bot.turns.inbox import Inbox
 from handlers.desk import Desk
 from handlers.door import Door, Unreadable, decode
 from handlers.http import EVENTS_PATH, Serving, build_web_app

@@ -8,16 +8,16 @@ from typing import Any, cast
 
 import pytest
 
-from bot.desk import library_words as words
-from bot.desk.library import Bases, Library
-from bot.desk.refreshes import Refreshes
+from bot.help_center import texts as words
+from bot.help_center.library import Bases, Library
+from bot.help_center.refreshes import Refreshes
 from handlers import commands
 from knowledge.report import Progress
 from local_slack.workspace import Json, Workspace
-from tests.desk.test_library import SOURCES, FakeBase, write
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack, open_local_slack
 from tests.handlers.wiring import wire
+from tests.help_center.test_library import SOURCES, FakeBase, write
 from tests.patience import patience
 
 PATIENCE = patience(20.0)

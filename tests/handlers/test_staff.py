@@ -11,12 +11,12 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
 from bot.conversation import ThreadRef
-from bot.slack import staff_cards
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
 from bot.store.persons import REQUEST
-from bot.turns.calling_over import CALL_OVER
-from bot.turns.presses import CUSTOMER_PRESSES, STAFF_PRESSES
+from bot.turns.escalation import CALL_OVER
+from bot.turns.interactions import CUSTOMER_PRESSES, STAFF_PRESSES
+from bot.views import staff_cards
 from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
 from handlers.desk import Desk
 from local_slack.workspace import User

@@ -12,12 +12,12 @@ from sqlalchemy import func, select
 
 from bot.cases.dialogs import Dialogs
 from bot.conversation import ThreadRef
-from bot.slack import cards, staff_cards
+from bot.ingest.inbox import Inbox
 from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.telemetry import Metrics
-from bot.turns.inbox import Inbox
+from bot.views import cards, staff_cards
 from handlers import actions, commands, dialogs, feedback, frontdesk, shortcuts, staff
 from handlers.desk import Desk
 from local_slack.workspace import Ack, Json

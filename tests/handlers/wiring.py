@@ -14,7 +14,7 @@ from slack_bolt.authorization import AuthorizeResult
 
 from bot.cases.staff import Staff
 from bot.clock import SystemClock
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
 from bot.telemetry import Metrics

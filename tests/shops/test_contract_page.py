@@ -1,4 +1,4 @@
-"""docs/shop-api.md against the code that reads what shops send."""
+"""docs/reference/shop-api.md against the code that reads what shops send."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from bot.shops.port import OrderStatus, ParcelStatus, PaymentStatus
 from bot.shops.wire import CUSTOMER_ID, ORDER_ID, TRACKING_NUMBER, CustomersAnswer, OrderAnswer, ParcelAnswer
 
-PAGE = (Path(__file__).parents[2] / "docs" / "shop-api.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "shop-api.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
 
 pytestmark = pytest.mark.contract

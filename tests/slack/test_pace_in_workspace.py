@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from bot.agent.guardrails import OutputGate
+from bot.guard.guardrails import OutputGate
 from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.rate_limiter import STREAM_SLOTS
 from bot.slack.stream import StreamLimits, open_stream

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.agent.guardrails import OutputGate
 from bot.errors import Superseded, Unreachable
+from bot.guard.guardrails import OutputGate
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.slack.stream import StreamLimits, open_stream
 from tests.doubles.clock import ManualClock

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from bot.agent.guardrails import OutputGate
-from bot.sentences import load_sentences
-from bot.slack import cards
+from bot.guard.guardrails import OutputGate
+from bot.language.sentences import load_sentences
 from bot.slack.client import SlackClient, open_slack_client
 from bot.slack.place import Place
 from bot.slack.stream import StreamLimits, StreamWriter, open_stream
+from bot.views import cards
 from local_slack import streams
 from local_slack.server import open_workspace
 from local_slack.workspace import Rules, Workspace

@@ -14,8 +14,8 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.agent.guardrails import OutputGate
 from bot.errors import Unreachable
+from bot.guard.guardrails import OutputGate
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.slack.place import TOO_LONG
 from bot.slack.stream import CANNOT_STREAM, StreamLimits, open_stream

@@ -11,7 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import inbox, limits, outbox, records, schedule, schema, spending, summaries, threads, wishes
+from bot.store import audit as records
+from bot.store import inbox, limits, outbox, schedule, schema, spending, summaries, threads
+from bot.store import interrupts as wishes
 from bot.store.database import Database, open_database
 from bot.store.inbox import Arrival
 from bot.store.outbox import Outgoing

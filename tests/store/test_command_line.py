@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.outside import check
+from bot.integrations import check
 from bot.settings import load_settings
 from bot.store import cases, inbox, persons
 from bot.store.database import Database, open_database, open_kept
@@ -34,7 +34,7 @@ COMMANDS = {
 
 ONE_AFTER_ANOTHER = """
 import contextlib, io, json, sys
-from bot.cli import main
+from bot.cli.main import main
 for command in sys.argv[1:]:
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
         status = main(command.split())

@@ -34,12 +34,14 @@ from bot.store import (
     threads,
     transcripts,
     turns,
-    wishes,
+)
+from bot.store import (
+    interrupts as wishes,
 )
 from bot.store.database import Database, Transaction
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import says
-from tests.store.test_wishes import deletion, edit
+from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import build_outbox
 from tests.turns.arrivals import arrival
 from tests.turns.test_calling import sent as sends

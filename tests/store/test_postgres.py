@@ -13,7 +13,8 @@ from sqlalchemy import insert, select, text
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
-from bot.store import cases, inbox, records, schema, spending, turns
+from bot.store import audit as records
+from bot.store import cases, inbox, schema, spending, turns
 from bot.store import database as database_module
 from bot.store.database import Database, open_database, open_kept
 from bot.store.spending import Spending

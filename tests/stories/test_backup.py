@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RETURNS = "How do I return an item?"
 PERSON = "I want to talk to a real person"
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+OPERATIONS = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
 
 
 async def back_up(data: Path, to: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 import pytest_asyncio
 
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from tests.patience import patience
 from tests.stories.stage import Stage
 from tests.stories.world import Json, Person, Post, Seen, World, is_app, seen_in

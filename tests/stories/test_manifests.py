@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.store.persons import REQUEST
 from demo.world import ROOT
 from local_slack.manifest import read_manifest

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from demo.model.server import open_stand_in
 from tests.stories.stage import Stage
 

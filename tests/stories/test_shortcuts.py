@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from tests.stories.test_cases import in_thread_of
 from tests.stories.world import Person, Post, World
 

@@ -10,7 +10,7 @@ from bot.cases.relay import Relay
 from bot.cases.staff import Staff
 from bot.clock import Clock
 from bot.conversation import Customer
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack.client import SlackClient
 from bot.slack.files import FileCopies
 from bot.slack.outbox import Outbox

@@ -11,12 +11,12 @@ from contextlib import asynccontextmanager
 
 from bot.clock import SystemClock
 from bot.errors import Superseded
+from bot.ingest.engine import TakeTurn, TurnEngine
+from bot.ingest.fleet import open_fleet
+from bot.ingest.lanes import Lanes
 from bot.store import attempts, inbox
 from bot.store.database import Database, open_database
 from bot.store.leases import open_membership
-from bot.turns.engine import TakeTurn, TurnEngine
-from bot.turns.fleet import open_fleet
-from bot.turns.lanes import Lanes
 
 
 @asynccontextmanager

@@ -15,12 +15,12 @@ from bot.agent.messages import AgentMessage, Message
 from bot.agent.model import FailureKind, ModelEvent, ModelFailure, ModelRequest, Usage
 from bot.conversation import Customer
 from bot.desk.answers import answer_tools
-from bot.desk.claim_patterns import load_wordings
-from bot.sentences import load_sentences
+from bot.guard.claim_patterns import load_wordings
+from bot.ingest.interrupts import Interruption
+from bot.language.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
 from bot.turns.asking import SOURCES, Agents, Asked
-from bot.turns.interruptions import Interruption
 from bot.turns.journal import open_journal
 from bot.turns.question import Question
 from knowledge.knowledge_base import Findings

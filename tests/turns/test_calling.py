@@ -7,8 +7,8 @@ from sqlalchemy import select
 
 from bot.agent.events import TextDelta
 from bot.agent.model import Finished
-from bot.desk.escalate import ESCALATE
-from bot.sentences import Language, load_sentences
+from bot.guard.tool_results import ESCALATE
+from bot.language.sentences import Language, load_sentences
 from bot.store import schema
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack

@@ -11,7 +11,7 @@ from bot.store import inbox, turns
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.turns.presses import Presses
+from bot.turns.interactions import Presses
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn

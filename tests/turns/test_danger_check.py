@@ -16,7 +16,7 @@ from bot.cases.messages import SUFFERING
 from bot.desk.danger.asking import build_sorter, danger_in, framed
 from bot.desk.danger.lexicon import DANGERS
 from bot.errors import StoreUnavailable
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.store import schema
 from bot.store.database import Database
 from bot.store.spending import cost_of_customer

@@ -9,16 +9,17 @@ import pytest
 from sqlalchemy import select, update
 
 from bot.errors import StoreUnavailable
-from bot.sentences import load_sentences
+from bot.ingest.dead_letters import UNSTORABLE, dead_line
+from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
-from bot.store import dead_letters, inbox, schema, traces, turns, wishes
+from bot.store import dead_letters, inbox, schema, traces, turns
+from bot.store import interrupts as wishes
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.turns.dead import UNSTORABLE, dead_line
 from bot.turns.journal import open_journal
 from bot.turns.turn import ATTEMPTS
 from tests.doubles.local_slack import LocalSlack
-from tests.store.test_wishes import deletion
+from tests.store.test_interrupts import deletion
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import Dying, deed

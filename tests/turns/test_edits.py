@@ -12,8 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
-from bot.sentences import load_sentences
-from bot.store import drafts, inbox, outbox, schema, summaries, turns, wishes
+from bot.language.sentences import load_sentences
+from bot.store import drafts, inbox, outbox, schema, summaries, turns
+from bot.store import interrupts as wishes
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.erasure import NO_TITLE
@@ -25,7 +26,7 @@ from bot.turns.journal import open_journal
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
-from tests.store.test_wishes import deletion, edit
+from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import CUSTOMER, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 

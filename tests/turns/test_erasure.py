@@ -17,7 +17,9 @@ from sqlalchemy import JSON, Column, String, Text, select, update
 from bot.conversation import Customer, ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable, Superseded
-from bot.sentences import LANGUAGES, Language, load_sentences
+from bot.ingest.dead_letters import dead_line
+from bot.ingest.interrupts import Interruptions
+from bot.language.sentences import LANGUAGES, Language, load_sentences
 from bot.slack.client import SlackRefused
 from bot.store import (
     attempts,
@@ -27,12 +29,14 @@ from bot.store import (
     outbox,
     persons,
     preferences,
-    records,
     schema,
     spending,
     suggestions,
     summaries,
     threads,
+)
+from bot.store import (
+    audit as records,
 )
 from bot.store.cases import ERASED, Case, card_key, cards_key, find
 from bot.store.database import Database, Transaction
@@ -42,18 +46,16 @@ from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
 from bot.store.transcripts import of_thread
 from bot.turns import erasure
+from bot.turns.batches import FIRST_STEP, LARGEST_STEP, STEP_SECONDS, Steps
 from bot.turns.costs import costs_of
-from bot.turns.dead import dead_line
 from bot.turns.erasure import Erasure
-from bot.turns.interruptions import Interruptions
-from bot.turns.steps import FIRST_STEP, LARGEST_STEP, STEP_SECONDS, Steps
 from local_slack import timeline
 from local_slack.files import keep
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.sending import send_all
 from tests.patience import patience
-from tests.store.test_wishes import edit
+from tests.store.test_interrupts import edit
 from tests.turns.answering import CUSTOMER, build_outbox
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_edits import REPLY, Desk, Dying

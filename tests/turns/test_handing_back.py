@@ -3,7 +3,7 @@
 import asyncio
 
 from bot.agent.messages import AgentMessage, SystemNote, ToolResult
-from bot.desk.escalate import ESCALATE
+from bot.guard.tool_results import ESCALATE
 from bot.store import outbox
 from bot.store.database import Database
 from tests.doubles.local_slack import LocalSlack

@@ -8,11 +8,11 @@ import pytest
 
 from bot.conversation import ThreadRef
 from bot.errors import Superseded
+from bot.ingest.engine import RetryingRunner
 from bot.store import attempts, cases, inbox, outbox, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.store.outbox import Outgoing
-from bot.turns.engine import RetryingRunner
 from bot.turns.journal import TurnJournal, open_journal
 from tests.doubles.clock import ManualClock
 from tests.store.rows import a_case, a_turn

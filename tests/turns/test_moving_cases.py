@@ -14,12 +14,13 @@ from bot.cases.messages import CaseMessages
 from bot.cases.relay import Relay
 from bot.cases.staff import Staff
 from bot.conversation import Customer, ThreadRef
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
 from bot.slack import outbox as sender
 from bot.slack.client import SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
-from bot.store import inbox, schema, threads, wishes
+from bot.store import inbox, schema, threads
+from bot.store import interrupts as wishes
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
@@ -30,7 +31,7 @@ from local_slack.workspace import Channel as SlackChannel
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.patience import patience
-from tests.store.test_wishes import deletion, edit
+from tests.store.test_interrupts import deletion, edit
 from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import ME, TEAM, arrival
 from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, Message

@@ -15,7 +15,7 @@ from bot.store.database import Database
 from bot.turns.sessions import TITLE_LIMIT, title_of
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import call, calls, says
-from tests.store.test_wishes import deletion, word
+from tests.store.test_interrupts import deletion, word
 from tests.turns.answering import CUSTOMER
 from tests.turns.arrivals import TEAM
 from tests.turns.test_stopping import BOOTS, PATIENCE, PERSON, REFUND, Desk

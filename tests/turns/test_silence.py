@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import select
 
 from bot.conversation import ThreadRef
-from bot.desk.escalate import ESCALATE
 from bot.errors import Silenced
-from bot.sentences import load_sentences
+from bot.guard.tool_results import ESCALATE
+from bot.language.sentences import load_sentences
 from bot.slack.client import EVENT_TYPE
-from bot.store import outbox, records, schema
+from bot.store import audit as records
+from bot.store import outbox, schema
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.outbox import Outgoing

@@ -12,8 +12,8 @@ from bot.cases.dialogs import About
 from bot.cases.messages import CaseMessages
 from bot.cases.sla import SlaTimers
 from bot.conversation import ThreadRef
-from bot.desk.why import Why
-from bot.sentences import load_sentences
+from bot.language.sentences import load_sentences
+from bot.reporting.why import Why
 from bot.slack.outbox import Outbox
 from bot.store import inbox
 from bot.store.cases import Case
@@ -21,7 +21,7 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.schema import audit
 from bot.telemetry import Metrics
-from bot.turns.presses import Presses
+from bot.turns.interactions import Presses
 from handlers.actions import read_press
 from handlers.dialogs import read_submission
 from handlers.payloads import Action, BlockActions, ViewSubmission

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.cases.dialogs import SUBMISSIONS
-from bot.turns.presses import DECISIONS, STAFF_PRESSES
+from bot.turns.interactions import DECISIONS, STAFF_PRESSES
 from tests.turns.arrivals import arrival
 from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, channel
 
@@ -26,7 +26,7 @@ UNFIT = {
 }
 """State -> what fits no more in it, or not for Agent B; nothing fits in the others."""
 SILENT = {"case.more.why", "kb.suggest", "case.draft", "draft.send", "submit.draft"} | DECISIONS
-"""What fits always, is of no case, or speaks for one by drafts, which tests/desk/test_drafts.py looks at."""
+"""What fits always, is of no case, or speaks for one by drafts, which tests/drafts/test_drafts.py looks at."""
 ALL = (STAFF_PRESSES | SUBMISSIONS) - SILENT
 
 

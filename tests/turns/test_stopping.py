@@ -13,17 +13,18 @@ from bot.agent.limits import Limits
 from bot.agent.messages import SystemNote
 from bot.agent.tools import Context, tool
 from bot.conversation import ThreadRef
-from bot.desk.claim_patterns import load_wordings
-from bot.desk.escalate import ESCALATE
-from bot.sentences import Language, load_sentences
-from bot.store import inbox, schema, threads, wishes
+from bot.guard.claim_patterns import load_wordings
+from bot.guard.tool_results import ESCALATE
+from bot.ingest.fair_semaphore import FairSemaphore
+from bot.ingest.interrupts import Interruptions
+from bot.language.sentences import Language, load_sentences
+from bot.store import inbox, schema, threads
+from bot.store import interrupts as wishes
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer import WITHHELD
 from bot.turns.asking import Agents
 from bot.turns.edits import MessageEdits
-from bot.turns.fair_semaphore import FairSemaphore
-from bot.turns.interruptions import Interruptions
 from bot.turns.journal import open_journal
 from bot.turns.summaries import Summaries
 from bot.turns.turn import ATTEMPTS, Turns
@@ -31,8 +32,8 @@ from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.doubles.scripted_model import ScriptedModel, call, calls, says
 from tests.patience import patience
-from tests.store.test_wishes import call as call_for_person
-from tests.store.test_wishes import edit, word
+from tests.store.test_interrupts import call as call_for_person
+from tests.store.test_interrupts import edit, word
 from tests.turns.answering import CUSTOMER, KnownCustomer, build_answers, build_relay
 from tests.turns.arrivals import TEAM, arrival
 from tests.turns.test_asking import FewPages

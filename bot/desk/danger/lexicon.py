@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
+from bot.language.sentences import LANGUAGES, Language, common_words
 from bot.own_files import read_own
-from bot.sentences import LANGUAGES, Language, common_words
 
 Danger = Literal["crisis", "harm", "threat", "fraud", "legal"]
 """Somebody may take their own life or hurt themselves · is hurt, or near it, by a thing · is threatened or followed by

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bot.desk.danger.lexicon import DANGERS, WORD_LETTERS, Danger, load_lexicon, sentences_of, terms_of, words_of
+from bot.language.sentences import LANGUAGES
 from bot.own_files import read_own
-from bot.sentences import LANGUAGES
 from knowledge.embedding.table import load_installed_table
 
 EVERYDAY = "everyday"

@@ -1,4 +1,4 @@
-"""The seeded shop keeps to docs/shop-api.md."""
+"""The seeded shop keeps to docs/reference/shop-api.md."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime

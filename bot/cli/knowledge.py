@@ -1,0 +1,157 @@
+"""`frontdesk kb`: build, status, search, rollback, gaps. Apart from cli.py: other commands start without all this."""
+
+import argparse
+import html
+import json
+import re
+import sys
+from contextlib import AsyncExitStack, nullcontext
+from pathlib import Path
+from typing import TextIO
+
+from bot.clock import SystemClock
+from bot.errors import ConfigurationError
+from bot.help_center import texts as words
+from bot.help_center.article_folder import Shelf
+from bot.help_center.library import Library, Refresh
+from bot.integrations import build_library, open_knowledge
+from bot.models.prices import load_prices
+from bot.settings import Settings
+from bot.store.database import open_kept
+from knowledge.errors import KnowledgeError
+from knowledge.filters import Filter
+from knowledge.report import Progress
+
+ASKED_LIMIT, ASKED_WORDS = 10, 4_000
+"""Of each of many questions: passages, and words in them. Wide enough to be judged by the ten best."""
+
+
+async def run(given: argparse.Namespace, settings: Settings) -> int:
+    """Run one of them; the exit status."""
+    verb = given.verb
+    if verb == "search" and bool(given.text) == (given.questions is not None):
+        raise ConfigurationError(["kb search: give either a text or --questions"])
+    index = getattr(given, "index", None)
+    if verb == "build" and given.source:
+        settings = settings.model_copy(update={"kb_path": given.source})
+    elif verb != "build" and index:
+        settings = settings.model_copy(update={"kb_path": None})
+    async with AsyncExitStack() as stack:
+        bases = await stack.enter_async_context(open_knowledge(settings, index=index, mends=False))
+        opening = open_kept(settings.database)
+        database = await stack.enter_async_context(opening) if verb == "gaps" else None
+        prices = load_prices(settings.model_prices)
+        shelf = None if index else Shelf(settings.data_dir, database)
+        library = build_library(settings, bases, clock=SystemClock(), database=database, prices=prices, shelf=shelf)
+        match verb:
+            case "build":
+                return await _build(library, only=given.only, force=given.force)
+            case "status":
+                print(_plain(await library.status()))
+            case "search":
+                return await _search(given, library)
+            case "rollback":
+                return _told(await library.roll_back("internal" if given.internal else "public"))
+            case _:
+                print(_plain(await library.gaps(given.days)))
+    return 0
+
+
+async def _build(library: Library, *, only: str, force: bool) -> int:
+    try:
+        for audience, base in await library.targets(Refresh(only, force=force)):
+            bar = _Bar(sys.stderr)
+            try:
+                report = await base.refresh(library.place(), only=only, force=force, on_progress=bar)
+            finally:
+                bar.end()
+            print(_plain(words.report(report, audience=audience, price=library.price)))
+    except KnowledgeError as error:
+        print(f"frontdesk: not built: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+async def _search(given: argparse.Namespace, library: Library) -> int:
+    only = Filter(given.source, given.category, given.language)
+    status = await library.bases.public.status()
+    if status.generation is None:
+        print(f"frontdesk: nothing to search: {status.error}", file=sys.stderr)
+        return 1
+    if given.questions is None:
+        print(_plain(await library.search(" ".join(given.text), only)))
+        return 0
+    questions = _read_questions(given.questions)
+    with _opened(given.out) if given.out else nullcontext(sys.stdout) as out:
+        for qid, question in questions:
+            found = await library.bases.public.search(question, limit=ASKED_LIMIT, words=ASKED_WORDS, only=only)
+            # A row of a FAQ is known by its id alone.
+            results = [{"doc": hit.source.rpartition("#")[2], "text": hit.text} for hit in found.hits]
+            line = {"qid": qid, "results": results, "confidence": found.confidence}
+            print(json.dumps(line, ensure_ascii=False), file=out)
+    return 0
+
+
+def _opened(path: Path) -> TextIO:
+    """The file for results. Raises ConfigurationError."""
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError([f"--out: {path} cannot be written ({error.strerror})"]) from None
+
+
+def _read_questions(path: Path) -> list[tuple[str, str]]:
+    """Questions with their ids, from lines of JSON. Raises ConfigurationError."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigurationError([f"--questions: {path} cannot be read ({error.strerror})"]) from None
+    except UnicodeDecodeError:
+        raise ConfigurationError([f"--questions: {path} is not UTF-8"]) from None
+    questions: list[tuple[str, str]] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            asked = json.loads(line)
+            questions.append((asked["qid"], str(asked["question"])))
+        except (ValueError, KeyError, TypeError):
+            raise ConfigurationError([f"--questions: line {number} has no qid and question"]) from None
+    return questions
+
+
+def _told(mrkdwn: str) -> int:
+    """Print an answer; those that begin with a warning say that it was not done."""
+    if mrkdwn.startswith(":warning:"):
+        print(f"frontdesk: {_plain(mrkdwn.removeprefix(':warning: '))}", file=sys.stderr)
+        return 1
+    print(_plain(mrkdwn))
+    return 0
+
+
+class _Bar:
+    """How far a build is: one line that changes on a terminal, else a line for each phase."""
+
+    def __init__(self, to: TextIO) -> None:
+        self._to = to
+        self._phase = ""
+        self._is_terminal = to.isatty()
+
+    def __call__(self, progress: Progress) -> None:
+        """Hear of progress."""
+        if self._is_terminal:
+            print(f"\r\x1b[K{_plain(words.progress(progress))}", end="", file=self._to, flush=True)
+        elif progress.phase != self._phase:
+            print(words.phase(progress), file=self._to, flush=True)
+        self._phase = progress.phase
+
+    def end(self) -> None:
+        """Clear the line."""
+        if self._is_terminal and self._phase:
+            print("\r\x1b[K", end="", file=self._to, flush=True)
+
+
+def _plain(mrkdwn: str) -> str:
+    """Slack's markup as a terminal shows it: dates by their fallback, no stars, no entities."""
+    text = re.sub(r"<!date\^[^|>]*\|([^>]*)>", r"\1", mrkdwn)
+    return html.unescape(text.replace("*", "").replace("`", "").replace(":warning:", "!"))

@@ -1,0 +1,326 @@
+"""The command line: serve, work, check, migrate, kb, cases, turns, dead, cost, report, erase.
+
+Faults are sentences on standard error and exit status 2.
+"""
+
+import argparse
+import asyncio
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from bot.errors import ConfigurationError, FrontdeskError
+from bot.private_files import OURS
+from bot.settings import Settings, load_settings
+from bot.telemetry import configure_logging
+
+PRIVACY = (
+    "Turns hold what customers wrote and what was looked up for them: show them to nobody who may not read that. "
+    "Card numbers, passwords and keys are masked."
+)
+GROUPS = ("day", "customer", "thread", "model", "purpose")
+"""What costs are told apart by; `bot.store.spending.By`, whose import takes too long to be made for every command."""
+DAYS_LIMIT = 3_650
+REPORT = "frontdesk-report.html"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit status: 0 done, 1 failed, 2 something is wrong with the settings or the call."""
+    parser = build_parser()
+    given = parser.parse_args(arguments)
+    _hold_standard_streams()
+    before = os.umask(OURS)
+    try:
+        serving = given.command in ("serve", "work", "check")
+        settings = load_settings(os.environ, serving=serving, listening=given.command != "work")
+        configure_logging(settings.log_level, secrets=settings.secrets)
+        status = asyncio.run(_run(given, settings))
+        sys.stdout.flush()
+    except ConfigurationError as error:
+        for fault in error.faults:
+            print(f"frontdesk: {fault}", file=sys.stderr)
+        return 2
+    except FrontdeskError as error:
+        print(f"frontdesk: {error}", file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        # Whoever read the output has stopped; the interpreter's own flush at exit must not say so again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        os.umask(before)
+    return status
+
+
+def _hold_standard_streams() -> None:
+    """Put nothing in the place of streams that were closed when we began: the next file to be opened, perhaps the
+    database, would get their number, and what is meant for them."""
+    for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            setattr(sys, name, os.fdopen(descriptor, "w" if descriptor else "r", closefd=False))
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The commands and their help; docs/reference/cli.md is held to this."""
+    parser = argparse.ArgumentParser(prog="frontdesk", description="A customer-support agent that lives in Slack.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser("serve", help="answer customers until stopped")
+    serve.add_argument(
+        "--ingress-only", action="store_true", help="only take what comes from Slack; others work on it (Postgres)"
+    )
+    commands.add_parser("work", help="only work on what other processes have taken; needs Postgres")
+    commands.add_parser("check", help="say what is missing or wrong, all at once")
+    commands.add_parser("migrate", help="bring the database's schema up to date")
+    _add_knowledge(commands)
+    cases = commands.add_parser("cases", help="the cases with people").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    listing = cases.add_parser("list", help="the newest cases")
+    listing.add_argument("--all", action="store_true", help="ended ones too")
+    listing.add_argument("--search", default="", help="those, open or not, of which something says each of these words")
+    showing = cases.add_parser("show", help="one case in full")
+    showing.add_argument("case", help="the case, as FD-1042")
+    _add_turns(commands)
+    _add_dead_letters(commands)
+    cost = commands.add_parser("cost", help="what models have cost")
+    cost.add_argument("--days", type=_days, default=7, help="of how many days, today (UTC) included; 7 unless given")
+    cost.add_argument(
+        "--by", choices=GROUPS, default="day", help="what is added up apart: day, customer, thread, model or purpose"
+    )
+    report = commands.add_parser("report", help="how the desk is doing, as a page and in short")
+    report.add_argument(
+        "--days", type=_days, default=30, help="of how many days, today (UTC) included; 30 unless given"
+    )
+    report.add_argument(
+        "--output", type=Path, metavar="FILE", default=Path(REPORT), help=f"where the page goes; {REPORT} unless given"
+    )
+    erase = commands.add_parser("erase", help="erase everything that is kept of a customer")
+    erase.add_argument("user", type=_user, help="their Slack id, as U0123ABCDEF")
+    erase.add_argument("--yes", action="store_true", help="do it; else it is only counted")
+    return parser
+
+
+def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """The verbs of `kb`."""
+    verbs = commands.add_parser("kb", help="the knowledge base").add_subparsers(
+        dest="verb", required=True, metavar="VERB"
+    )
+    build = verbs.add_parser("build", help="read documents into a new generation")
+    build.add_argument(
+        "source", type=Path, nargs="?", help="a folder, a file, or a YAML file of sources; `KB_PATH` unless given"
+    )
+    build.add_argument("--only", default="", metavar="NAME", help="read this source of the YAML file alone")
+    build.add_argument("--force", action="store_true", help="also when much of what is there would vanish")
+    status = verbs.add_parser("status", help="the generation that serves")
+    search = verbs.add_parser("search", help="what a question would find")
+    search.add_argument("text", nargs="*", help="the question; several words need no quotes")
+    search.add_argument("--source", default="", metavar="NAME", help="only in this source")
+    search.add_argument("--category", default="", help="only in this category")
+    search.add_argument("--language", default="", help="only in this language, as de")
+    search.add_argument(
+        "--questions", type=Path, metavar="FILE", help="ask all of these, one {qid, question} a line, instead of a text"
+    )
+    search.add_argument(
+        "--out", type=Path, metavar="FILE", help="where their results go, one {qid, results, confidence} a line"
+    )
+    rollback = verbs.add_parser("rollback", help="serve the generation before this one")
+    rollback.add_argument("--internal", action="store_true", help="that of the internal base")
+    for verb in (build, status, search, rollback):
+        verb.add_argument("--index", type=Path, metavar="DIR", help="where the index is; `DATA_DIR`/kb unless given")
+    gaps = verbs.add_parser("gaps", help="what customers asked and the pages did not answer")
+    gaps.add_argument("--days", type=_days, default=30, help="of how many days; 30 unless given")
+
+
+def _add_turns(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`turns list` and `turns show`."""
+    turns = commands.add_parser("turns", help="what was asked and what the agents did", description=PRIVACY)
+    verbs = turns.add_subparsers(dest="verb", required=True, metavar="VERB")
+    listing = verbs.add_parser("list", help="the newest turns", description=PRIVACY)
+    listing.add_argument("--last", type=_count, default=20, help="how many; 20 unless given")
+    listing.add_argument("--thread", help="only of this thread, as team/channel/timestamp")
+    listing.add_argument("--customer", help="only of this person, by their Slack id")
+    show = verbs.add_parser("show", help="one turn in full", description=PRIVACY)
+    show.add_argument("id", type=_count, help="its number, as the list and the log have it")
+
+
+def _add_dead_letters(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """`dead list` and `dead retry`."""
+    dead = commands.add_parser("dead", help="what was set aside because it failed each time")
+    verbs = dead.add_subparsers(dest="verb", required=True, metavar="VERB")
+    listing = verbs.add_parser("list", help="the newest dead letters", description=PRIVACY)
+    listing.add_argument("--last", type=_count, default=20, help="how many; 20 unless given")
+    retry = verbs.add_parser("retry", help="work on one again")
+    retry.add_argument("id", type=_count, help="its number, as the list and the agent channel have it")
+
+
+def _count(text: str) -> int:
+    """A number from 1 on."""
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", text):
+        raise argparse.ArgumentTypeError("it must be a number from 1 on")
+    return int(text)
+
+
+def _user(text: str) -> str:
+    if not re.fullmatch(r"[UW][A-Z0-9]{2,30}", text):
+        raise argparse.ArgumentTypeError("it must be a person's Slack id, as U0123ABCDEF")
+    return text
+
+
+def _days(text: str) -> int:
+    if _count(text) > DAYS_LIMIT:
+        raise argparse.ArgumentTypeError(f"it must be a number from 1 to {DAYS_LIMIT}")
+    return int(text)
+
+
+async def _run(given: argparse.Namespace, settings: Settings) -> int:
+    match given.command, getattr(given, "verb", None):
+        case "serve", _:
+            # The application's imports take a second; the other commands do without most of them.
+            from bot.app import serve
+
+            return await serve(settings, role="ingress" if given.ingress_only else "serve")
+        case "work", _:
+            from bot.app import serve
+
+            return await serve(settings, role="work")
+        case "check", _:
+            from bot.integrations import check, notes
+
+            faults = await check(settings)
+            return _tell(faults, [] if faults else notes(settings))
+        case "migrate", _:
+            return await _migrate(settings)
+        case "kb", _:
+            from bot.cli.knowledge import run
+
+            return await run(given, settings)
+        case "report", _:
+            from bot.cli.report import run as run_report
+
+            return await run_report(given, settings)
+        case "erase", _:
+            from bot.cli.erase import run as run_erase
+
+            return await run_erase(given, settings)
+        case "turns", "list":
+            return await _list_turns(given, settings)
+        case "turns", _:
+            return await _show_turn(given.id, settings)
+        case "dead", "list":
+            return await _list_dead_letters(given, settings)
+        case "dead", _:
+            return await _retry_dead_letter(given.id, settings)
+        case "cost", _:
+            return await _tell_cost(given, settings)
+        case _:
+            from bot.cli.cases import run as run_cases
+
+            return await run_cases(given, settings)
+
+
+def _tell(faults: list[str], notes: list[str]) -> int:
+    for fault in faults:
+        print(f"wrong: {fault}")
+    for note in notes:
+        print(f"note: {note}")
+    if not faults:
+        print("Everything is in place.")
+    return 2 if faults else 0
+
+
+async def _migrate(settings: Settings) -> int:
+    from bot.store.database import open_database
+
+    async with open_database(settings.database) as database:
+        await database.migrate()
+    print("The database is up to date.")
+    return 0
+
+
+async def _list_turns(given: argparse.Namespace, settings: Settings) -> int:
+    from bot.reporting.traces import harmless, turn_line
+    from bot.store import spending, traces
+    from bot.store.database import open_kept
+
+    async with open_kept(settings.database) as database, database.transaction() as tx:
+        found = await traces.latest(tx, limit=given.last, thread=given.thread, customer=given.customer)
+        spent = await spending.of_turns(tx, [turn.id for turn in found])
+    for turn in found:
+        line = turn_line(turn, spent.get(turn.id, ()), clean=partial(harmless, secrets=settings.secrets))
+        print(line)
+    if not found:
+        print("No turns.")
+    return 0
+
+
+async def _show_turn(number: int, settings: Settings) -> int:
+    from bot.reporting.traces import harmless, turn_text
+    from bot.store import spending, traces
+    from bot.store.database import open_kept
+
+    async with open_kept(settings.database) as database, database.transaction() as tx:
+        found = await traces.find(tx, number)
+        spent = await spending.of_turns(tx, [number])
+        row = None if found else await traces.find_row(tx, number)
+    clean = partial(harmless, secrets=settings.secrets)
+    print("\n\n".join(turn_text(turn, spent.get(number, ()), clean=clean) for turn in found), end="\n" if found else "")
+    if found:
+        return 0
+    if row is None:
+        print(f"frontdesk: there is no turn {number}", file=sys.stderr)
+        return 1
+    print(f"No model has answered {number} ({row.kind}): {row.state}{f', {row.reason}' if row.reason else ''}.")
+    if row.steps:
+        print(f"Finished steps so far: {clean(', '.join(row.steps))}")
+    return 0
+
+
+async def _list_dead_letters(given: argparse.Namespace, settings: Settings) -> int:
+    from bot.reporting.traces import harmless, letter_line
+    from bot.store import dead_letters
+    from bot.store.database import open_kept
+
+    async with open_kept(settings.database) as database, database.transaction() as tx:
+        found = await dead_letters.latest(tx, limit=given.last)
+    for letter in found:
+        print(letter_line(letter, clean=partial(harmless, secrets=settings.secrets)))
+    if not found:
+        print("No dead letters.")
+    return 0
+
+
+async def _retry_dead_letter(number: int, settings: Settings) -> int:
+    from bot.store import dead_letters
+    from bot.store.database import open_kept
+
+    async with open_kept(settings.database, read_only=False) as database, database.transaction() as tx:
+        refusal = await dead_letters.retry(tx, number, now=time.time())
+    if refusal:
+        print(f"frontdesk: {refusal}", file=sys.stderr)
+        return 1
+    when = "within minutes" if settings.is_shared else "when Frontdesk starts the next time"
+    print(f"{number} is worked on again {when}.")
+    return 0
+
+
+async def _tell_cost(given: argparse.Namespace, settings: Settings) -> int:
+    from bot.reporting.traces import costs_text
+    from bot.store import spending
+    from bot.store.database import open_kept
+
+    today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    since = (today - timedelta(days=given.days - 1)).timestamp()
+    async with open_kept(settings.database) as database, database.transaction() as tx:
+        totals = await spending.totals(tx, since=since, by=given.by)
+    print(costs_text(totals, by=given.by) if totals else "Nothing was spent.")
+    return 0

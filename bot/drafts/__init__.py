@@ -1,0 +1,1 @@
+"""Drafts of replies, written for staff."""

@@ -1,0 +1,197 @@
+"""The words with which deeds are claimed, in five languages: `bot/guard/claim_words`, read into tables.
+
+A claim has one of four forms: done ("I have cancelled it"), promised ("I'll cancel it now"), pledged by the shop or by
+nobody ("it will be cancelled"; a claim only where something pins it to this customer), stated ("it was cancelled").
+`deeds.py` reads sentences by these lists. In a language's file words stand as the language writes them, with a blank
+between; words that belong together have a `_` between, as `called_off`. It has:
+
+endings     form -> what is put around a stem for it, which is where `-` stands. The forms are done ("cancelled"), do
+            ("cancel"), now (a present that promises when somebody of the desk says it: "ich storniere"), doing ("I'm
+            cancelling"), and where the verb alone says who did it did ("cancelé"), own ("I will": "cancelaré") and
+            ours ("we will": "cancelaremos"). `things` is what is put around a thing
+irregular   stem=done, and with more than one a comma between; `take=took,taken`
+deeds       for each kind of deed stems that are it by themselves, and pairs: stems that are it beside one of the
+            things behind the comma. `word=form` is one word as it stands, in that form; besides the forms above active
+            (done, but not as a state: "was put on hold" tells of no deed of ours) and bare (only in a sentence that
+            has nothing else). `+people` are those of the marks
+marks       what tells who did it, and whether it is done:
+  us, we      somebody of the desk; those of them that are more than the assistant
+  people      who works there
+  you         anybody else, and what leads to them; `beside`: the same, right before the verb alone
+  been, is    a state that has come, and one in the present; `behind`: right behind the verb
+  will        it is to come; managed: it was possible, and is done; may: an ability, a wish, a duty; being: under way
+  aspect      makes a present one that is done
+  yours, the  of the customer's; of something certain. `any`: a rule's
+  now         makes a state in the present one of today
+  det         between it and a noun a verb only describes that noun: "your cancelled order"
+  small       may stand beside a deed in a sentence that has nothing else; `noun`: behind a verb, described by it
+  nothing     a phrase that is none of what its words are
+subject     what a sentence lacks that begins with a deed
+
+And as patterns over folded text (claims.folded: small letters, no accents, one blank between words):
+
+conditions  before a claim in its clause: it speaks of a case that may not be given
+cases       anywhere in the sentence of a promise, or before a state in the present: it holds only in that case
+rules       behind a state in the present: it tells what happens in general
+pins        what makes a pledge one to this customer, as an amount or an order's number does
+denials     inside a claim or right before it: it is denied
+facts       before a claim in a question: what is claimed is not what is asked
+tags        right before a question mark: nothing is asked
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal, NamedTuple, get_args
+
+from bot.guard.letters import plain_letters
+from bot.own_files import read_own
+
+Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
+"""What is claimed: money went back · an order or a part of it is off · something of an order or account is another ·
+something is sent again · a person has been called."""
+Form = Literal["done", "promised", "pledged", "stated"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FORMS: tuple[Form, ...] = get_args(Form)
+
+_CURRENCY = r"usd|eur|gbp|idr|sgd|jpy|chf|aud|cad|nzd|sek|nok|dkk|pln|mxn|myr|inr|cny|hkd|brl|zar"
+MONEY = (
+    rf"(?:(?:[$€£¥]|us\$|\brp\.?|{_CURRENCY}) ?\d[\d.,]{{0,20}}"
+    rf"|\d[\d.,]{{0,20}} ?(?:[$€£¥]|(?:{_CURRENCY}|us dollars?|dollars?|dollar|euros?|pounds?|rupiah|yen|dolares)\b))"
+)
+ORDER_ID = rf"(?:# ?\d{{3,20}}|\b(?!(?:{_CURRENCY}|rp)\d)[a-z]{{2,6}}-?\d{{3,20}}(?:-\d{{1,20}}){{0,4}})"
+_RUNS = {r"\W": 6, r"\w": 30, "[^.!?]": 200, "[^ ]": 40, r"\d": 20}
+"""What may be repeated in a condition, and how often."""
+
+
+class Roles(NamedTuple):
+    """What a word may be in one language."""
+
+    marks: frozenset[str]
+    verbs: tuple[tuple[Kind, str, int], ...]
+    """Kind of deed, form of the verb, and the group of things it takes to be one; 0 when it is one by itself."""
+    things: frozenset[int]
+
+
+NOTHING = Roles(frozenset(), (), frozenset())
+PASSED = Roles(frozenset({"small"}), (), frozenset())
+"""What the words of a phrase count as, but for the last."""
+NUMBER = Roles(frozenset({"yours"}), (), frozenset())
+"""What an order's number or an amount counts as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One language; see the module's text for the parts."""
+
+    roles: Mapping[str, Roles]
+    phrases: Mapping[str, Sequence[tuple[tuple[str, ...], Roles]]]
+    """First word -> the words that follow it, longest first, and what the last of them counts as."""
+    verbs: frozenset[str]
+    """The words one of which stands in each sentence that tells of a deed."""
+    subject: str
+    """What a sentence lacks that begins with a deed."""
+    conditions: re.Pattern[str]
+    cases: re.Pattern[str]
+    rules: re.Pattern[str]
+    pins: re.Pattern[str]
+    denials: re.Pattern[str]
+    facts: re.Pattern[str]
+    tags: re.Pattern[str]
+
+
+@cache
+def load_wordings() -> tuple[Wording, ...]:
+    """All five languages."""
+    folder = resources.files("bot") / "guard" / "claim_words"
+    files = sorted((each for each in folder.iterdir() if each.name.endswith(".yml")), key=lambda each: each.name)
+    return tuple(_wording(read_own(each)) for each in files)
+
+
+def _wording(read: Mapping[str, Any]) -> Wording:
+    known = _words_of(read)
+    phrases: dict[str, list[tuple[tuple[str, ...], Roles]]] = {}
+    for words in sorted((each for each in known if len(each) > 1), key=len, reverse=True):
+        phrases.setdefault(words[0], []).append((words[1:], known[words]))
+    return Wording(
+        roles={words[0]: roles for words, roles in known.items() if len(words) == 1},
+        phrases=phrases,
+        verbs=frozenset(words[-1] for words, roles in known.items() if roles.verbs),
+        subject=read["subject"],
+        conditions=_any_of(read["conditions"]),
+        cases=_any_of(read["cases"]),
+        rules=_any_of(read["rules"]),
+        pins=re.compile(rf"\b(?:{_bounded(read['pins'])})(?!\w)|{MONEY}|{ORDER_ID}"),
+        denials=re.compile(_bounded(read["denials"])),
+        facts=_any_of(read["facts"]),
+        tags=re.compile(rf"(?:^|\W)(?:{read['tags']})\W{{0,6}}$"),
+    )
+
+
+def _words_of(read: Mapping[str, Any]) -> dict[tuple[str, ...], Roles]:
+    """Each word and phrase of a language's file, and what it may be."""
+    marks: dict[tuple[str, ...], set[str]] = {}
+    verbs: dict[tuple[str, ...], dict[tuple[Kind, str, int], None]] = {}
+    things: dict[tuple[str, ...], set[int]] = {}
+    endings = {form: _folded(words) for form, words in read["endings"].items()}
+    of_things = endings.pop("things", ("-",))
+    irregular = {stem: done.split(",") for stem, done in (each.split("=") for each in _folded(read["irregular"]))}
+    group = 0
+    for kind in KINDS:
+        for entry in read["deeds"][kind]:
+            acts, objects = (entry, "") if isinstance(entry, str) else entry
+            group += 1
+            for word, form in _forms(_folded(acts), endings, irregular):
+                verbs.setdefault(_apart(word), {})[kind, form, group if objects else 0] = None
+            for word in _folded(objects.replace("+people", read["marks"]["people"])):
+                for ending in of_things:
+                    things.setdefault(_apart(ending.replace("-", word)), set()).add(group)
+    for mark, words in read["marks"].items():
+        for word in _folded(words):
+            marks.setdefault(_apart(word), set()).add(mark)
+    return {
+        word: Roles(frozenset(marks.get(word, ())), tuple(verbs.get(word, ())), frozenset(things.get(word, ())))
+        for word in marks.keys() | verbs.keys() | things.keys()
+    }
+
+
+def _forms(
+    words: Iterable[str], endings: Mapping[str, Sequence[str]], irregular: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, str]]:
+    for word in words:
+        stem, _, form = word.partition("=")
+        if form:
+            yield stem, form
+            continue
+        yield from ((each, "done") for each in irregular.get(stem, ()))
+        for each, around in endings.items():
+            for ending in around:
+                # Only an é that ends the word keeps its accent in a folded text.
+                yield ending.replace("-", stem if ending.endswith("-") else stem.replace("é", "e")), each
+
+
+def _folded(words: str) -> list[str]:
+    """The words as folded texts have them; ä, ö and ü are also written ae, oe and ue."""
+    if words.isascii():
+        return words.replace("_", "+").split()
+    own = words.split()
+    spelled = [each.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue") for each in own]
+    # A low line at a word's end is markup to a reader, a plus is not.
+    return plain_letters(" ".join(dict.fromkeys([*own, *spelled])).replace("_", "+")).split()
+
+
+def _apart(word: str) -> tuple[str, ...]:
+    return tuple(word.split("+"))
+
+
+def _any_of(words: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{_bounded(words)})(?!\w)")
+
+
+def _bounded(expression: str) -> str:
+    """The expression with an end to every run, so that no text takes it longer than another of its length."""
+    for run, length in _RUNS.items():
+        expression = expression.replace(f"{run}*", f"{run}{{0,{length}}}").replace(f"{run}+", f"{run}{{1,{length}}}")
+    return expression

@@ -1,0 +1,78 @@
+"""Taking out of a text what is somebody's own: what is shown to all staff, or kept for everybody, holds none of it.
+
+without_personal   the text with names, addresses, numbers, links and secrets replaced by what they are
+names_in           the names by which people are called, and the parts by which they are known as well
+"""
+
+import re
+from collections.abc import Iterable
+
+from bot.guard.guardrails import mask
+from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
+
+NAME = "[name]"
+PLACEHOLDERS = (NAME, "[address]", "[e-mail address]", "[link]", "[person]", "[number]", "[card number]", "[secret]")
+"""What may stand in place of something."""
+PART_LENGTH = 3
+"""Characters of a part of a name that is a name by itself."""
+
+_ROLES = """
+account admin agent boutique client customer guest help may member order person service shop staff store support
+team user
+"""
+_ORDINARY = FUNCTION_WORDS | frozenset(_ROLES.split())
+"""Words that are parts of names and say nothing of anybody."""
+
+_CAPITALIZED = r"[^\W\d_a-z][\w'’.-]{0,40}"
+_WORD = r"[^\W\d][\w'’.-]{0,40}"
+_HOUSE = r"\d{1,5}\s?[a-zA-Z]?"
+_GAP = r"\s{1,4}"
+_TOWN = rf"(?:,?{_GAP}(?:[A-Z]{{1,2}}-)?\d{{4,5}}{_GAP}[^\W\d_][\w-]{{1,40}})?"
+# Words and gaps have a greatest length: without one, a row of dashes would be read to its end from each of them.
+_ADDRESS = re.compile(
+    rf"""
+    # 12 Elm Street; 221B Old Kent Road
+    (?<!\w){_HOUSE}{_GAP}(?:{_CAPITALIZED}{_GAP}){{1,4}}
+        (?i:street|st|avenue|ave|road|rd|lane|ln|drive|boulevard|blvd|court|square|terrace|crescent)\b\.?{_TOWN}
+    # Lindenstraße 5; Am Alten Platz 17b, 10115 Berlin
+    | (?<![\w-])(?:{_CAPITALIZED}{_GAP}){{0,3}}[\w-]{{0,60}}(?i:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse)
+        {_GAP}{_HOUSE}\b{_TOWN}
+    # 8 bis, rue de la Paix; Calle de Alcalá 45; Jl. Merdeka No. 3
+    | (?<!\w){_HOUSE}(?:\s?(?:bis|ter))?,?{_GAP}(?i:rue|boulevard|chemin|impasse|quai)
+        {_GAP}(?:[\w'’.-]{{1,40}}\s?){{1,5}}{_TOWN}
+    | (?<!\w)(?i:calle|avenida|plaza|paseo|carrer){_GAP}(?:{_WORD}{_GAP}){{1,4}}
+        (?:[Nn][º.o]\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}
+    | (?<!\w)(?i:jl\.|jalan){_GAP}(?:{_WORD}{_GAP}){{1,4}}(?:[Nn]o\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}
+    """,
+    re.VERBOSE,
+)
+_PERSONAL = [
+    (_ADDRESS, "[address]"),
+    (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[e-mail address]"),
+    (re.compile(r"https?://\S+|www\.\S+"), "[link]"),
+    (re.compile(r"<@[A-Z0-9]+(?:\|[^<>]*)?>"), "[person]"),
+    # Phone numbers and the like, written in groups.
+    (re.compile(r"(?<!\w)\+?\d[\d ()/.-]{5,}\d(?!\w)"), "[number]"),
+    (IDENTIFIER, "[number]"),
+]
+
+
+def without_personal(text: str, *, names: Iterable[str] = ()) -> str:
+    """The text with what is anybody's own replaced; `names` are of people, and go however they are written."""
+    text = mask(text)
+    for pattern, instead in _PERSONAL:
+        text = pattern.sub(instead, text)
+    for name in names_in(names):
+        spaced = r"\s+".join(map(re.escape, name.split()))
+        edges = ("", "") if UNSPACED.search(name) else (r"(?<!\w)", r"(?!\w)")
+        text = re.sub(f"{edges[0]}@?{spaced}{edges[1]}", NAME, text, flags=re.IGNORECASE)
+    return text
+
+
+def names_in(names: Iterable[str]) -> list[str]:
+    """Whole names first, then their parts, but for those that are words of everyday use."""
+    whole = [" ".join(name.split()) for name in names]
+    parts = [part for name in whole for part in re.split(r"[\s,]+", name)]
+    telling = [part for part in parts if len(part) >= PART_LENGTH and part.casefold() not in _ORDINARY]
+    # One letter is no name, whoever is called so.
+    return list(dict.fromkeys(sorted((name for name in (*whole, *telling) if len(name) > 1), key=len, reverse=True)))

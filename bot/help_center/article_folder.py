@@ -1,0 +1,204 @@
+"""The articles that staff added, as the index reads them: a folder on this machine's disk, made from the rows.
+
+Shelf        writes the folder, and beside it the questions by which the knowledge base is judged
+Publishing   has the index follow whenever the rows have changed, whoever changed them
+
+Each machine has a folder of its own; the rows in the database are the truth for all. What the index holds is noted in
+the folder when a refresh has succeeded, so a crash at any point leaves something that is found to be behind.
+"""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Protocol
+
+import yaml
+
+from bot.alerts import Alerts
+from bot.clock import Clock
+from bot.errors import StoreUnavailable
+from bot.help_center.articles import document_of
+from bot.store import suggestions
+from bot.store.database import Database
+from bot.store.suggestions import Suggestion
+from knowledge.config import LEARNED
+from knowledge.errors import KnowledgeError
+
+logger = logging.getLogger(__name__)
+
+QUESTIONS = Path("evaluation", "questions.jsonl")
+"""In DATA_DIR: a line for each article, as `frontdesk kb search --questions` and the evaluation read them."""
+MARK = ".indexed"
+"""Says which articles the index holds. What begins with a dot is no page."""
+REVIEW = timedelta(days=182)
+"""After so long somebody should look whether an article still holds."""
+LOOK_SECONDS = 20.0
+"""How often it is looked whether another process has changed the articles."""
+RETRY_SECONDS = 120.0
+"""Before an index that could not follow is tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """The folder, and what goes into it."""
+
+    data: Path
+    """DATA_DIR; the pages are in its folder of the name LEARNED."""
+    database: Database | None
+    """None on a command line that has none: the folder stays as it is."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the pages are."""
+        return self.data / LEARNED
+
+    async def lay_out(self) -> str:
+        """Bring the folder up to the rows; what they are marked with, empty when they are out of reach."""
+        try:
+            return await self._lay_out()
+        except (StoreUnavailable, OSError) as error:
+            logger.warning("the articles could not be written", extra={"reason": str(error)})
+            return ""
+
+    async def _lay_out(self) -> str:
+        if self.database is None:
+            return ""
+        async with self.database.transaction() as tx:
+            mark = await suggestions.mark_of_articles(tx)
+            articles = await suggestions.articles(tx)
+        await asyncio.to_thread(self._write, articles)
+        return mark
+
+    async def is_behind(self) -> bool:
+        """Whether the index does not hold what the rows say. Raises StoreUnavailable."""
+        if self.database is None:
+            return False
+        async with self.database.transaction() as tx:
+            mark = await suggestions.mark_of_articles(tx)
+            has_any = bool(await suggestions.articles(tx))
+        if not self.folder.is_dir() and not has_any:
+            return False
+        return await asyncio.to_thread(self._noted) != mark
+
+    async def note(self, mark: str) -> None:
+        """Remember that the index holds the articles of this mark."""
+        if mark and self.folder.is_dir():
+            await asyncio.to_thread(_write_file, self.folder / MARK, mark)
+
+    def _write(self, articles: Sequence[Suggestion]) -> None:
+        if not articles and not self.folder.is_dir():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        wanted = {document_of(article).partition("/")[2]: page(article) for article in articles}
+        for path in self.folder.glob("*.md"):
+            if path.name not in wanted:
+                path.unlink(missing_ok=True)
+        for name, text in wanted.items():
+            _write_if_new(self.folder / name, text)
+        questions = self.data / QUESTIONS
+        questions.parent.mkdir(exist_ok=True)
+        _write_if_new(questions, "".join(f"{question(article)}\n" for article in articles))
+
+    def _noted(self) -> str:
+        try:
+            return (self.folder / MARK).read_text("utf-8")
+        except OSError:
+            return ""
+
+
+class Publisher(Protocol):
+    """Has the public index read the articles."""
+
+    async def __call__(self, *, follows: bool) -> None:
+        """`follows`: because another process has changed them. Raises KnowledgeError."""
+
+
+class Publishing:
+    """Keeps the index behind no article, and closes suggestions that nobody decides on."""
+
+    def __init__(self, shelf: Shelf, clock: Clock, publish: Publisher, expire: Callable[[], Awaitable[None]]) -> None:
+        self._shelf = shelf
+        self._clock = clock
+        self._publish = publish
+        self._expire = expire
+        self._woken = asyncio.Event()
+        self._not_before = float("-inf")
+        self._alerts = Alerts()
+
+    def wake(self) -> None:
+        """Say that this process has changed the articles."""
+        self._woken.set()
+
+    async def run(self) -> None:
+        """Look again and again; for ever."""
+        while True:
+            napping = asyncio.ensure_future(self._clock.sleep(LOOK_SECONDS))
+            waking = asyncio.create_task(self._woken.wait())
+            try:
+                await asyncio.wait({napping, waking}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                napping.cancel()
+                waking.cancel()
+            is_ours = self._woken.is_set()
+            self._woken.clear()
+            try:
+                await self.look(follows=not is_ours)
+            except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look
+                self._alerts.tell(logger, "the articles could not be looked at", about=type(error).__name__)
+
+    async def look(self, *, follows: bool) -> None:
+        """Close what is overdue, and have the index follow if it is behind."""
+        await self._expire()
+        if (follows and self._clock.monotonic() < self._not_before) or not await self._shelf.is_behind():
+            return
+        try:
+            await self._publish(follows=follows)
+        except KnowledgeError as error:
+            self._not_before = self._clock.monotonic() + RETRY_SECONDS
+            logger.warning("the articles are not in the index", extra={"reason": type(error).__name__})
+
+
+def page(article: Suggestion) -> str:
+    """The article as a page, the same wherever it is written."""
+    day = datetime.fromtimestamp(article.decided_at or article.made_at, UTC).date()
+    matter = {
+        "title": article.title,
+        "source": article.ref or "a message of the team",
+        "approved_by": article.decided_by,
+        "last_updated": day.isoformat(),
+        "review": (day + REVIEW).isoformat(),
+    }
+    front = yaml.safe_dump(matter, allow_unicode=True, sort_keys=False, width=10_000)
+    return f"---\n{front}---\n# {article.question}\n\n{article.answer}\n"
+
+
+def question(article: Suggestion) -> str:
+    """The question with the page that has to be found for it, as a line of JSON."""
+    document = document_of(article)
+    qid = document.partition("/")[2].removesuffix(".md")
+    told = {"qid": qid, "question": article.question, "answerable": True, "kind": LEARNED, "docs": [document]}
+    return json.dumps(told, ensure_ascii=False)
+
+
+def _write_if_new(path: Path, text: str) -> None:
+    try:
+        if path.read_text("utf-8") == text:
+            return
+    except (OSError, UnicodeDecodeError):
+        pass
+    _write_file(path, text)
+
+
+def _write_file(path: Path, text: str) -> None:
+    """In one step: who reads it meanwhile reads the old text or the new one."""
+    fresh = path.with_name(f".{path.name}.tmp")
+    with fresh.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)

@@ -1,0 +1,292 @@
+"""The knowledge base as staff use it: its state, what a search finds and why, refreshing it, and what it lacks.
+
+Two bases at the most: the public one, which customers are answered from, and the internal one, which only staff see.
+What is said is in library_words.py.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from bot.agent.endpoints import Price
+from bot.clock import Clock
+from bot.errors import StoreUnavailable
+from bot.help_center import texts as words
+from bot.help_center.article_folder import Shelf
+from bot.help_center.gaps import QUESTIONS, gaps_from, impersonal, the_same
+from bot.help_center.index_replication import ReplicationStatus, replication_status
+from bot.help_center.schedule import NAME
+from bot.store import audit as records
+from bot.store import schedule, suggestions, traces
+from bot.store.cases import ref_of
+from bot.store.database import Database
+from knowledge.config import LEARNED, Audience, Config, read_config
+from knowledge.errors import BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError, SourcesFaulty
+from knowledge.filters import EVERYTHING, Filter
+from knowledge.knowledge_base import KnowledgeBase
+from knowledge.report import Progress
+
+logger = logging.getLogger(__name__)
+
+DAY_SECONDS = 86_400
+ADDED = "Internal sources were added: restart Frontdesk, and they are read."
+BEHIND = "The articles that staff added are not all in it."
+GONE = "KB_PATH lists no such source any more: this base stays as it is until Frontdesk is restarted."
+
+Tell = Callable[[str], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bases:
+    """The knowledge bases of a desk."""
+
+    public: KnowledgeBase
+    """The only one that customers' questions, and drafts for customers, ever reach."""
+    internal: KnowledgeBase | None = None
+    """For staff alone; None where no source is internal."""
+
+    @property
+    def are_damaged(self) -> bool:
+        """Whether one of them has to be built again to be whole."""
+        return self.public.is_damaged or (self.internal is not None and self.internal.is_damaged)
+
+    def by_audience(self) -> dict[Audience, KnowledgeBase]:
+        """Those there are."""
+        return {audience: base for audience in get_args(Audience) if (base := self.of(audience)) is not None}
+
+    def of(self, audience: Audience) -> KnowledgeBase | None:
+        """The base for an audience."""
+        return self.public if audience == "public" else self.internal
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """What is to be refreshed, and how."""
+
+    only: str = ""
+    """The one source to be read; empty: all."""
+    force: bool = False
+    """Even if much would vanish."""
+
+
+@dataclass(slots=True)
+class Library:
+    """Does what `/kb` and `frontdesk kb` ask for; every answer is mrkdwn that one message can hold."""
+
+    bases: Bases
+    source: Path | None
+    """KB_PATH."""
+    clock: Clock
+    price: Price | None = None
+    """Of the embedder, if it bills and its price is known."""
+    database: Database | None = None
+    """None on a command line that has none: gaps are unknown then, and nothing is written down."""
+    shelf: Shelf | None = None
+    """The articles that staff added, a source of the public base; None where the index is not the served one."""
+    failures: dict[Audience, str] = field(default_factory=dict)
+    """Why a base is not what its sources are, until a refresh succeeds."""
+
+    async def status(self) -> str:
+        """Everything about both bases, and when they are refreshed next."""
+        told = []
+        for audience, base in self._all():
+            status, failure = await base.status(), self.failures.get(audience)
+            told.append(
+                words.status(status, audience=audience, failure=failure, among=await self._replication_status(audience))
+            )
+        told += self._left_out()
+        if self.source is None and self.database is not None:
+            told.append("`KB_PATH` is not set: nothing is read.")
+        if due := await self._due():
+            told.append(f"Next refresh {words.moment(due)}.")
+        return words.fitting("\n\n".join(told))
+
+    async def search(self, query: str, only: Filter = EVERYTHING) -> str:
+        """What a customer's question would find, with the scores, and what the internal base says to it."""
+        if not query.strip():
+            return "Search for what?"
+        async with asyncio.TaskGroup() as tasks:
+            asked = [(a, base, tasks.create_task(base.search(query, only=only))) for a, base in self._all()]
+        told = [words.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
+        return words.fitting("\n\n".join(told))
+
+    async def refresh(self, wish: Refresh, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
+        """Bring the bases up to their sources, and say what changed; what serves now serves until then.
+
+        `begins` is told once, when it does begin; `watch` knows from then on how far it is. `by` is who asked, for
+        the audit trail.
+        """
+        try:
+            targets = await self.targets(wish)
+        except KnowledgeError as error:
+            return f":warning: Not refreshed. {words.plain(str(error))}"
+        await self._note(by, "kb_refresh", wish.only or "all", force=wish.force)
+        await begins(words.JOINS if any(base.is_building for _, base in targets) else words.BEGINS)
+        told = [await self._refresh(audience, base, wish, watch) for audience, base in targets]
+        return words.fitting("\n\n".join([*told, *self._left_out()]))
+
+    async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
+        """As `refresh` with everything, for no one in particular."""
+        try:
+            targets = await self.targets(Refresh())
+        except KnowledgeError as error:
+            self.failures["public"] = f"The last refresh failed. {error}"
+            return f"Not refreshed. {error}"
+        watch = words.Watch(on_progress)
+        return "\n\n".join([await self._refresh(audience, base, Refresh(), watch) for audience, base in targets])
+
+    async def catch_up(self, audience: Audience, *, force: bool) -> None:
+        """Refresh one base because another machine has refreshed its own. Raises KnowledgeError."""
+        base = self.bases.of(audience)
+        if base is None:
+            return
+        mark = await self._lay_out(audience)
+        try:
+            await base.refresh(self.place(), force=force, follows=True)
+        except KnowledgeError as error:
+            if not (isinstance(error, BuildRefused) and error.reason == "busy"):
+                self.failures[audience] = f"The last refresh failed. {error}"
+            raise
+        self.failures.pop(audience, None)
+        await self._has_read(audience, mark)
+
+    async def publish(self, *, follows: bool) -> None:
+        """Have the public base read the articles that staff added, and nothing else. Raises KnowledgeError.
+
+        `follows`: another process has changed them.
+        """
+        mark = await self._lay_out("public")
+        try:
+            await self.bases.public.refresh(self.place(), only=LEARNED, follows=follows)
+        except KnowledgeError as error:
+            self.failures["public"] = f"{BEHIND} {error}"
+            raise
+        if self.failures.get("public", "").startswith(BEHIND):
+            del self.failures["public"]
+        await self._has_read("public", mark)
+
+    async def roll_back(self, audience: Audience = "public", *, by: str = "") -> str:
+        """Serve the generation before this one."""
+        base = self.bases.of(audience)
+        if base is None:
+            return "There is no internal knowledge base."
+        try:
+            status = await base.rollback()
+        except KnowledgeError as error:
+            return f":warning: Not rolled back. {words.plain(str(error))}"
+        await self._note(by, "kb_rollback", audience, generation=status.generation)
+        return words.rolled_back(status, audience=audience)
+
+    async def gaps(self, days: int) -> str:
+        """What was asked within the last days and not answered, the same questions together."""
+        if self.database is None:
+            return "Without a database nothing is known of what was asked."
+        async with self.database.transaction() as tx:
+            since = self.clock.now() - days * DAY_SECONDS
+            asked = await traces.unanswered(tx, since=since, limit=QUESTIONS)
+        texts = [impersonal(each.text) for each in asked]
+        by_meaning = True
+        try:
+            groups: Sequence[Sequence[int]] = await self.bases.public.alike(texts)
+        except EmbedderFailed:
+            logger.exception("the gaps could not be sorted by meaning")
+            groups, by_meaning = the_same(texts), False
+        found = gaps_from(asked, groups)
+        async with self.database.transaction() as tx:
+            over = await suggestions.cases_answered_in(tx, {each.thread for each in asked})
+        answered = {thread: ref_of(case) for thread, case in over.items()}
+        return words.fitting(words.gaps(found, days=days, by_meaning=by_meaning, answered=answered))
+
+    def _all(self) -> list[tuple[Audience, KnowledgeBase]]:
+        return list(self.bases.by_audience().items())
+
+    def _left_out(self) -> list[str]:
+        """Sources of a base that is not open."""
+        return [f":warning: {why}" for audience, why in self.failures.items() if self.bases.of(audience) is None]
+
+    def place(self) -> Path:
+        """What is read. Raises BuildRefused when nothing is."""
+        if self.source is None:
+            raise BuildRefused("nothing", "KB_PATH is not set: there is nothing to read.")
+        return self.source
+
+    async def targets(self, wish: Refresh) -> list[tuple[Audience, KnowledgeBase]]:
+        """The bases to refresh. Raises KnowledgeError when the sources cannot be told, or the wanted one is none."""
+        learned = self.shelf.folder if self.shelf else None
+        config: Config = await asyncio.to_thread(partial(read_config, self.place(), learned=learned))
+        wanted = [source for source in config.sources if not wish.only or source.name == wish.only]
+        if not wanted:
+            names = ", ".join(source.name for source in config.sources if source.name)
+            known = f"There are: {names}." if names else "KB_PATH names no sources: refresh it as a whole."
+            raise SourcesFaulty([f"There is no source {wish.only}. {known}"])
+        self._compare(config)
+        audiences = {source.audience for source in wanted}
+        targets = [(audience, base) for audience, base in self._all() if audience in audiences]
+        if not targets:
+            raise SourcesFaulty([ADDED])
+        return targets
+
+    def _compare(self, config: Config) -> None:
+        """Note what the file of the sources says now and did not at the start, when the bases were opened."""
+        for audience in get_args(Audience):
+            if self.failures.get(audience) in (ADDED, GONE):
+                del self.failures[audience]
+            listed, is_open = bool(config.of(audience)), self.bases.of(audience) is not None
+            if listed != is_open:
+                self.failures[audience] = ADDED if listed else GONE
+
+    async def _refresh(self, audience: Audience, base: KnowledgeBase, wish: Refresh, watch: words.Watch) -> str:
+        watch.begin(audience)
+        mark = await self._lay_out(audience)
+        try:
+            report = await base.refresh(self.place(), only=wish.only, force=wish.force, on_progress=watch)
+        except KnowledgeError as error:
+            serves = (await base.status()).generation is not None
+            if serves or isinstance(error, BuildStopped):
+                logger.warning("a refresh failed", extra={"base": audience, "reason": type(error).__name__})
+            else:
+                told = "nothing can be looked up: the knowledge base could not be built"
+                logger.error(told, extra={"base": audience, "reason": str(error)})
+            self.failures[audience] = f"The last refresh failed. {error}"
+            return words.not_refreshed(error, audience=audience, serves=serves)
+        self.failures.pop(audience, None)
+        if wish.only in ("", LEARNED):
+            await self._has_read(audience, mark)
+        return words.report(report, audience=audience, price=self.price)
+
+    async def _lay_out(self, audience: Audience) -> str:
+        """Write what staff added where the base's next build reads it; the mark of it."""
+        return await self.shelf.lay_out() if self.shelf and audience == "public" else ""
+
+    async def _has_read(self, audience: Audience, mark: str) -> None:
+        """The base holds the articles of this mark."""
+        if self.shelf and audience == "public":
+            await self.shelf.note(mark)
+
+    async def _replication_status(self, audience: Audience) -> ReplicationStatus | None:
+        if self.database is None:
+            return None
+        try:
+            return await replication_status(self.database, audience, now=self.clock.now())
+        except StoreUnavailable:
+            return None
+
+    async def _due(self) -> float | None:
+        if self.database is None:
+            return None
+        try:
+            async with self.database.transaction() as tx:
+                return await schedule.due(tx, NAME)
+        except StoreUnavailable:
+            return None
+
+    async def _note(self, by: str, action: str, subject: str, **detail: object) -> None:
+        """The audit trail, for what a person did."""
+        if self.database is None or not by:
+            return
+        async with self.database.transaction() as tx:
+            await records.note(tx, actor=by, action=action, subject=subject, detail=detail, now=self.clock.now())

@@ -1,0 +1,101 @@
+"""What `/frontdesk` tells staff, and what it lets them do; every answer is mrkdwn that one message can hold.
+
+cases         the queue, or a part of it
+search        cases of which something says the words
+pause         the assistant is silent in a channel
+resume        and answers there again
+metrics       the figures of the last days
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from bot.clock import Clock
+from bot.home.home import entry_of
+from bot.slack.blocks import moment, one_line
+from bot.slack.client import Identity
+from bot.slack.mrkdwn import escape
+from bot.store import audit as records
+from bot.store import case_lists, pauses
+from bot.store.case_lists import Desks
+from bot.store.cases import Case
+from bot.store.database import Database, Transaction
+from bot.views.home import Entry
+
+LISTED = 20
+STANDS = {
+    "waiting": "waits",
+    "away": "waits for the desk to open",
+    "human": "claimed",
+    "resolved": "solved",
+    "closed": "closed",
+    "merged": "merged into another",
+    "bot": "back with the assistant",
+}
+PARTS = ("all", "waiting", "mine")
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Looks through the cases; the parts are put together in `bot.app`."""
+
+    me: Identity
+    database: Database
+    clock: Clock
+    figures: Callable[[int], Awaitable[str]]
+    """Days -> the figures as mrkdwn."""
+
+    async def cases(self, part: str, *, user: str, at: Desks) -> str:
+        """The open cases of these desks: `all` of them, those that are `waiting`, or `mine`."""
+        async with self.database.transaction() as tx:
+            found = await case_lists.queue(tx, limit=1_000, at=at)
+            wanted = [
+                case for case in found if part == "all" or (case.waits if part == "waiting" else case.is_with(user))
+            ]
+            lines = await self._lines(tx, wanted[:LISTED])
+        if not wanted:
+            return "No open cases." if part == "all" else f"No cases ({part})."
+        more = f"\nand {len(wanted) - LISTED} more" if len(wanted) > LISTED else ""
+        return "\n".join(lines) + more
+
+    async def search(self, words: str, *, at: Desks) -> str:
+        """The newest cases of these desks, open or not, of which something says each of the words."""
+        async with self.database.transaction() as tx:
+            found = await case_lists.search(tx, words, limit=LISTED, at=at)
+            lines = await self._lines(tx, found)
+        return "\n".join(lines) if lines else f"No case says “{escape(words)}”."
+
+    async def pause(self, channel: str, *, user: str) -> str:
+        """Let the assistant be silent in a channel; people are called there as before when somebody asks for one."""
+        async with self.database.transaction() as tx:
+            is_new = await pauses.begin(tx, channel, by=user, now=self.clock.now())
+            if is_new:
+                await records.note(tx, actor=user, action="pause", subject=channel, now=self.clock.now())
+        if not is_new:
+            return f"The assistant is silent in <#{channel}> already."
+        return f"The assistant is silent in <#{channel}> from now on. `/frontdesk resume` there lets it answer again."
+
+    async def resume(self, channel: str, *, user: str) -> str:
+        """Let it answer there again."""
+        async with self.database.transaction() as tx:
+            was_paused = await pauses.end(tx, channel)
+            if was_paused:
+                await records.note(tx, actor=user, action="resume", subject=channel, now=self.clock.now())
+        return f"The assistant answers in <#{channel}>{' again' if was_paused else ': it was not silent there'}."
+
+    async def metrics(self, days: int) -> str:
+        """The figures of so many days."""
+        return await self.figures(days)
+
+    async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:
+        cards = await case_lists.cards(tx, cases)
+        return [_line(entry_of(case, self.me, cards.get(case.id))) for case in cases]
+
+
+def _line(entry: Entry) -> str:
+    ref = f"<{entry.link}|{entry.ref}>" if entry.link else entry.ref
+    who = f" by <@{entry.staff}>" if entry.staff and entry.state == "human" else ""
+    late = " :alarm_clock:" if entry.late else ""
+    stands = f"{STANDS.get(entry.state, entry.state)}{who} {moment(entry.since, 'since {date_short} {time}')}{late}"
+    about = f"{one_line(entry.title, 100)} · {one_line(entry.customer, 60)}"
+    return f"• *{ref}* {about}\n   {entry.priority} · {stands}"

@@ -1,0 +1,460 @@
+"""Everything outside the process, as the settings name it: opened, met at the start, and checked.
+
+check, notes     what is wrong, and what is worth knowing, without serving
+open_models      the models, each with connections and a breaker of its own
+open_knowledge   the knowledge bases; `build_library` is what staff and operators do with them
+open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
+wait_for         the answer of what is away for a while, however long it takes
+open_shop        the shop
+only_one         the locks that keep a second process from the same folder and the same database
+"""
+
+import asyncio
+import fcntl
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import TypeVar
+
+import aiohttp
+from pydantic import SecretStr
+
+from bot.agent.endpoints import Endpoint, Models
+from bot.clock import Clock
+from bot.errors import ConfigurationError, StoppedEarly, StoreUnavailable
+from bot.help_center.article_folder import Shelf
+from bot.help_center.library import Bases, Library
+from bot.language.sentences import load_sentences
+from bot.models.prices import Prices, load_prices
+from bot.models.providers import Server, address_faults, key_is_refused, open_model, reasons
+from bot.settings import Settings
+from bot.shops.port import ShopRefuses, ShopUnavailable
+from bot.shops.rest import RestShop, open_rest_shop
+from bot.slack.client import Identity, SlackClient, SlackRefused, SlackUnanswered, open_slack_client
+from bot.slack.rate_limiter import Budget, MemoryBudget, RateLimiter, SharedBudget
+from bot.store.addresses import SQLITE
+from bot.store.database import Database, open_database
+from knowledge.config import LEARNED, Config, read_config
+from knowledge.embedding.embedder import Embedder
+from knowledge.embedding.folder import FolderEmbedder
+from knowledge.embedding.openai import OpenAIEmbedder
+from knowledge.embedding.table import load_installed_table
+from knowledge.errors import EmbedderFailed, SourcesFaulty
+from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+START_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Seconds between two tries of a start to reach what is away; the last repeats."""
+ROOM = 10_000_000
+"""Bytes that must be free in DATA_DIR: what a first start writes there, roughly."""
+
+THINKING_SECONDS = 45.0
+"""How long a model that reasons may be silent: it does not show its thoughts, so nothing comes while it thinks."""
+
+
+async def check(settings: Settings) -> list[str]:
+    """Everything that is wrong, in sentences: Slack, the channel, the shop, the database, the model's server, the
+    documents, the folder for data."""
+    faults: list[str] = []
+    try:
+        async with open_slack(settings) as slack:
+            await meet_slack(slack, settings)
+    except ConfigurationError as error:
+        faults += error.faults
+    except SlackUnanswered as error:
+        faults.append(away(error, settings))
+    if settings.shop_url:
+        async with open_shop(settings) as shop:
+            faults += await _meet_shop(shop)
+    if settings.is_shared:
+        faults += await _meet_database(settings)
+    faults += await _meet_models(settings)
+    faults += _model_faults(settings)
+    try:
+        load_sentences(settings.sentences_path)
+    except ConfigurationError as error:
+        faults += error.faults
+    try:
+        faults += price_faults(settings, load_prices(settings.model_prices))
+    except ConfigurationError as error:
+        faults += error.faults
+    faults += await asyncio.to_thread(_document_faults, settings)
+    faults += await asyncio.to_thread(_folder_faults, settings.data_dir)
+    return faults
+
+
+def notes(settings: Settings) -> list[str]:
+    """What is worth knowing and not wrong. Raises ConfigurationError for what `check` tells."""
+    names = unpriced(settings, load_prices(settings.model_prices))
+    told = [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
+    if settings.is_shop_unprotected:
+        told.append("SHOP_PLAIN_HTTP is on: the shop's token and orders cross the network unprotected (SHOP_URL)")
+    return told
+
+
+@asynccontextmanager
+async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Models]:
+    """The models by what they do, each with connections and a breaker of its own."""
+    server, fallback_server = _model_servers(settings)
+    async with AsyncExitStack() as stack:
+
+        async def endpoint(name: str | None, at: Server) -> tuple[Endpoint, ...]:
+            if name is None:
+                return ()
+            effort, temperature = settings.openai_reasoning_effort, settings.openai_temperature
+            model = await stack.enter_async_context(open_model(name, at, effort=effort, temperature=temperature))
+            thinking = THINKING_SECONDS if reasons(name, effort=effort) else 0.0
+            return (Endpoint(name, model, price=prices.of(name), thinking_seconds=thinking),)
+
+        strong = await endpoint(settings.openai_model, server)
+        has_cheap = settings.openai_cheap_model != settings.openai_model
+        cheap = await endpoint(settings.openai_cheap_model if has_cheap else None, server)
+        strong += await endpoint(settings.fallback_model, fallback_server)
+        yield Models(strong=strong, cheap=(*cheap, *strong))
+
+
+def _model_servers(settings: Settings) -> tuple[Server, Server]:
+    """The models' server and the fallback's. What was set for the first says nothing about another one."""
+    server = Server(
+        key=secret(settings.openai_api_key),
+        url=settings.openai_base_url,
+        azure_version=settings.azure_api_version,
+        api=settings.openai_api,
+    )
+    if settings.fallback_base_url is None:
+        return server, server
+    return server, Server(key=secret(settings.fallback_api_key), url=settings.fallback_base_url)
+
+
+def _model_faults(settings: Settings) -> list[str]:
+    """What is wrong with the settings of models, by their look."""
+    server, fallback_server = _model_servers(settings)
+    faults = [f"OPENAI_BASE_URL {fault}" for fault in address_faults(server)]
+    if settings.fallback_base_url is not None:
+        faults += [f"FALLBACK_BASE_URL {fault}" for fault in address_faults(fallback_server)]
+    elif settings.fallback_model == settings.openai_model:
+        faults.append("FALLBACK_MODEL is OPENAI_MODEL at the same server, so it is away when that is")
+    effort = settings.openai_reasoning_effort
+    if effort is not None and not any(reasons(name, effort=effort) for name in _model_names(settings)):
+        faults.append("OPENAI_REASONING_EFFORT is set, but no model that reasons is")
+    return faults
+
+
+def _model_names(settings: Settings) -> list[str]:
+    """Every model that may be asked."""
+    names = (settings.openai_model, settings.openai_cheap_model, settings.fallback_model)
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def price_faults(settings: Settings, prices: Prices) -> list[str]:
+    """Models without a price, when what they cost is to be bounded."""
+    if not settings.dollar_bounds:
+        return []
+    bounds = ", ".join(settings.dollar_bounds)
+    return [
+        f"MODEL_PRICES: no price is known for {name}, and {bounds} needs one" for name in unpriced(settings, prices)
+    ]
+
+
+def unpriced(settings: Settings, prices: Prices) -> list[str]:
+    """The models whose price is unknown, so that their tokens count as free."""
+    return [name for name in _model_names(settings) if prices.of(name) is None]
+
+
+@asynccontextmanager
+async def open_knowledge(settings: Settings, *, index: Path | None = None, mends: bool = True) -> AsyncIterator[Bases]:
+    """The knowledge bases of `DATA_DIR`, or those at `index`, with the embedder that the settings name.
+
+    The internal one, beside the public one, is opened when a source is internal; without KB_PATH, when it is there.
+    Damaged vectors are made anew in the background, which nobody asks for (`mends`) who is about to leave.
+    """
+    root = index or settings.data_dir / "kb"
+    internal_root = root.with_name(f"{root.name}-internal")
+    config, faults = await asyncio.to_thread(_read_sources, settings)
+    learned = settings.data_dir / LEARNED if index is None else None
+    if faults:
+        raise ConfigurationError(faults)
+    async with AsyncExitStack() as stack:
+        embedder = await _open_embedder(settings, stack)
+        opening = partial(open_knowledge_base, chroma_url=settings.chroma_url or "", mends=mends)
+        public = await stack.enter_async_context(opening(root, embedder, learned=learned))
+        internal: KnowledgeBase | None = None
+        if config.of("internal") or (settings.kb_path is None and internal_root.is_dir()):
+            internal = await stack.enter_async_context(opening(internal_root, embedder, audience="internal"))
+        yield Bases(public, internal)
+
+
+def build_library(
+    settings: Settings,
+    bases: Bases,
+    *,
+    clock: Clock,
+    database: Database | None,
+    prices: Prices,
+    shelf: Shelf | None,
+) -> Library:
+    """What `/kb` and `frontdesk kb` use."""
+    price = prices.of(settings.embedding_model) if settings.embedding_model else None
+    return Library(bases, settings.kb_path, clock, price, database, shelf=shelf)
+
+
+async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
+    """The embedder that the settings name, closed with the stack."""
+    if settings.embedding_model is not None:
+        service = OpenAIEmbedder(
+            api_key=secret(settings.openai_api_key),
+            base_url=settings.openai_base_url,
+            model=settings.embedding_model,
+        )
+        stack.push_async_callback(service.close)
+        return service
+    if settings.embedding_model_folder is None:
+        return load_installed_table()
+    try:
+        return await asyncio.to_thread(FolderEmbedder, settings.embedding_model_folder)
+    except EmbedderFailed as error:
+        raise ConfigurationError([f"EMBEDDING_MODEL_FOLDER: {error}"]) from error
+
+
+def _read_sources(settings: Settings) -> tuple[Config, list[str]]:
+    """What KB_PATH names, and what is wrong with it. A listed folder may be away for a while: `check` says that."""
+    path, none = settings.kb_path, Config(())
+    if path is None:
+        return none, []
+    if not path.exists():
+        return none, [f"KB_PATH: there is no {path}"]
+    if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
+        return none, [f"KB_PATH: {path} cannot be read"]
+    try:
+        config = read_config(path, learned=settings.data_dir / LEARNED)
+    except SourcesFaulty as error:
+        return none, [f"KB_PATH: {fault}" for fault in error.faults]
+    if not any(source.name != LEARNED for source in config.of("public")):
+        return config, [f"KB_PATH: {path} lists no public source, and customers are answered from those alone"]
+    return config, []
+
+
+def _document_faults(settings: Settings) -> list[str]:
+    config, faults = _read_sources(settings)
+    away = [
+        f"KB_PATH: source {source.name or source.where}: {source.place} cannot be read"
+        for source in config.sources
+        if not source.addresses and not os.access(source.place, os.R_OK)
+    ]
+    return faults or away
+
+
+def _folder_faults(folder: Path) -> list[str]:
+    """Why nothing could be kept in DATA_DIR, which is made at the start when it is not there."""
+    folder = folder.absolute()
+    place = next(each for each in (folder, *folder.parents) if os.access(each, os.F_OK))
+    if not place.is_dir():
+        return [f"DATA_DIR: {place} is no folder"]
+    if not os.access(place, os.W_OK | os.X_OK):
+        return [f"DATA_DIR: {place} cannot be written"]
+    free = shutil.disk_usage(place).free
+    return [] if free >= ROOM else [f"DATA_DIR: the disk of {place} is full: {free:,} bytes are left"]
+
+
+@asynccontextmanager
+async def open_slack(settings: Settings, rate_limiter: RateLimiter | None = None) -> AsyncIterator[SlackClient]:
+    base_url = f"{settings.slack_api_url}/" if settings.slack_api_url else None
+    token = secret(settings.slack_bot_token)
+    async with open_slack_client(token=token, base_url=base_url, rate_limiter=rate_limiter) as slack:
+        yield slack
+
+
+def build_rate_limiter(settings: Settings, database: Database, clock: Clock) -> RateLimiter:
+    """When calls to Slack may leave: for this process, or for all that share the database."""
+    budget: Budget = SharedBudget(database, clock) if settings.is_shared else MemoryBudget(clock)
+    return RateLimiter(budget, clock, factor=settings.slack_rate)
+
+
+async def wait_for(
+    what: str, ask: Callable[[], Awaitable[T]], *, stop: asyncio.Event, clock: Clock, show: Callable[[str], None]
+) -> T:
+    """What `ask` returns once it neither finds Slack nor the database away, asked again at growing distances.
+
+    `what` is how the log and `show` name it; `show` gets a sentence for /healthz.
+
+    Raises:
+        StoppedEarly: `stop` was set while it waited.
+        ConfigurationError: a person must mend something, which waiting does not.
+    """
+    for attempt in count():
+        try:
+            return await ask()
+        except (SlackUnanswered, StoreUnavailable) as error:
+            asked_for = error.retry_after if isinstance(error, SlackUnanswered) else 0.0
+            pause = max(START_PAUSES[min(attempt, len(START_PAUSES) - 1)], asked_for)
+            show(f"{what} does not answer ({error})")
+            logger.warning("the start waits", extra={"for": what, "reason": str(error), "seconds": pause})
+        if await _is_set_within(stop, pause, clock):
+            raise StoppedEarly
+    raise AssertionError("it is asked without end")
+
+
+async def _is_set_within(stop: asyncio.Event, seconds: float, clock: Clock) -> bool:
+    waits = [asyncio.ensure_future(stop.wait()), asyncio.ensure_future(clock.sleep(seconds))]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+    return stop.is_set()
+
+
+def away(error: SlackUnanswered, settings: Settings) -> str:
+    """That Slack does not answer, and where it was asked."""
+    return f"Slack does not answer at {settings.slack_api_url or 'https://slack.com/api'} ({error})"
+
+
+async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
+    """Who the app is, and the agent channel, which it must be a member of as of those of the other desks.
+
+    Raises:
+        ConfigurationError: Slack refuses a token, or does not show a channel or group to the app.
+        SlackUnanswered: nothing is known yet, since Slack does not answer.
+    """
+    try:
+        me = await slack.auth()
+    except SlackRefused as error:
+        raise ConfigurationError([f"SLACK_BOT_TOKEN: Slack refuses it ({error.error})"]) from None
+    if settings.slack_app_token is not None:
+        await _ask_for_socket(slack, settings)
+    name = settings.agent_channel or ""
+    faults = await _channel_faults(slack, "AGENT_CHANNEL", name)
+    for channel in settings.desk_channels:
+        faults += await _channel_faults(slack, "DESK_CHANNELS", channel)
+    if settings.staff_group is not None:
+        faults += await _group_faults(slack, settings.staff_group)
+    if faults:
+        raise ConfigurationError(faults)
+    return me, name
+
+
+async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[str]:
+    """Why no cases can be shown in a channel."""
+    try:
+        channel = await slack.channel(name)
+    except SlackRefused as error:
+        return [f"{variable}: Slack does not show {name} to the app ({error.error})"]
+    if channel.is_archived:
+        return [f"{variable}: #{channel.name} is archived"]
+    return [] if channel.is_member else [f"{variable}: the app is not in #{channel.name}: invite it there"]
+
+
+async def _group_faults(slack: SlackClient, group: str) -> list[str]:
+    """Why it cannot be known who is in a user group, or that nobody is."""
+    try:
+        members = await slack.group_members(group)
+    except SlackRefused as error:
+        return [f"STAFF_GROUP: Slack does not tell who is in {group} ({error.error})"]
+    return [] if members else [f"STAFF_GROUP: nobody is in {group}, so nobody could answer a case"]
+
+
+async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
+    """Slack's client retries a refused app token for ever; ask once ourselves, so that it is told at start."""
+    if settings.slack_app_token is None:
+        return
+    try:
+        await slack.open_socket(secret(settings.slack_app_token))
+    except SlackRefused as error:
+        raise ConfigurationError([f"SLACK_APP_TOKEN: Slack refuses it ({error.error})"]) from None
+
+
+def open_shop(settings: Settings) -> AbstractAsyncContextManager[RestShop]:
+    return open_rest_shop(settings.shop_url or "", secret(settings.shop_token))
+
+
+async def _meet_shop(shop: RestShop) -> list[str]:
+    try:
+        await shop.find_customer("nobody@example.com")
+    except ShopRefuses as error:
+        return [f"SHOP_TOKEN: {error}"]
+    except ShopUnavailable as error:
+        return [f"SHOP_URL: {error}"]
+    return []
+
+
+async def _meet_database(settings: Settings) -> list[str]:
+    try:
+        async with open_database(settings.database) as database, database.transaction():
+            return []
+    except ConfigurationError as error:
+        return [*error.faults]
+    except StoreUnavailable as error:
+        return [f"DATABASE_URL: the database cannot be used ({error})"]
+
+
+async def _meet_models(settings: Settings) -> list[str]:
+    """Whether the models' servers answer, and know their keys."""
+    servers = dict(zip(("OPENAI", "FALLBACK"), _model_servers(settings), strict=True))
+    if settings.fallback_base_url is None:
+        del servers["FALLBACK"]
+    faults: list[str] = []
+    for name, server in servers.items():
+        away = await _reach(f"{name}_BASE_URL", server.url)
+        faults += away
+        if server.key and not away and not address_faults(server) and await key_is_refused(server):
+            faults.append(f"{name}_API_KEY: the model's server refuses it")
+    return faults
+
+
+async def _reach(name: str, url: str | None) -> list[str]:
+    """A server that cannot even be connected to is told before the first customer meets it."""
+    if url is None:
+        return []
+    try:
+        async with asyncio.timeout(5), aiohttp.ClientSession() as session, session.get(url, allow_redirects=False):
+            return []
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        return [f"{name}: no server answers there ({type(error).__name__})"]
+
+
+@contextmanager
+def only_one(settings: Settings) -> Iterator[None]:
+    """One process a DATA_DIR, since its index has one owner, and an SQLite database, of which two would answer
+    everything twice. Those on Postgres share that and nothing else."""
+    with ExitStack() as stack:
+        stack.enter_context(_locked(settings.data_dir / "frontdesk.lock", "DATA_DIR", settings.data_dir))
+        if not settings.is_shared:
+            path = Path(settings.database.removeprefix(SQLITE))
+            variable = "DATABASE_URL" if settings.database_url else "DATA_DIR"
+            stack.enter_context(_locked(Path(f"{path}.lock"), variable, path))
+        yield
+
+
+@contextmanager
+def _locked(path: Path, variable: str, what: Path) -> Iterator[None]:
+    """Hold the lock at `path`, which says whose `what` is and ends with the process."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise ConfigurationError([f"{variable}: {error.filename} cannot be written ({error.strerror})"]) from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, os.pwrite(lock, str(os.getpid()).encode(), 0))
+    except BlockingIOError:
+        owner = os.pread(lock, 20, 0).decode(errors="replace").strip() or "unknown"
+        os.close(lock)
+        raise ConfigurationError([f"{variable}: another Frontdesk (process {owner}) runs on {what}"]) from None
+    except OSError as error:
+        os.close(lock)
+        raise ConfigurationError([f"{variable}: {path} cannot be written ({error.strerror})"]) from None
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def secret(value: SecretStr | None) -> str:
+    return value.get_secret_value() if value is not None else ""

@@ -1,0 +1,214 @@
+"""Every sentence a customer reads that no model wrote, in five languages, and which language to use.
+
+The sentences are in `bot/language/locales`, one file a language with the same keys and the same placeholders. An
+operator may replace any of them by a file of their own.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from string import Formatter
+from typing import Any, Literal, get_args
+
+from bot.errors import ConfigurationError
+from bot.operator_files import read_entries
+from bot.own_files import read_own
+
+Language = Literal["en", "id", "de", "es", "fr"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+DEFAULT: Language = "en"
+
+PROMPTS = "prompts"
+"""The one key whose value is a list, of what a customer may want to ask first."""
+PROMPT_LIMIT = 4
+"""What Slack shows of them."""
+SENTENCE_LIMIT = 600
+"""Characters of a sentence of an operator's own."""
+LABEL_LIMIT = 75
+"""Characters of what stands on a button; Slack refuses longer ones."""
+LABELS = frozenset(
+    {
+        "helpful",
+        "not_helpful",
+        "talk_to_person",
+        "accept_person",
+        "decline_person",
+        "keep_assistant",
+        "its_urgent",
+        "i_can_wait",
+        "keep_helping",
+        "not_solved",
+        "rating_label",
+        "home_open",
+        "home_past",
+        "home_language_slack",
+        "erase_button",
+        "erase_title",
+        "erase_yes",
+        "erase_no",
+    }
+)
+
+_READ_LIMIT = 2_000
+"""Characters of a message that its language is told by."""
+_CLEAR = 1.5
+"""How many times as many words of a language as of any other make a message clear."""
+
+# Words that many sentences hold and few other languages share; a word that two share counts for both.
+_COMMON: dict[Language, str] = {
+    "en": """a an the and or but is are was were be been am i i'm i'd i've my me you your we our it its it's this that
+        these those he she they them there to of in on at for from with about into by as not no don't doesn't didn't
+        can't can could would should will what what's when where which who why how do does did have has had get got
+        want need please thanks thank hello hi hey order orders delivery delivered shipping shipped refund return
+        returned tracking package parcel still yet any some if so""",
+    "id": """saya aku kami kita anda kamu dia mereka ini itu yang dan atau tapi tetapi dengan untuk dari ke di pada
+        adalah ada tidak tak nggak gak ga bukan belum sudah udah akan bisa boleh mau ingin apa apakah siapa kapan
+        mana dimana kenapa mengapa bagaimana gimana berapa nomor status pesanan paket barang kirim dikirim
+        pengiriman sampai sampe kembali kembalikan uang tolong mohon terima kasih makasih halo selamat pagi siang
+        sore malam kok dong sih nih ya juga lagi kalau karena jadi""",
+    "de": """ich du er sie wir ihr mein meine meinen meiner meinem dein deine ihre ihren unser unsere der die das den
+        dem des ein eine einen einer einem und oder aber ist sind war waren bin bist habe hat haben hatte wurde wird
+        werden kann können könnte möchte will nicht kein keine noch schon auch nur wo wann wie was wer warum wieso
+        welche mit von zu zum zur auf für aus bei nach über an im am es bitte danke hallo guten tag bestellung
+        bestellt lieferung paket sendung rücksendung zurück geld wenn dass""",
+    "es": """yo tú usted él ella nosotros mi mis tu tus su sus el la los las un una unos unas y o pero es son está
+        están estoy fue era ser he ha han había no sí que qué cuándo cuando dónde donde cómo como cuál quién por
+        para con sin de del al a en se me te le lo nos les muy más ya todavía aún quiero quisiera puedo puede
+        necesito tengo hay gracias hola buenos buenas días tardes favor pedido pedidos envío entrega paquete
+        devolver devolución reembolso dinero llegado llegó número""",
+    "fr": """je j'ai tu il elle nous vous mon ma mes ton votre vos notre nos le la les l' un une des du de d' et ou où
+        mais est sont était suis c'est été avoir ai a ont n'ai n'est pas ne plus encore déjà que qu'est qui quoi
+        quand comment pourquoi combien quel quelle pour avec sans sur dans en au aux par ce cette ces se me te lui
+        y bonjour bonsoir salut merci s'il plaît voudrais veux peux pouvez besoin commande commandes livraison colis
+        retour retourner remboursement argent reçu""",
+}
+_WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+class Sentences:
+    """The catalogue. Placeholders are filled as they are; whoever puts them into mrkdwn escapes them first."""
+
+    def __init__(self, catalogues: Mapping[Language, Mapping[str, Any]]) -> None:
+        self._catalogues = catalogues
+
+    def say(self, language: Language, key: str, **values: str) -> str:
+        """A sentence; KeyError for an unknown key or a missing value."""
+        template: str = self._catalogues[language][key]
+        return template.format_map(values)
+
+    def prompts(self, language: Language) -> list[dict[str, str]]:
+        """Things a customer may want to ask first, `{"title", "message"}` each."""
+        return [dict(prompt) for prompt in self._catalogues[language][PROMPTS]]
+
+    def task_titles(self, language: Language) -> dict[str, str]:
+        """Tool -> what its progress card says."""
+        prefix = "task_"
+        catalogue = self._catalogues[language]
+        return {key.removeprefix(prefix): catalogue[key] for key in catalogue if key.startswith(prefix)}
+
+    def language_for(self, locale: str) -> Language:
+        """As the function of that name, for those who hold only the catalogue."""
+        return language_for(locale)
+
+    def language_of(self, text: str, locale: str) -> Language:
+        """As the function of that name, for those who hold only the catalogue."""
+        return language_of(text, locale)
+
+
+def load_sentences(path: Path | None = None) -> Sentences:
+    """The catalogue of `bot/language/locales`, with what the YAML file at `path` says in place of its own.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or its sentences do not fit; one sentence for each fault.
+    """
+    catalogues: dict[Language, Mapping[str, Any]] = {language: read_locale(language) for language in LANGUAGES}
+    if path is not None:
+        own = read_entries(path, setting="SENTENCES_PATH", needed="languages, each with sentences by their keys")
+        if faults := [*_faults(own, catalogues)]:
+            raise ConfigurationError([f"SENTENCES_PATH: {fault}" for fault in faults])
+        for language in LANGUAGES:
+            catalogues[language] = {**catalogues[language], **own.get(language, {})}
+    return Sentences(catalogues)
+
+
+def placeholders(template: str) -> set[str]:
+    """What stands in braces, formats included. ValueError for braces that do not fit together."""
+    return {
+        f"{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}"
+        for _, name, spec, conversion in Formatter().parse(template)
+        if name is not None
+    }
+
+
+@cache
+def read_locale(language: Language) -> Mapping[str, Any]:
+    """One language's file: keys to templates, and `prompts`."""
+    catalogue: Mapping[str, Any] = read_own(resources.files("bot") / "language" / "locales" / f"{language}.yml")
+    return catalogue
+
+
+def language_for(locale: str) -> Language:
+    """The language of a profile's locale (`id-ID`), English when we do not have it."""
+    code = locale.replace("_", "-").partition("-")[0].lower()
+    return next((language for language in LANGUAGES if language == code), DEFAULT)
+
+
+def common_words(language: Language) -> frozenset[str]:
+    """Words that many sentences of the language hold and few of the others."""
+    return _WORDS[language]
+
+
+def language_of(text: str, locale: str) -> Language:
+    """The language a message is written in, by its common words; the locale's when they do not tell."""
+    words = [word.replace("’", "'") for word in _WORD.findall(text[:_READ_LIMIT].lower())]
+    counts = {language: sum(word in known for word in words) for language, known in _WORDS.items()}
+    first, second = sorted(counts.values(), reverse=True)[:2]
+    if not first or first < second * _CLEAR:
+        return language_for(locale)
+    return max(counts, key=lambda language: counts[language])
+
+
+def _faults(own: Mapping[Any, Any], built_in: Mapping[Language, Mapping[str, Any]]) -> Iterator[str]:
+    for language, sentences in own.items():
+        if language not in built_in:
+            yield f"{language} is none of {', '.join(LANGUAGES)}"
+        elif not isinstance(sentences, dict):
+            yield f"{language}: it needs sentences by their keys"
+        else:
+            for key, text in sentences.items():
+                if key not in built_in[language]:
+                    yield f"{language}: there is no sentence {key}"
+                elif fault := _misfit(key, text, built_in[language][key]):
+                    yield f"{language}: {key} {fault}"
+
+
+def _misfit(key: str, text: object, built_in: Any) -> str:
+    """What is wrong with an operator's text in place of the built-in one; empty when it fits."""
+    if key == PROMPTS:
+        return "" if _are_prompts(text) else f"must be 1 to {PROMPT_LIMIT} entries, each with a title and a message"
+    if not isinstance(text, str) or not text.strip():
+        return "must be a text"
+    limit = LABEL_LIMIT if key in LABELS else SENTENCE_LIMIT
+    if len(text) > limit:
+        return f"has more than {limit} characters"
+    if re.search(r"[<>]", text):
+        return "holds < or >, but markup is not possible"
+    names = placeholders(built_in)
+    try:
+        if placeholders(text) == names:
+            return ""
+    except ValueError:
+        return "has a brace without its other half"
+    return f"must have the placeholders {', '.join(f'{{{name}}}' for name in sorted(names)) or '(none)'} and no others"
+
+
+def _are_prompts(value: object) -> bool:
+    return (
+        isinstance(value, list)
+        and 1 <= len(value) <= PROMPT_LIMIT
+        and all(isinstance(prompt, dict) and prompt.keys() == {"title", "message"} for prompt in value)
+        and all(isinstance(text, str) and text.strip() for prompt in value for text in prompt.values())
+    )

@@ -1,0 +1,1 @@
+"""Suggestions for articles, written from cases that people solved."""

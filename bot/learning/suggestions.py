@@ -1,0 +1,338 @@
+"""From a case that people have solved to a suggestion for the knowledge base, which staff decide on.
+
+suggest        write it and show it in the case's thread, or say in words why not
+  _write       the article, by a model that sees the conversation without anybody's data
+  _compare     the page that comes closest to it, and whether a model takes it to say otherwise
+  _keep        the suggestion, the post that shows it and what it cost, in one transaction
+abandon        the press failed too often: only what it has cost is kept
+read_article   the model's reply in its parts
+
+No model is trusted with people's data: it is taken out before one sees the conversation, and again from what it
+wrote. Nor with the knowledge base: that a page is close to it is measured and always shown, a model's word only adds
+a warning, and nothing is added without a person.
+"""
+
+import asyncio
+import contextlib
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from bot.agent.agent import Agent, Team
+from bot.agent.endpoints import Models
+from bot.agent.events import Event, ModelRetried
+from bot.agent.journal import Journal
+from bot.agent.limits import Limits
+from bot.agent.loop import Outcome
+from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMessage
+from bot.agent.model import Usage
+from bot.agent.patterns import Terms, single, spent_on
+from bot.agent.tools import Context
+from bot.agent.wording import without_tags
+from bot.cases.case import MovedOn
+from bot.cases.cases import the_case
+from bot.cases.messages import payload
+from bot.clock import Clock
+from bot.conversation import Customer
+from bot.desk.budgets import Budgets
+from bot.desk.summing_up import transcript
+from bot.desk.team import read_instructions
+from bot.drafts.drafts import spoken
+from bot.guard.personal_data import PLACEHOLDERS, without_personal
+from bot.help_center.articles import Wording, article_in, names_of, suggestion_key
+from bot.slack.blocks import Card
+from bot.slack.client import SlackClient
+from bot.slack.outbox import Outbox
+from bot.store import audit as records
+from bot.store import drafts as draft_rows
+from bot.store import outbox, spending, suggestions, turns
+from bot.store.cases import OPEN_STATES, Case, card_key
+from bot.store.database import Database
+from bot.store.outbox import Outgoing
+from bot.store.spending import Spending
+from bot.store.suggestions import Suggestion
+from bot.telemetry import Metrics
+from bot.views import article_cards as learning_cards
+from bot.views.article_cards import Close
+from knowledge.knowledge_base import KnowledgeBase
+from knowledge.passages import Hit
+
+logger = logging.getLogger(__name__)
+
+LEARNING_SECONDS = 45.0
+"""From the press to the suggestion, the wait for a place included."""
+LIMITS = Limits(rounds=2, turn_seconds=28.0, round_seconds=25.0, output_tokens=1_500, output_characters=8_000)
+"""For the article."""
+COMPARING = Limits(rounds=1, turn_seconds=12.0, round_seconds=10.0, output_tokens=200, output_characters=1_000)
+"""For the comparison."""
+TELL_SECONDS = 2.0
+"""How long a note to whoever pressed may take."""
+PARTS = ("article", "compare")
+"""The two agents, and the parts of the journal that are theirs."""
+NOTHING = "NOTHING"
+DIFFERS = "DIFFERS"
+
+_HEADING = re.compile(r"^[*# ]{0,6}(TITLE|QUESTION|ANSWER)[* ]{0,3}:", re.MULTILINE | re.IGNORECASE)
+
+
+def build_learners(shop_name: str) -> Team:
+    """The agents that write and compare, neither with tools."""
+    agents = [Agent(name, read_instructions(name).replace("{shop}", shop_name)) for name in PARTS]
+    return Team(tuple(agents), entry=PARTS[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What came of asking the models."""
+
+    wording: Wording | None
+    """None when there is nothing to suggest."""
+    close: Close | None = None
+    usage: Usage = field(default_factory=Usage)
+    models: tuple[str, ...] = ()
+    reason: str = ""
+    """Why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """Writes suggestions; the parts are put together in `bot.app`."""
+
+    database: Database
+    slack: SlackClient
+    outbox: Outbox
+    clock: Clock
+    knowledge: KnowledgeBase
+    models: Models
+    team: Team
+    budgets: Budgets
+    metrics: Metrics
+    agent_channel: str
+    places: asyncio.Semaphore
+    """Cases that are worked on at the same time."""
+    is_on: bool
+    """Whether there is a knowledge base that could be added to."""
+
+    async def suggest(self, ref: str, user: str, *, asked: int, journal: Journal) -> str:
+        """Suggest what the case has taught; `asked` is the press's inbox id. How it ended, in one stable word.
+
+        Raises:
+            MovedOn: the case is not over.
+            UnknownCase: there is no such case.
+        """
+        async with self.database.transaction() as tx:
+            case = await the_case(tx, ref)
+            before = await suggestions.by_key(tx, _key(case))
+            said = await draft_rows.conversation(tx, case)
+        if case.state in OPEN_STATES:
+            raise MovedOn(case)
+        if before is not None:
+            await self._tell(case, user, f"{case.ref} has a suggestion already: it stands in its thread.")
+            return "suggested"
+        if not self.is_on:
+            await self._tell(case, user, "There is no knowledge base that could be added to: KB_PATH is not set.")
+            return "no_knowledge"
+        if not any(isinstance(message, StaffMessage) for message in said):
+            await self._tell(case, user, f"Nothing to learn from {case.ref}: nobody of the team answered the customer.")
+            return "nothing_to_learn"
+        # Staff may write on whoever the customer is; the workspace's own cap holds for them too.
+        if await self.budgets.used_up(case.thread.team):
+            await self.abandon(ref, asked=asked, journal=journal)
+            await self._tell(case, user, "No suggestion: what the workspace may spend on models in a day is spent.")
+            return "over_budget"
+        await self._tell(case, user, f"Writing a suggestion from {case.ref}; it appears in its thread in a moment.")
+        written = await self._write(case, said, asked=asked, journal=journal)
+        if not await self._keep(case, user, written, asked=asked):
+            await self._tell(
+                case, user, f"No suggestion from {case.ref}: a message was deleted meanwhile. Press it again."
+            )
+            return "outdated"
+        if written.wording is not None:
+            logger.info("an article was suggested", extra={"case": case.ref, "turn": asked})
+            return "suggested"
+        if written.reason == "nothing":
+            await self._tell(case, user, f"Nothing in {case.ref} would help other customers, as the model reads it.")
+            return "nothing_to_learn"
+        logger.error("no article was suggested", extra={"case": case.ref, "turn": asked, "reason": written.reason})
+        await self._tell(
+            case, user, f"No suggestion from {case.ref}: the language model gave none. Press the button again."
+        )
+        return "learning_failed"
+
+    async def abandon(self, ref: str, *, asked: int, journal: Journal) -> None:
+        """Nothing comes of the press any more; what it has cost is booked.
+
+        Raises:
+            UnknownCase: there is no such case.
+        """
+        noted = await spent_on(PARTS, rounds=LIMITS.rounds, journal=journal)
+        if not noted.models:
+            return
+        async with self.database.transaction() as tx:
+            spent = _spent(await the_case(tx, ref), noted.usage, noted.models, asked=asked)
+            await turns.forget(tx, asked)
+            await spending.add(tx, spent, now=self.clock.now())
+        spending.count(self.metrics, spent)
+
+    async def _write(self, case: Case, said: Sequence[Message], *, asked: int, journal: Journal) -> Written:
+        names = names_of(case, said)
+        sheet = transcript(_nameless(message, names) for message in spoken(said))
+        try:
+            async with asyncio.timeout(LEARNING_SECONDS), self.places:
+                terms = self._terms(case, asked=asked, journal=journal)
+                outcome = await self._ask("article", _framed("conversation", sheet), terms=terms, limits=LIMITS)
+                written = _read(outcome, names)
+                if written.wording is None:
+                    return written
+                return await self._compare(written, written.wording, terms=terms)
+        except TimeoutError:
+            noted = await spent_on(PARTS, rounds=LIMITS.rounds, journal=journal)
+            return Written(None, None, noted.usage, noted.models, "deadline")
+
+    async def _compare(self, written: Written, wording: Wording, *, terms: Terms) -> Written:
+        found = await self.knowledge.search(wording.question)
+        if not found.answerable:
+            return written
+        hit = found.hits[0]
+        article = _framed("article", f"{wording.question}\n{wording.answer}")
+        asked = "\n".join([article, _framed("page", f"{hit.heading}\n{hit.text}")])
+        outcome = await self._ask("compare", asked, terms=terms, limits=COMPARING)
+        differs = outcome.ended == "answered" and outcome.text.strip(" .*`\n").upper().startswith(DIFFERS)
+        models = tuple(dict.fromkeys((*written.models, *outcome.models)))
+        usage = written.usage + outcome.usage
+        return replace(written, close=_close(hit, contradicts=differs), usage=usage, models=models)
+
+    async def _ask(self, agent: str, text: str, *, terms: Terms, limits: Limits) -> Outcome:
+        asked = replace(terms.part(agent), limits=limits)
+        return await single(self.team, agent, [CustomerMessage(text)], terms=asked)
+
+    def _terms(self, case: Case, *, asked: int, journal: Journal) -> Terms:
+        # Whose conversation it is matters to nobody here: there are no tools.
+        someone = Customer(case.thread.team, "", "", locale="", member_type="member")
+        context = Context(someone, case.thread, turn=f"article/{asked}")
+        return Terms(models=self.models, context=context, emit=self._hear, limits=LIMITS, journal=journal)
+
+    async def _keep(self, case: Case, user: str, written: Written, *, asked: int) -> bool:
+        """Store and show the suggestion; False when it may hold words that were deleted meanwhile, and is dropped."""
+        now, spent = self.clock.now(), _spent(case, written.usage, written.models, asked=asked)
+        async with self.database.transaction() as tx:
+            await turns.forget(tx, asked)
+            if written.models:
+                await spending.add(tx, spent, now=now)
+            is_outdated = written.wording is not None and await draft_rows.deleted_since(tx, case, asked)
+            if written.wording is not None and not is_outdated:
+                new = _suggestion(case, written.wording, written.close, by=user, now=now)
+                if (made := await suggestions.add(tx, new)) is not None:
+                    card = _card(made, written.close)
+                    key, parent = suggestion_key(made.id), card_key(case)
+                    shown = Outgoing(key, "post", self._desk(case), payload(card), parent=parent, case_id=case.id)
+                    await outbox.add(tx, shown, now=now)
+                    subject = f"article/{made.id}"
+                    await records.note(
+                        tx, actor=user, action="kb.suggested", subject=subject, detail={"source": case.ref}, now=now
+                    )
+        self.outbox.wake()
+        if written.models:
+            spending.count(self.metrics, spent)
+        return not is_outdated
+
+    def _hear(self, event: Event) -> None:
+        """A suggestion is shown when it is whole; only what went wrong is counted."""
+        if isinstance(event, ModelRetried):
+            self.metrics.model_retried(event.reason)
+
+    def _desk(self, case: Case) -> str:
+        return case.stands_in(self.agent_channel)
+
+    async def _tell(self, case: Case, user: str, words: str) -> None:
+        """A note to the person who pressed; it must not hold anything up."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(TELL_SECONDS):
+                await self.slack.post_ephemeral(self._desk(case), user, text=words)
+
+
+def read_article(reply: str) -> Wording | None:
+    """The parts of a model's reply; None when it is of another form."""
+    before, *pieces = _HEADING.split(reply)
+    parts = {name.upper(): text.strip(" \n*") for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
+    if before.strip() or len(pieces) != 6 or len(parts) != 3:
+        return None
+    wording = Wording(parts["TITLE"], parts["QUESTION"], parts["ANSWER"]).fitted()
+    return wording if wording.is_whole else None
+
+
+def _read(outcome: Outcome, names: Sequence[str]) -> Written:
+    """What the model has written, without what it may have copied of people's data."""
+    if outcome.ended != "answered":
+        return Written(None, None, outcome.usage, outcome.models, outcome.reason or outcome.ended)
+    wording = read_article(outcome.text)
+    if wording is None:
+        reason = "nothing" if outcome.text.strip(" .*`\n").upper() == NOTHING else "unreadable"
+        return Written(None, None, outcome.usage, outcome.models, reason)
+    parts = (wording.title, wording.question, wording.answer)
+    wording = Wording(*(without_personal(part, names=names) for part in parts)).fitted()
+    return Written(wording, None, outcome.usage, outcome.models)
+
+
+def _nameless(message: Message, names: Sequence[str]) -> Message:
+    match message:
+        case CustomerMessage(text):
+            return CustomerMessage(without_personal(text, names=names))
+        case StaffMessage(text):
+            return StaffMessage(without_personal(text, names=names))
+        case AgentMessage(text):
+            return AgentMessage(without_personal(text, names=names))
+    raise ValueError(f"nobody speaks in a {type(message).__name__}")
+
+
+def _framed(name: str, text: str) -> str:
+    """Words that cannot end the frame they stand in."""
+    inside = without_tags(text, "conversation", "article", "page")
+    return f"<{name}>\n{inside}\n</{name}>"
+
+
+def _close(hit: Hit, *, contradicts: bool) -> Close:
+    likeness = round(max(0.0, min(hit.score, 1.0)), 2)
+    excerpt = " ".join(hit.text.split())
+    return Close(hit.source, hit.title, likeness, contradicts, excerpt, article_in(hit.source))
+
+
+def _suggestion(case: Case, wording: Wording, close: Close | None, *, by: str, now: float) -> Suggestion:
+    return Suggestion(
+        id=0,
+        key=_key(case),
+        case_id=case.id,
+        title=wording.title,
+        question=wording.question,
+        answer=wording.answer,
+        state="pending",
+        asked_by=by,
+        made_at=now,
+        close_to=close.document[:255] if close else "",
+        likeness=close.likeness if close else 0.0,
+        contradicts=bool(close and close.contradicts),
+    )
+
+
+def _card(made: Suggestion, close: Close | None) -> Card:
+    text = f"{made.title} {made.question} {made.answer}"
+    return learning_cards.suggestion(
+        number=made.id,
+        origin=made.ref,
+        by=made.asked_by,
+        title=made.title,
+        question=made.question,
+        answer=made.answer,
+        close=close,
+        has_gaps=any(placeholder in text for placeholder in PLACEHOLDERS),
+    )
+
+
+def _key(case: Case) -> str:
+    """One suggestion each time that it was solved."""
+    return f"case/{case.id}/{case.reopened}"
+
+
+def _spent(case: Case, usage: Usage, models: Sequence[str], *, asked: int) -> Spending:
+    return Spending(f"article/{asked}", "article", case.thread, case.customer, models, usage)

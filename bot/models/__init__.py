@@ -1,0 +1,1 @@
+"""How models are asked: one module a protocol, the readers of their streams, and what they cost."""

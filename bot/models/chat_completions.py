@@ -1,0 +1,97 @@
+"""The adapter for OpenAI's Chat Completions and every server that speaks it.
+
+One attempt a request: repeating and giving up are the loop's.
+"""
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from typing import Any
+
+import openai
+
+from bot.agent.messages import (
+    AgentMessage,
+    CustomerMessage,
+    JsonObject,
+    Message,
+    StaffMessage,
+    SystemNote,
+    ToolCall,
+    ToolResult,
+)
+from bot.agent.model import ModelEvent, ModelRequest
+from bot.agent.tools import Tool
+from bot.agent.wording import RESPONSES_ITEMS, needs_tags, sound_arguments, words_of
+from bot.models.chat_stream import ReplyReader
+from bot.models.http_stream import read_reply
+from bot.models.profile import Manner
+
+
+class ChatCompletions:
+    """A Model over an openai client, which must not retry by itself."""
+
+    def __init__(self, client: openai.AsyncOpenAI, *, output_limit: str, manner: Manner) -> None:
+        self._client = client
+        self._output_limit = output_limit
+        """The name of the field for ModelRequest.output_tokens; OpenAI renamed it, others did not."""
+        self._manner = manner
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        create = self._client.chat.completions.with_streaming_response.create
+        # extra_body goes out as it is; plain arguments the client would rebuild message by message.
+        send = partial(create, model=request.model, messages=(), stream=True, extra_body=self._body(request))
+        return read_reply(send, ReplyReader(characters=request.output_characters, tools=request.tools))
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "messages": chat_messages(request),
+            "stream_options": {"include_usage": True},
+            self._output_limit: self._manner.output_tokens_for(request),
+        }
+        if (temperature := self._manner.temperature_sent) is not None:
+            body["temperature"] = temperature
+        if (effort := self._manner.effort_for(request)) is not None:
+            body["reasoning_effort"] = effort
+        if request.tools:
+            body["tools"] = [_function(tool) for tool in request.tools]
+            if not request.may_call:
+                body["tool_choice"] = "none"
+        return body
+
+
+def chat_messages(request: ModelRequest) -> list[JsonObject]:
+    """The conversation in the protocol's form. Speakers are told apart by a tag as soon as there are several.
+
+    What a model left for itself in its messages goes back to that model and to no other.
+    """
+    tagged = needs_tags(request.messages)
+    lines: list[JsonObject] = [{"role": "system", "content": text} for text in request.system]
+    lines.extend(_line(message, model=request.model, tagged=tagged) for message in request.messages)
+    return lines
+
+
+def _line(message: Message, *, model: str, tagged: bool) -> JsonObject:
+    match message:
+        case CustomerMessage() | StaffMessage():
+            return {"role": "user", "content": words_of(message, tagged=tagged)}
+        case SystemNote(text):
+            return {"role": "system", "content": text}
+        case AgentMessage(text, calls, _, author, extra):
+            own = author == model
+            line = {name: value for name, value in extra.items() if own and name != RESPONSES_ITEMS}
+            line |= {"role": "assistant", "content": text or None if calls else text}
+            return {**line, "tool_calls": [_call(call, with_extra=own) for call in calls]} if calls else line
+        case ToolResult(call_id, _, content):
+            return {"role": "tool", "tool_call_id": call_id, "content": content}
+
+
+def _call(call: ToolCall, *, with_extra: bool) -> JsonObject:
+    function = {"name": call.name, "arguments": sound_arguments(call.arguments)}
+    extra = call.extra if with_extra else {}
+    return {**extra, "id": call.id, "type": "function", "function": function}
+
+
+def _function(tool: Tool) -> JsonObject:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": function}

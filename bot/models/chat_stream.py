@@ -1,0 +1,336 @@
+"""A streamed Chat Completions reply put together, whatever dialect the server speaks.
+
+`ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text as a
+list of parts; a character cut in two; reasoning and tool calls left in the text (markup.py) or spread over fragments
+(call_fragments.py); fields that must come back (reply_fields.py); usage at any place, or null after it was there; a
+finish in words of their own, or with every chunk; several choices; comments and pings as data; the whole message once
+more at the end; anything at all behind the end; errors in many shapes; one JSON object, a list, or lines of them
+instead of a stream.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from bot.agent.events import TextDelta
+from bot.agent.messages import ToolCall
+from bot.agent.model import FailureKind, Finished, FinishReason, ModelEvent, ModelFailure, ReplyExtra, Thinking, Usage
+from bot.agent.surrogates import Joiner
+from bot.agent.tools import Tool
+from bot.models.call_fragments import CallFragments
+from bot.models.compat.markup import Markup
+from bot.models.failures import provider_failure
+from bot.models.frames import Frames
+from bot.models.reply_fields import ReplyFields
+from bot.models.sse import is_ping
+
+_WORDS: Mapping[FinishReason, str] = {
+    "stop": "stop stopped stop_sequence eos eos_token endoftext end end_turn complete completed done finish finished "
+    "success normal",
+    "calls": "tool_calls tool_call tool_use function_call function_calls",
+    "length": "length max_length max_tokens max_new_tokens max_output_tokens max_completion_tokens token_limit "
+    "model_length model_context_window_exceeded context_length_exceeded error_limit",
+    "filtered": "content_filter content_filtered guardrail_intervened model_armor error_toxic safety image_safety "
+    "recitation language blocklist prohibited_content spii sensitive",
+    "refused": "refusal refused",
+}
+_FINISH: Mapping[str, FinishReason] = {word: reason for reason, words in _WORDS.items() for word in words.split()}
+"""What finish reasons mean, in lower case and up to a colon: the words of OpenAI, Anthropic, Gemini, Mistral, Cohere,
+Bedrock, watsonx, Text Generation Inference, Zhipu and Qianfan. Under any other the reply may not be complete."""
+_UNSAID = frozenset({"null", "none", "normal", "not_finished", "finish_reason_unspecified"})
+"""Words that some servers send with every chunk, so that they end nothing."""
+_BROKEN: Mapping[str, FailureKind] = {
+    "error": "model_unreachable",
+    "network_error": "model_unreachable",
+    "insufficient_system_resource": "model_unreachable",
+    "malformed_function_call": "malformed",
+    "malformed_response": "malformed",
+    "unexpected_tool_call": "malformed",
+    "too_many_tool_calls": "malformed",
+    "missing_thought_signature": "malformed",
+    "function_call_filter": "malformed",
+}
+"""Finish reasons of replies that came to nothing through no fault of what was said. Those that tell less, such as
+Gemini's OTHER, Cohere's TIMEOUT, or the abort of vLLM and SGLang, need not be named: the reply was cut."""
+_REASONING = ("reasoning_content", "reasoning", "thinking")
+"""Where servers put what the model thinks before it speaks; never shown."""
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+"""What the input that came from a cache is called."""
+_CALLS = ("tool_calls", "function_call")
+_JSON_BEGINS = (b"{", b"[", b'"')
+_TEXTS = ("text", "output_text", "text_delta")
+"""The types of content parts that are to be shown."""
+
+
+class ReplyReader:
+    """The state of one reply. Implements http_stream.Reader."""
+
+    def __init__(self, *, characters: int, tools: Sequence[Tool] = ()) -> None:
+        self.done = False
+        self.finished = False
+        self._frames = Frames()
+        self._room = characters
+        self._text: list[str] = []
+        self._spoke = False
+        """True: there was text, whether it may be shown or not."""
+        self._in_messages = False
+        """True: the reply comes in messages in place of deltas."""
+        self._joiner = Joiner()
+        self._loose = False
+        """True: there was JSON that only the lenient reader takes, as with halves of characters."""
+        self._markup = Markup(tools)
+        self._calls = CallFragments([tool.name for tool in tools])
+        self._fields = ReplyFields()
+        self._begun = False
+        self._alive = False
+        self._refused = False
+        self._usage: Usage | None = None
+        self._choice: object = None
+        """The index of the choice that is read; None until one came with an index."""
+        self._finish: FinishReason | None = None
+        self._odd = ""
+        """A finish reason that nobody documents."""
+        self._failure: ModelFailure | None = None
+
+    def feed(self, block: bytes) -> list[ModelEvent]:
+        """What these bytes brought: text in one piece, or a sign of life, or nothing.
+
+        A failure waits for `close`, so that the text before it is not lost.
+        """
+        try:
+            for payload in self._frames.feed(block):
+                self._read(payload)
+        except ModelFailure as failure:
+            if not self.finished:
+                self._fail(failure)
+        return self._news()
+
+    def feed_whole(self, body: bytes) -> list[ModelEvent]:
+        """The same: what kind of body it is shows in the body itself."""
+        return self.feed(body)
+
+    def close(self) -> Iterator[ModelEvent]:
+        """The rest, once the bytes are at their end: text, usage, calls, what is to be kept, Finished."""
+        self._read_last()
+        is_whole = self._failure is None and self._finish in ("stop", "calls")
+        text = self._shown() + self._markup.feed(self._joiner.close()) + self._markup.close(whole=is_whole)
+        if text:
+            yield TextDelta(text)
+        if self._usage:
+            yield self._usage
+        if self._failure:
+            raise self._failure
+        if self._finish is None:
+            kind: FailureKind = "cut" if self._begun else "malformed"
+            odd = f"finish_reason {self._odd}" if self._odd else ""
+            raise ModelFailure(kind, odd or "the stream ended without a finish", retryable=True)
+        calls = self._whole_calls()
+        yield from calls
+        if fields := self._fields.whole(with_calls=bool(calls)):
+            yield ReplyExtra(fields)
+        yield Finished(self._meaning(self._finish, calls))
+
+    def _fail(self, failure: ModelFailure) -> None:
+        self._failure = self._failure or failure
+        self.done = self.finished = True
+
+    def _news(self) -> list[ModelEvent]:
+        alive, self._alive = self._alive, False
+        if self._text and (text := self._shown()):
+            return [TextDelta(text)]
+        return [Thinking()] if alive else []
+
+    def _shown(self) -> str:
+        """What of the text that came may be seen."""
+        text = "".join(self._text)
+        self._text.clear()
+        return self._markup.feed(self._joiner.feed(text) if self._loose else text)
+
+    def _read(self, payload: bytes) -> None:
+        if self.finished:
+            self._read_behind(payload)
+            return
+        if payload == b"[DONE]":
+            self.done = self.finished = True
+            self._finish = self._finish or (None if self._odd else "stop")
+            return
+        try:
+            chunk = orjson.loads(payload)
+        except orjson.JSONDecodeError:
+            self._read_unusual(payload)
+        else:
+            self._read_chunk(chunk)
+
+    def _read_behind(self, payload: bytes) -> None:
+        """What comes after the finish: its usage counts, nothing else can change a reply that is whole."""
+        if payload == b"[DONE]":
+            self.done = True
+        if self.done:
+            return
+        with suppress(orjson.JSONDecodeError):
+            chunk = orjson.loads(payload)
+            choices = chunk.get("choices") if isinstance(chunk, dict) else None
+            for part in (chunk, *(choices if isinstance(choices, list) else ())):
+                if isinstance(part, dict):
+                    self._count(part.get("usage") or part.get("x_groq"))
+
+    def _read_unusual(self, payload: bytes) -> None:
+        """Data that is no proper JSON: half a character, a comment, chunks without the blank line between them."""
+        try:
+            chunk = json.loads(payload.decode(errors="replace"), strict=False)
+        except (ValueError, RecursionError):
+            lines = [line.strip().removeprefix(b"data:").strip() for line in payload.split(b"\n")]
+            lines = [line for line in lines if line and not line.startswith(b":") and not is_ping(line)]
+            if lines == [payload]:
+                if not self._begun and payload[:1] not in _JSON_BEGINS:
+                    return  # the words of some proxy; without a reply behind them there is no finish either
+                raise ModelFailure("malformed", "a chunk is not JSON", retryable=True) from None
+            for line in lines:
+                self._read(line)
+        else:
+            self._loose = True
+            self._read_chunk(chunk)
+
+    def _read_last(self) -> None:
+        """Read what the bytes ended with. If that cannot be read it was cut, of which the missing finish tells."""
+        for payload in [] if self._failure else self._frames.close():
+            try:
+                self._read(payload)
+            except ModelFailure as failure:
+                if failure.kind != "malformed":
+                    self._fail(failure)
+
+    def _read_chunk(self, chunk: Any) -> None:
+        if isinstance(chunk, list):
+            for item in chunk:
+                self._read_chunk(item if isinstance(item, dict) else None)
+        if not isinstance(chunk, dict) or self._failure or self._room < 0:
+            return
+        if error := chunk.get("error"):
+            raise provider_failure(error)
+        try:
+            if usage := chunk.get("usage") or chunk.get("x_groq"):
+                self._count(usage)
+            if choices := chunk.get("choices"):
+                self._read_choice(choices[0] if len(choices) == 1 else min(choices, key=_place))
+            elif "choices" not in chunk and isinstance(chunk.get("message") or chunk.get("detail"), str):
+                raise provider_failure(chunk)
+        except (AttributeError, TypeError, LookupError, RecursionError) as error:
+            raise ModelFailure("malformed", f"a chunk of another shape: {error}", retryable=True) from None
+
+    def _read_choice(self, choice: Mapping[str, Any]) -> None:
+        self._begun = True
+        if (index := choice.get("index")) != self._choice and index is not None:
+            if self._choice is not None:
+                return
+            self._choice = index
+        delta = choice.get("delta") or self._whole_message(choice) or {}
+        if content := delta.get("content"):
+            text = content if isinstance(content, str) else self._text_of(content)
+            self._spoke = True
+            self._text.append(text[: self._room])
+            self._spend(len(text))
+        if len(delta) > 1 or not content:
+            self._read_more(delta)
+        if reason := choice.get("finish_reason"):
+            self._end(str(reason))
+            self._count(choice.get("usage"))
+
+    def _whole_message(self, choice: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The message that a choice has in place of a delta. Behind deltas it is the whole reply once more, of which
+        only what none of them brought is new; without any, servers are known to send a reply in such pieces."""
+        message: Mapping[str, Any] | None = choice.get("message")
+        known = {*(("content",) if self._spoke else ()), *(_CALLS if self._calls.any else ()), *self._fields.names}
+        if not message or self._in_messages or not known:
+            self._in_messages = self._in_messages or bool(message)
+            return message
+        return {name: value for name, value in message.items() if name not in known}
+
+    def _read_more(self, delta: Mapping[str, Any]) -> None:
+        """What a delta has besides text."""
+        for fragment in delta.get("tool_calls") or ():
+            self._spend(self._calls.add(fragment))
+        if call := delta.get("function_call"):
+            self._spend(self._calls.add({"function": call}))
+        if thoughts := next((delta[name] for name in _REASONING if delta.get(name)), None):
+            self._spend(len(str(thoughts)))
+        if refusal := delta.get("refusal"):
+            self._refused = True
+            self._spend(len(refusal))
+        if self._fields.add(delta):
+            self._alive = True
+
+    def _text_of(self, parts: object) -> str:
+        """The text of content that is a list of parts, among them thoughts and refusals."""
+        known = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        self._refused = self._refused or any(part.get("refusal") for part in known)
+        shown = [part for part in known if part.get("type", "text") in _TEXTS]
+        return "".join(part["text"] for part in shown if isinstance(part.get("text"), str))
+
+    def _end(self, reason: str) -> None:
+        word = reason.lower().partition(":")[0].strip()
+        if kind := _BROKEN.get(word):
+            raise ModelFailure(kind, f"finish_reason {word}", retryable=True)
+        if self._room < 0:
+            return
+        if word in _FINISH:
+            self._finish = _FINISH[word]
+            self.finished = word not in _UNSAID
+        elif word not in _UNSAID:
+            self._odd = "".join(re.findall(r"[\w.-]", word))[:40] or "?"
+
+    def _spend(self, characters: int) -> None:
+        self._alive = True
+        self._room -= characters
+        if self._room < 0:
+            self.done = self.finished = True
+            self._finish = "length"
+
+    def _count(self, usage: Any) -> None:
+        """Take the tokens that were counted, if any were."""
+        if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
+            usage = usage["usage"]
+        if not isinstance(usage, dict):
+            return
+        read, written = (
+            _number(usage, "prompt_tokens", "input_tokens"),
+            _number(usage, "completion_tokens", "output_tokens"),
+        )
+        if read or written:
+            details = usage.get("prompt_tokens_details")
+            cached = _number(details, *_CACHED) if isinstance(details, dict) else 0
+            self._usage = Usage(read, written, cached or _number(usage, *_CACHED))
+
+    def _whole_calls(self) -> list[ToolCall]:
+        """The calls of the protocol, then those of the markup that the server has not read as well."""
+        calls = self._calls.whole()
+        return calls + self._markup.calls_beside(calls)
+
+    def _meaning(self, finish: FinishReason, calls: Sequence[ToolCall]) -> FinishReason:
+        """What the finish amounts to; a failure if the markup shows that something is missing."""
+        if finish not in ("stop", "calls"):
+            return finish
+        if calls:
+            return "calls"
+        if self._refused:
+            return "refused"
+        if self._markup.lost:
+            raise ModelFailure("malformed", "markup in the text that cannot be read", retryable=True)
+        if self._calls.lost or (finish == "calls" and self._calls.any):
+            raise ModelFailure("malformed", "calls were announced and none can be told", retryable=True)
+        return "stop"
+
+
+def _place(choice: Mapping[str, Any]) -> int:
+    """Where a choice stands among those of its chunk."""
+    index = choice.get("index")
+    return index if isinstance(index, int) else 0
+
+
+def _number(fields: Mapping[str, Any], *names: str) -> int:
+    """The first of the named members that is a count, or 0."""
+    return next((count for name in names if isinstance(count := fields.get(name), int) and count > 0), 0)

@@ -1,0 +1,1 @@
+"""Repairs of what models write besides the protocol."""

@@ -1,0 +1,431 @@
+"""What a server left in the text that is no text: reasoning, tool calls and tokens in a model's own markup.
+
+`Markup` takes the text as it streams and gives back what a customer may see. Reasoning is dropped, tool calls are
+collected, and no more is held back than what may still become markup, so that a text that merely has a "<" in it
+streams on. How the text is cut into pieces makes no difference.
+
+In code, between backticks, markup is a sample and stays as it is: in a fence to its end, in a line at most as far as
+that line goes. A call without marks of its own, as JSON in a fence or not, is a call if it names a tool on offer; then
+nothing behind it is shown, since the model has not seen the result yet.
+
+Some marks of reasoning are words that a text may speak of: <thought>, say. Where a reply begins, or its text after a
+call, they count; elsewhere they count if they are closed, and the text behind one is held back until that is known.
+
+What was cut off or cannot be read becomes nothing, and `lost` tells of it. The one thing that cannot be seen in time
+is reasoning that never said where it began: it is text until its end tag comes, which is then left out.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import orjson
+
+from bot.agent.messages import ToolCall
+from bot.agent.tools import Tool
+from bot.models.compat.markup_calls import calls_in, commands_in, is_whole_json
+
+CODE_CHARACTERS = 200
+"""How far ahead the end of code within a line is looked for."""
+CALL_CHARACTERS = 200
+"""How much of a reply that looks like a call without any mark is held back until it names its tool."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A kind of markup, from the mark that opens it."""
+
+    holds: Literal["reasoning", "calls", "header", "nothing"]
+    closes: re.Pattern[str] | None = None
+    """None: goes to the end of the reply."""
+    reopens: bool = False
+    """True: what closes it may open the next, and is read again."""
+    doubtful: bool = False
+    """True: it may turn out to be text after all."""
+
+
+def _closed_by(*marks: str) -> re.Pattern[str]:
+    return re.compile("|".join(map(re.escape, marks)), re.IGNORECASE)
+
+
+_NOTHING = _Span("nothing")
+_HEADER = _Span("header", _closed_by("<|message|>"))
+_ANALYSIS = _Span(
+    "reasoning", _closed_by("<|end|>", "<|start|>", "<|channel|>", "<|return|>", "<|call|>"), reopens=True
+)
+_COMMAND = _Span("calls", _closed_by("<|call|>", "<|end|>", "<|return|>", "<|start|>"), reopens=True)
+_BARE_ANALYSIS = _Span("reasoning", _closed_by("assistantfinal"))
+"""What becomes of that format when the server has dropped its tokens."""
+_BARE_COMMAND = _Span("calls", doubtful=True)
+"""The same for its calls."""
+_BARE_CALL = _Span("calls")
+_CALL_IN_PROSE = _Span("calls", doubtful=True)
+
+_REASONING_TAGS = ("think", "thinking", "thought", "reasoning")
+_CALL_TAGS = ("tool_call", "tool_calls", "toolcall", "function_call", "function_calls", "minimax:tool_call")
+_SPANS = {
+    **{f"<{tag}>": _Span("reasoning", _closed_by(f"</{tag}>"), doubtful=True) for tag in _REASONING_TAGS},
+    "[think]": _Span("reasoning", _closed_by("[/THINK]"), doubtful=True),
+    "<seed:think>": _Span("reasoning", _closed_by("</seed:think>")),
+    "◁think▷": _Span("reasoning", _closed_by("◁/think▷")),
+    "<|start_thinking|>": _Span("reasoning", _closed_by("<|END_THINKING|>")),
+    "<|begin_of_thought|>": _Span("reasoning", _closed_by("<|end_of_thought|>")),
+    "<|channel|>": _HEADER,
+    "<|start|>": _HEADER,
+    **{f"<{tag}>": _Span("calls", _closed_by(f"</{tag}>")) for tag in _CALL_TAGS},
+    "<functioncall>": _Span("calls", _closed_by("</functioncall>", "<|endoftext|>")),
+    "<function=": _Span("calls", _closed_by("</function>")),
+    "<invoke name=": _Span("calls", _closed_by("</invoke>")),
+    "[tool_calls]": _Span("calls", _closed_by("[/TOOL_CALLS]", "</s>")),
+    "<|python_tag|>": _Span("calls", _closed_by("<|eom_id|>", "<|eot_id|>")),
+    "<|tool_call|>": _Span("calls", _closed_by("<|/tool_call|>", "</tool_call>", "<|end|>")),
+    "<|tool▁calls▁begin|>": _Span("calls", _closed_by("<|tool▁calls▁end|>")),
+    "<｜tool▁calls▁begin｜>": _Span("calls", _closed_by("<｜tool▁calls▁end｜>")),
+    "<｜dsml｜function_calls>": _Span("calls", _closed_by("</｜DSML｜function_calls>")),
+    "<|tool_calls_section_begin|>": _Span("calls", _closed_by("<|tool_calls_section_end|>")),
+    "<|start_action|>": _Span("calls", _closed_by("<|END_ACTION|>")),
+    **{f"</{tag}>": _NOTHING for tag in (*_REASONING_TAGS, "seed:think", *_CALL_TAGS, "function", "invoke", "s")},
+    "<s>": _NOTHING,
+    "[/think]": _NOTHING,
+    "◁/think▷": _NOTHING,
+    "[/tool_calls]": _NOTHING,
+}
+"""By what opens them, in lower case. None of these is the beginning of another."""
+_CALL_MARK = re.compile(
+    "|".join(re.escape(mark) for mark, span in _SPANS.items() if span.holds == "calls"), re.IGNORECASE
+)
+_MARK = re.compile("|".join(map(re.escape, _SPANS)) + r"|<[|｜][^<>\s]{1,40}[|｜]>", re.IGNORECASE)
+"""What opens markup, and any other token of a model's format, which is left out."""
+_BEGINNINGS = frozenset(mark[:end] for mark in _SPANS for end in range(1, len(mark)))
+_TOKEN_BEGINNING = re.compile(r"<[|｜][^<>\s]{0,41}")
+_LONGEST_MARK = 45
+_LONGEST_CLOSE = 30
+
+_PROSE_MARK = re.compile(r"[`<\[◁{]")
+_LINE_CODE_MARK = re.compile(r"[`<\[◁\n]")
+_LINE_CODE_END = re.compile(r"[`\n]")
+_TICKS = re.compile(r"`+")
+_TAG = re.compile(r"<[a-z]", re.IGNORECASE)
+"""Of the marks of calls, those that a text may speak of."""
+_CALL_BEGINS = re.compile(r"\s{0,8}(?:[{\[<\"']|[\w.:-]{1,64}\s{0,8}[<{\[>\"'])")
+_CALL_MAY_BEGIN = re.compile(r"\s{0,8}(?:[\w.:-]{1,64}\s{0,8})?")
+_BARE_CALL_BEGINS = re.compile(r"(?:`{1,3}\w*\s*)?[\[\s]*(?:\{|$)")
+_BARE_CALL_NAME = re.compile(r"\"(?:name|function|tool_name)\"\s*:\s*\"([^\"]+)\"")
+_WRAPPING = re.compile(r"(?:`{3,}\w{0,20}\s{1,8}|<tool(?:s|_use)>\s{0,8})?")
+"""What a call may be wrapped in."""
+_WRAPPING_SO_FAR = re.compile(r"`{3,}\w{0,20}|<(?:t|to|too|tool|tools|tool_|tool_u|tool_us|tool_use)?")
+_OBJECT = re.compile(r"\[?\s{0,8}\{\s{0,8}\"(?:name|function|tool_name|tool_calls|tool_call_id|type|id)\"\s{0,8}:")
+"""A call as JSON begins with one of these members."""
+_OBJECT_SO_FAR = re.compile(r"\[?\s{0,8}(?:\{\s{0,8}(?:\"(?:\w{0,14}(?:\"\s{0,8})?)?)?)?")
+_PYTHON = re.compile(r"\[\s{0,8}(?P<name>[A-Za-z_]\w{0,63})(?P<whole>\()?")
+_NAME_TAG = re.compile(r"<name>\s{0,8}(?P<name>[\w.-]{1,64})\s{0,8}</name>")
+_NAME_TAG_SO_FAR = re.compile(r"<(?:n|na|nam|name|name>[\s\w.-]{0,80}(?:<[/name]{0,5})?)?")
+_COMMANDS = tuple(
+    f"{role}{channel}to=functions." for role in ("", "assistant") for channel in ("", "analysis", "commentary")
+)
+"""How calls of gpt-oss begin once their tokens and their white space are gone."""
+_COMMAND_INSIDE = re.compile(r"(?:assistant|commentary)\s{0,8}to=functions\.")
+_RECIPIENT = re.compile(r"\bto=(?:functions\.)?([\w.-]+)")
+
+
+class Markup:
+    """The state of one reply's text."""
+
+    def __init__(self, tools: Sequence[Tool] = (), *, inside_reasoning: bool = False) -> None:
+        self.calls: list[ToolCall] = []
+        """The whole calls found so far, without ids."""
+        self.lost = False
+        """True: something was begun that should have been a call or an answer, and came to nothing."""
+        self._tools = {tool.name: tool for tool in tools}
+        self._inside_reasoning = inside_reasoning
+        self._span: _Span | None = None
+        self._opened = ""
+        """The mark that opened the span, or the name of the tool it calls."""
+        self._body: list[str] = []
+        """The span so far."""
+        self._late = False
+        """True: the span began when there was something to see already."""
+        self._sure = True
+        """False: what follows the mark has to show whether it opened anything."""
+        self._code = 0
+        """How many backticks opened the code that the text is in; 0: none."""
+        self._spoke = False
+        """True: there was something to see since the reply began, or since its last call."""
+        self._plain: set[_Span] = set()
+        """Kinds of markup that are text in the rest of this reply."""
+        self._struck = 0
+        """How many <s> wait for their </s>: text that is struck out, while a lone </s> is a token."""
+        self._held = ""
+
+    def feed(self, text: str) -> str:
+        """What of the text, and of what was held back, can be shown."""
+        special = "<" in text or "[" in text or "`" in text or "{" in text or "◁" in text
+        if not special and self._spoke and not (self._held or self._span or self._code):
+            return text
+        return self._read(text, last=False)
+
+    def close(self, *, whole: bool = True) -> str:
+        """The rest that can be shown, once there is no more text; `whole` if there was to be no more."""
+        shown = self._read("", last=True)
+        while span := self._span:
+            self._span = None
+            body = "".join(self._body)
+            if whole and self._is_text(span, body):
+                self._plain.add(span)
+                self._spoke = True
+                shown += self._opened + self._read(body, last=True)
+            elif span.holds == "reasoning":
+                self._look_inside(body)
+            else:
+                self._end(span, body, "")
+        return shown
+
+    def _is_text(self, span: _Span, body: str) -> bool:
+        """Whether what a reply ends in, and nothing closed, was no markup."""
+        if not span.doubtful:
+            return False
+        if span is _BARE_COMMAND:
+            return "{" not in body
+        if span.holds == "calls":
+            return is_whole_json(body) and not calls_in(body, self._tools)
+        return not body.strip() or (self._late and not self._calls_inside(body))
+
+    def calls_beside(self, known: Sequence[ToolCall]) -> list[ToolCall]:
+        """The calls that the server has not read itself and told as well."""
+        told = {(call.name, _canonical(call.arguments)) for call in known}
+        return [call for call in self.calls if (call.name, _canonical(call.arguments)) not in told]
+
+    def _read(self, text: str, *, last: bool) -> str:
+        text = self._held + text
+        place: int | None = 0
+        held = 0
+        shown: list[str] = []
+        while place is not None and place < len(text):
+            held = place
+            step = self._in_span if self._span else self._in_code if self._code else self._in_prose
+            place = step(text, place, shown, last=last)
+        self._held = "" if place is not None else text[held:]
+        return "".join(shown)
+
+    # Each step reads on from a place and says where it came to, or None if it takes more text to go on.
+
+    def _in_prose(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
+        if not self._spoke:
+            begun = self._beginning(text, place, last=last)
+            if begun is None or self._span:
+                return begun
+        mark = _PROSE_MARK.search(text, place)
+        if mark is None or mark.start() > place:
+            return self._show(text, place, mark.start() if mark else len(text), shown)
+        if (is_call := self._is_call(text[place : place + CALL_CHARACTERS])) is None and not last:
+            return None
+        if is_call:
+            self._open(_CALL_IN_PROSE, "")
+            return place
+        if mark[0] == "`":
+            return self._enter_code(text, place, shown, last=last)
+        opening = _MARK.match(text, place)
+        if opening and self._is_word(opening[0].lower()):
+            return self._show(text, place, opening.end(), shown)
+        if opening:
+            self._open(_SPANS.get(opening[0].lower(), _NOTHING), opening[0])
+            return opening.end()
+        if _may_become_mark(text, place) and not last:
+            return None
+        return self._show(text, place, place + 1, shown)
+
+    def _beginning(self, text: str, place: int, *, last: bool) -> int | None:
+        """A reply that begins as a call without a mark, or as reasoning whose marks were dropped."""
+        begin = text[place:].lstrip()
+        start, begin = len(text) - len(begin), begin[:CALL_CHARACTERS]
+        if not begin and start - place > CALL_CHARACTERS:
+            return place  # So much white space is not held back until there is more.
+        if begin.startswith("analysis") and begin[8:9].isupper():
+            self._open(_BARE_ANALYSIS, "")
+            return start + 8
+        undecided = "analysis".startswith(begin)
+        if self._tools and begin[:1] in "act":
+            is_command = self._is_command("".join(begin.split()))
+            if is_command:
+                self._open(_BARE_COMMAND, "")
+                return start
+            undecided = undecided or is_command is None
+        if self._tools and _BARE_CALL_BEGINS.match(begin):
+            named = _BARE_CALL_NAME.search(begin)
+            if named and named[1] in self._tools:
+                self._open(_BARE_CALL, "")
+                return start
+            undecided = undecided or len(begin) < CALL_CHARACTERS
+        return None if undecided and not last else place
+
+    def _is_command(self, begin: str) -> bool | None:
+        """Whether a reply that begins so, without its white space, calls a tool on offer; None if it may come to it."""
+        head = next((head for head in _COMMANDS if begin.startswith(head)), None)
+        if head is None:
+            return None if any(known.startswith(begin) for known in _COMMANDS) else False
+        name = begin[len(head) :]
+        if any(name.startswith(known) for known in self._tools):
+            return True
+        return None if any(known.startswith(name) for known in self._tools) else False
+
+    def _is_call(self, begin: str) -> bool | None:
+        """Whether this is the beginning of a call of a tool on offer, without marks or in such as anybody may use.
+
+        None if it takes more text to tell.
+        """
+        if not self._tools or _CALL_IN_PROSE in self._plain:
+            return False
+        undecided = None if len(begin) < CALL_CHARACTERS else False
+        if _WRAPPING_SO_FAR.fullmatch(begin):
+            return undecided
+        wrapping = _WRAPPING.match(begin)
+        call = begin[wrapping.end() :] if wrapping else begin
+        if _OBJECT.match(call):
+            named = _BARE_CALL_NAME.search(call)
+            return named[1] in self._tools if named else undecided
+        if named := _NAME_TAG.match(call) if begin[0] == "<" else None:
+            return named["name"] in self._tools
+        if named := _PYTHON.match(call):
+            may_be = named.end() == len(call) and any(name.startswith(named["name"]) for name in self._tools)
+            return named["name"] in self._tools if named["whole"] else undecided if may_be else False
+        in_tag = call != begin and begin[0] == "<" and _NAME_TAG_SO_FAR.fullmatch(call)
+        return undecided if in_tag or _OBJECT_SO_FAR.fullmatch(call) else False
+
+    def _is_word(self, mark: str) -> bool:
+        """Whether a mark is part of the text."""
+        if mark == "<s>":
+            self._struck += 1
+            return True
+        if mark == "</s>" and self._struck:
+            self._struck -= 1
+            return True
+        return _SPANS.get(mark) in self._plain
+
+    def _enter_code(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
+        ticks = _end_of_ticks(text, place)
+        if ticks == len(text) and not last:
+            return None
+        self._code = ticks - place
+        return self._show(text, place, ticks, shown)
+
+    def _in_code(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
+        fenced = self._code >= 3
+        mark = (_TICKS if fenced else _LINE_CODE_MARK).search(text, place)
+        if mark is None or mark.start() > place:
+            return self._show(text, place, mark.start() if mark else len(text), shown)
+        if mark[0][0] == "`":
+            ticks = _end_of_ticks(text, place)
+            if ticks == len(text) and not last:
+                return None
+            if ticks - place == self._code or (fenced and ticks - place > self._code):
+                self._code = 0
+            return self._show(text, place, ticks, shown)
+        if mark[0] == "\n":
+            self._code = 0
+            return self._show(text, place, place + 1, shown)
+        return self._mark_in_code(text, place, shown, last=last)
+
+    def _mark_in_code(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
+        """What looks like markup is a sample if the code ends behind it on the same line."""
+        if _MARK.match(text, place):
+            end = _LINE_CODE_END.search(text, place, place + CODE_CHARACTERS)
+            if end is None and len(text) - place < CODE_CHARACTERS and not last:
+                return None
+            if end is None or end[0] == "\n":
+                self._code = 0
+                return place
+        elif _may_become_mark(text, place) and not last:
+            return None
+        return self._show(text, place, place + 1, shown)
+
+    def _in_span(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
+        span = self._span or _NOTHING
+        if not self._sure and not _CALL_BEGINS.match(text, place):
+            if not _CALL_MAY_BEGIN.fullmatch(text, place):
+                self._span = None
+                shown.append(self._opened)
+                self._spoke = True
+                return place
+            if not last:
+                return None
+        self._sure = True
+        closed = span.closes.search(text, place) if span.closes else None
+        if closed:
+            self._span = None
+            self._end(span, "".join(self._body) + text[place : closed.start()], closed[0])
+            return closed.start() if span.reopens and closed[0].lower() in _SPANS else closed.end()
+        kept = len(text) if last or not span.closes else max(place, len(text) - _LONGEST_CLOSE)
+        self._body.append(text[place:kept])
+        return kept if kept > place else None
+
+    def _open(self, span: _Span, opened: str) -> None:
+        if span.holds != "nothing":
+            self._span, self._opened, self._body, self._late = span, opened, [], self._spoke
+            self._sure = span.holds != "calls" or not _TAG.match(opened)
+
+    def _end(self, span: _Span, body: str, closed: str) -> None:
+        """A span is over; `closed` is the mark that ended it, if any did."""
+        match span.holds:
+            case "calls":
+                markup = self._opened + body + closed
+                found = commands_in(markup, self._tools) if span is _BARE_COMMAND else calls_in(markup, self._tools)
+                self.calls += found
+                self._spoke = False
+                self.lost = self.lost or (not found and bool(body.strip() or not closed))
+            case "header" if not closed:
+                self.lost = True
+            case "header":
+                self._enter_message(body)
+
+    def _enter_message(self, header: str) -> None:
+        """What follows a header in the format of gpt-oss: a call, reasoning, or the answer."""
+        if recipient := _RECIPIENT.search(header):
+            self._open(_COMMAND, recipient[1])
+            self._sure = True
+        elif "analysis" in header or "commentary" in header:
+            self._open(_ANALYSIS, "")
+
+    def _look_inside(self, body: str) -> None:
+        """Reasoning that never ended: the call that it came to, if there is one, is what the model wanted."""
+        self.calls += self._calls_inside(body)
+        self.lost = self.lost or not self.calls
+
+    def _calls_inside(self, body: str) -> list[ToolCall]:
+        if self._inside_reasoning:
+            return []
+        if command := _COMMAND_INSIDE.search(body):
+            return commands_in(body[command.start() :], self._tools)
+        mark = _CALL_MARK.search(body)
+        if not mark:
+            return []
+        inner = Markup([*self._tools.values()], inside_reasoning=True)
+        inner.feed(body[mark.start() :])
+        inner.close()
+        return inner.calls
+
+    def _show(self, text: str, start: int, end: int, shown: list[str]) -> int:
+        shown.append(text[start:end])
+        self._spoke = self._spoke or not text[start:end].isspace()
+        return end
+
+
+def _canonical(arguments: str) -> str:
+    """The same for arguments that say the same."""
+    try:
+        return orjson.dumps(orjson.loads(arguments), option=orjson.OPT_SORT_KEYS).decode()
+    except ValueError:
+        return arguments.strip()
+
+
+def _may_become_mark(text: str, place: int) -> bool:
+    """Whether the text ends in what may be the beginning of a mark."""
+    if len(text) - place >= _LONGEST_MARK:
+        return False
+    tail = text[place:]
+    return tail.lower() in _BEGINNINGS or bool(_TOKEN_BEGINNING.fullmatch(tail))
+
+
+def _end_of_ticks(text: str, place: int) -> int:
+    ticks = _TICKS.match(text, place)
+    return ticks.end() if ticks else place

@@ -1,0 +1,165 @@
+"""What the two adapters share: the client, and the way from a response's bytes to the loop's events.
+
+The openai client does what it is good at (authentication, addresses, connections, errors by status); the bytes of
+the stream are read here and by the adapters' readers, since the client's typed chunks cost twenty times as much.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from typing import Any, Protocol
+
+import openai
+
+from bot.agent.model import ModelEvent, ModelFailure
+from bot.models.failures import lost_connection, provider_failure, retry_after
+from bot.models.frames import BODY_LIMIT
+
+logger = logging.getLogger(__name__)
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONNECT_SECONDS = 3.0
+KEY_SECONDS = 5.0
+DRAIN_SECONDS = 0.1
+"""How long the end of a response may take after its last event; a connection that was read out is used again."""
+ENDING_SECONDS = 1.0
+"""How long the last event may take after the finish; only the usage comes in between."""
+Response = openai.AsyncAPIResponse[Any]
+
+
+class Reader(Protocol):
+    """Puts one reply together. Every method that reads raises ModelFailure for what is no reply."""
+
+    done: bool
+    """True: nothing that matters can follow."""
+
+    @property
+    def finished(self) -> bool:
+        """True: the reply has its finish, and no more than its usage is to follow."""
+        ...
+
+    def feed(self, block: bytes) -> list[ModelEvent]:
+        """What these bytes of an event stream brought."""
+        ...
+
+    def feed_whole(self, body: bytes) -> list[ModelEvent]:
+        """The same for a body that is said to be JSON."""
+        ...
+
+    def close(self) -> Iterator[ModelEvent]:
+        """The rest, once the bytes are at their end; Finished comes last."""
+        ...
+
+
+@asynccontextmanager
+async def open_client(
+    *, api_key: str, base_url: str | None, azure_version: str | None = None
+) -> AsyncIterator[openai.AsyncOpenAI]:
+    """A client with connections of its own that makes one attempt a request.
+
+    `base_url` None is OpenAI's. With `azure_version` it is an Azure resource's address, which is asked in the form
+    with deployments in the path and the key in the header api-key.
+    """
+    timeout = openai.Timeout(None, connect=CONNECT_SECONDS)  # the loop ends silence; a timer more a packet costs 15 %
+    http = openai.DefaultAioHttpClient(timeout=timeout, follow_redirects=False)
+    client: openai.AsyncOpenAI
+    if azure_version is None:
+        client = openai.AsyncOpenAI(
+            api_key=api_key, base_url=base_url or OPENAI_URL, http_client=http, timeout=timeout, max_retries=0
+        )
+    else:
+        client = openai.AsyncAzureOpenAI(
+            api_key=api_key,
+            azure_endpoint=(base_url or "").removesuffix("/").removesuffix("/openai"),
+            api_version=azure_version,
+            http_client=http,
+            timeout=timeout,
+            max_retries=0,
+        )
+    async with client:
+        yield client
+
+
+async def refuses_key(client: openai.AsyncOpenAI) -> bool:
+    """Whether the server says that it does not know the key, when it is asked for its models, which costs nothing.
+
+    Only 401 says so: a key may be good for answers alone, and a server may have no such list.
+    """
+    try:
+        async with asyncio.timeout(KEY_SECONDS):
+            await client.models.with_raw_response.list()
+    except openai.AuthenticationError:
+        return True
+    except (openai.OpenAIError, TimeoutError):
+        return False
+    return False
+
+
+async def read_reply(
+    request: Callable[[], AbstractAsyncContextManager[Response]], reader: Reader
+) -> AsyncGenerator[ModelEvent, None]:
+    """Make the request and give what its reader makes of the response. Raises ModelFailure, nothing else."""
+    try:
+        async with request() as response:
+            blocks = response.iter_bytes()
+            if "json" in response.headers.get("content-type", ""):
+                for event in reader.feed_whole(await _whole(blocks)):
+                    yield event
+            async for block in blocks:
+                for event in reader.feed(block):
+                    yield event
+                if reader.finished:
+                    break
+            for event in await _ending(reader, blocks):
+                yield event
+        for event in reader.close():
+            yield event
+    except ModelFailure:
+        raise
+    except openai.APIStatusError as error:
+        wait = retry_after(error.response.headers)
+        raise provider_failure(_error_of(error), status=error.status_code, wait=wait) from None
+    except openai.APIConnectionError as error:
+        raise ModelFailure("model_unreachable", lost_connection(error), retryable=True) from None
+    except UnicodeEncodeError:  # by what checks texts as they come in, this cannot be; another try would not help
+        raise ModelFailure("refused_request", "half a character in the request") from None
+    except Exception as error:  # whatever a connection can raise while it is read
+        logger.debug("a stream broke off", exc_info=error)
+        raise ModelFailure("cut", type(error).__name__, retryable=True) from None
+
+
+def _error_of(error: openai.APIStatusError) -> object:
+    """The error in a refusal's body. The client takes the words out of `{"error": "words"}`, as if it were no JSON."""
+    if isinstance(error.body, str):
+        with suppress(ValueError):
+            if isinstance(error.response.json(), Mapping):
+                return {"message": error.body}
+    return error.body
+
+
+async def _whole(blocks: AsyncIterator[bytes]) -> bytes:
+    body = b""
+    async for block in blocks:
+        body += block
+        if len(body) > BODY_LIMIT:
+            raise ModelFailure("malformed", f"a reply of more than {BODY_LIMIT} bytes")
+    return body
+
+
+async def _ending(reader: Reader, blocks: AsyncIterator[bytes]) -> list[ModelEvent]:
+    """What comes after the finish, as long as it comes. A reply that has its finish is whole, whatever happens now."""
+    events: list[ModelEvent] = []
+    now = asyncio.get_running_loop().time
+    try:
+        async with asyncio.timeout(DRAIN_SECONDS if reader.done else ENDING_SECONDS) as patience:
+            async for block in blocks:
+                drained = reader.done
+                events += [] if drained else reader.feed(block)
+                if reader.done and not drained:
+                    patience.reschedule(now() + DRAIN_SECONDS)
+    except TimeoutError:
+        logger.debug("a response was not ended in time")
+    except Exception as error:  # whatever a connection can raise while it is read
+        logger.debug("a stream broke off after its finish", exc_info=error)
+    return events

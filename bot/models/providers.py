@@ -1,0 +1,137 @@
+"""Which of the two adapters speaks with a model, and in which manner. All rules about hosts and names stand here.
+
+Chat Completions is spoken by every server, Responses by few in full; but OpenAI's models that reason call tools well
+in Responses alone, and from GPT-5.4 on nowhere else.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Literal
+from urllib.parse import urlsplit
+
+from bot.agent.model import Model
+from bot.models.chat_completions import ChatCompletions
+from bot.models.http_stream import OPENAI_URL, open_client, refuses_key
+from bot.models.profile import Effort, Manner
+from bot.models.responses import Responses
+
+Api = Literal["auto", "chat", "responses"]
+
+_OPENAI_HOST = ".api.openai.com"
+"""Itself and its regions."""
+_AZURE_HOSTS = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com", ".openai.azure.us")
+_O_SERIES = re.compile(r"o[1-9](?:-|$)")
+_GPT = re.compile(r"gpt-(\d+)")
+_GPT_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?:-(?:mini|nano|luna|\d{4}-\d\d-\d\d))*$")
+"""Versions whose models are known by name; of others, such as those for code, it is not known what they take."""
+_FIRST_GPT_THAT_REASONS = 5
+_TALKERS = ("gpt-5-chat", "gpt-35")
+"""Those with such a number that do not reason; the second is how Azure writes 3.5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where models are asked."""
+
+    key: str
+    url: str | None = None
+    """None: OpenAI's."""
+    azure_version: str | None = None
+    """The api-version of Azure's classic form, with deployments in the path. None: any other form."""
+    api: Api = "auto"
+
+    @property
+    def is_openai(self) -> bool:
+        """OpenAI itself, whose limits and fields are newer than those of compatible servers."""
+        return _host(self.url).endswith(_OPENAI_HOST)
+
+    @property
+    def is_azure(self) -> bool:
+        """A resource of Azure, whatever models it has deployed."""
+        return self.azure_version is not None or _host(self.url).endswith(_AZURE_HOSTS)
+
+
+@asynccontextmanager
+async def open_model(
+    name: str, server: Server, *, effort: Effort | None = None, temperature: float | None = None
+) -> AsyncIterator[Model]:
+    """The model of this name at this server, with connections of its own.
+
+    `effort` goes to models that reason, `temperature` to those that do not; see Manner for its values.
+    """
+    thinks = reasons(name, effort=effort)
+    manner = Manner(
+        reasons=thinks, effort=effort if thinks else None, least_effort=least_effort(name), temperature=temperature
+    )
+    async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
+        if chosen_api(server, reasons=thinks) == "responses":
+            yield Responses(client, manner=manner)
+        else:
+            yield ChatCompletions(client, output_limit=output_limit(server, reasons=thinks), manner=manner)
+
+
+async def key_is_refused(server: Server) -> bool:
+    """Whether the server says that it does not know the key."""
+    async with open_client(api_key=server.key, base_url=server.url, azure_version=server.azure_version) as client:
+        return await refuses_key(client)
+
+
+def reasons(name: str, *, effort: Effort | None = None) -> bool:
+    """Whether a model thinks before it writes: OpenAI's o series does, and GPT from 5 on. Where the name says nothing,
+    as a deployment's of Azure, a model does for which an effort is set.
+
+    Names of fine-tuned models and at gateways (`ft:o4-mini:shop`, `openai/gpt-5`) are looked at behind their prefix.
+    """
+    bare = name.lower().removeprefix("ft:").rpartition("/")[2]
+    if _O_SERIES.match(bare):
+        return True
+    if bare.startswith(_TALKERS):
+        return False
+    if version := _GPT.match(bare):
+        return int(version[1]) >= _FIRST_GPT_THAT_REASONS
+    return effort is not None
+
+
+def least_effort(name: str) -> Effort:
+    """The lowest effort that a model is known to take: "minimal" came with GPT-5, "none" took its place in 5.1."""
+    version = _GPT_VERSION.match(name.lower().removeprefix("ft:").rpartition("/")[2])
+    if version is None or int(version[1]) < _FIRST_GPT_THAT_REASONS:
+        return "low"
+    return "minimal" if int(version[1]) == _FIRST_GPT_THAT_REASONS and version[2] is None else "none"
+
+
+def chosen_api(server: Server, *, reasons: bool) -> Literal["chat", "responses"]:
+    """The API to speak: what the server was set to; else Responses for models that reason, where it is known to be
+    whole, which is at OpenAI and in Azure's v1 form.
+    """
+    if server.api != "auto":
+        return server.api
+    whole = server.is_openai or (server.is_azure and server.azure_version is None)
+    return "responses" if reasons and whole else "chat"
+
+
+def output_limit(server: Server, *, reasons: bool) -> str:
+    """What Chat Completions calls the limit of a reply's tokens there. OpenAI renamed it, others did not, and Azure
+    knows both names for models that do not reason.
+    """
+    return "max_completion_tokens" if server.is_openai or (server.is_azure and reasons) else "max_tokens"
+
+
+def address_faults(server: Server) -> list[str]:
+    """What is wrong with the server's address by its look, to be read behind the variable's name."""
+    path = urlsplit(server.url or OPENAI_URL).path.rstrip("/")
+    if path.endswith(("/chat/completions", "/responses", "/completions")):
+        return ["is the address of one request: leave out what comes after /v1"]
+    if server.azure_version is None:
+        incomplete = server.is_azure and not path.endswith("/v1")
+        return ["must end in /openai/v1, or AZURE_API_VERSION must be set"] if incomplete else []
+    if path.endswith("/v1"):
+        return ["is Azure's v1 API, which takes no AZURE_API_VERSION"]
+    return ["must end before /deployments: the model's name is the deployment"] if "/deployments" in path else []
+
+
+def _host(url: str | None) -> str:
+    """With a dot before it, so that a domain's end is one."""
+    return f".{urlsplit(url or OPENAI_URL).hostname}"

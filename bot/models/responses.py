@@ -1,0 +1,185 @@
+"""The adapter for OpenAI's Responses API and the servers that speak it.
+
+Nothing is kept at the server: each request carries the whole conversation, the reasoning of the model among it,
+encrypted, so that only the server that wrote it can read it again. One attempt a request: repeating and giving up
+are the loop's.
+"""
+
+import logging
+import re
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
+
+import openai
+
+from bot.agent.messages import (
+    AgentMessage,
+    CustomerMessage,
+    JsonObject,
+    StaffMessage,
+    SystemNote,
+    ToolCall,
+    ToolResult,
+)
+from bot.agent.model import ModelEvent, ModelRequest
+from bot.agent.tools import Tool
+from bot.agent.wording import RESPONSES_ITEMS, needs_tags, sound_arguments, words_of
+from bot.models.http_stream import Response, read_reply
+from bot.models.profile import Manner
+from bot.models.responses_stream import ResponseReader
+
+logger = logging.getLogger(__name__)
+
+_ABOUT_REASONING = re.compile(r"encrypted.content|\bItem .*'(rs|msg|fc)_", re.IGNORECASE)
+"""What a refusal says when reasoning that was sent back cannot be used: another account's, another key's, too old."""
+_LEAST_OUTPUT = 16
+"""Tokens; the API refuses a smaller limit."""
+_ID_LIMIT = 64
+"""Characters of a call's id; the API refuses longer ones, and other providers' can be."""
+
+
+class Responses:
+    """A Model over an openai client, which must not retry by itself."""
+
+    def __init__(self, client: openai.AsyncOpenAI, *, manner: Manner) -> None:
+        self._client = client
+        self._manner = manner
+
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Implements Model.stream."""
+        reader = ResponseReader(characters=request.output_characters, tools=request.tools)
+        return read_reply(partial(self._send, request), reader)
+
+    @asynccontextmanager
+    async def _send(self, request: ModelRequest) -> AsyncIterator[Response]:
+        """The response; when the server cannot read the model's earlier reasoning any more, to a request without it.
+
+        Otherwise one stale item would keep the whole thread from ever being answered again.
+        """
+        create = self._client.responses.with_streaming_response.create
+        async with AsyncExitStack() as stack:
+            items = input_items(request)
+            body = self._body(request) | {"input": items}
+            try:
+                response = await stack.enter_async_context(create(model=request.model, stream=True, extra_body=body))
+            except openai.APIStatusError as error:
+                if not _is_about_reasoning(error) or not any(item.get("type") == "reasoning" for item in items):
+                    raise
+                logger.warning("the server cannot read the model's earlier reasoning; it is left out")
+                body["input"] = input_items(request, with_reasoning=False)
+                response = await stack.enter_async_context(create(model=request.model, stream=True, extra_body=body))
+            yield response
+
+    def _body(self, request: ModelRequest) -> dict[str, Any]:
+        limit = max(_LEAST_OUTPUT, self._manner.output_tokens_for(request))
+        body: dict[str, Any] = {"store": False, "max_output_tokens": limit}
+        if request.system:
+            body["instructions"] = request.system[0]
+        if self._manner.reasons:
+            body["include"] = ["reasoning.encrypted_content"]
+        if (effort := self._manner.effort_for(request)) is not None:
+            body["reasoning"] = {"effort": effort}
+        if (temperature := self._manner.temperature_sent) is not None:
+            body["temperature"] = temperature
+        if request.tools:
+            body["tools"] = [_function(tool) for tool in request.tools]
+            if not request.may_call:
+                body["tool_choice"] = "none"
+        return body
+
+
+def _is_about_reasoning(error: openai.APIStatusError) -> bool:
+    body = error.body if isinstance(error.body, Mapping) else {}
+    words = f"{body.get('code')} {body.get('message')}"
+    return error.status_code in (400, 404) and _ABOUT_REASONING.search(words) is not None
+
+
+def input_items(request: ModelRequest, *, with_reasoning: bool = True) -> list[JsonObject]:
+    """The conversation in the protocol's form, after the first system message, which goes as the instructions.
+
+    What a model left for itself goes back to that model and to no other.
+    """
+    tagged, ids = needs_tags(request.messages), _CallIds()
+    items: list[JsonObject] = [{"role": "system", "content": text} for text in request.system[1:]]
+    for message in request.messages:
+        match message:
+            case CustomerMessage() | StaffMessage():
+                items.append({"role": "user", "content": words_of(message, tagged=tagged)})
+            case SystemNote(text):
+                items.append({"role": "system", "content": text})
+            case AgentMessage(text, calls, _, author, extra):
+                asked = [_call(call, ids.begin(call.id)) for call in calls]
+                left = extra.get(RESPONSES_ITEMS, ()) if with_reasoning and author == request.model else ()
+                items.extend(_replayed(text, asked, left) or _plain(text, asked))
+            case ToolResult(call_id, _, content):
+                items.append({"type": "function_call_output", "call_id": ids.of(call_id), "output": content})
+    return items
+
+
+class _CallIds:
+    """Calls and results are paired by id over the whole input, so an id that begins anew later gets a number."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[str] = Counter()
+
+    def begin(self, id_: str) -> str:
+        """The id for a call."""
+        self._seen[id_] += 1
+        return self.of(id_)
+
+    def of(self, id_: str) -> str:
+        """The same for the result of the latest call of this id."""
+        number = f"_{self._seen[id_]}" if self._seen[id_] > 1 else ""
+        return id_[-(_ID_LIMIT - len(number)) :] + number
+
+
+def _plain(text: str, calls: Sequence[JsonObject]) -> Iterator[JsonObject]:
+    if text:
+        yield {"role": "assistant", "content": text}
+    yield from calls
+
+
+def _replayed(text: str, calls: Sequence[JsonObject], left: Sequence[JsonObject]) -> list[JsonObject]:
+    """The items of a reply as the model gave them; none if they are not those of this reply any more.
+
+    Reasoning may stand only in front of what came of it. What the model said in several messages goes back as one,
+    in the place of the last.
+    """
+    places = [place for place, item in enumerate(left) if item["type"] == "message"][-1:]
+    if sum(item["type"] == "function_call" for item in left) != len(calls) or bool(text) > bool(places):
+        return []
+    items: list[JsonObject] = []
+    thoughts: list[JsonObject] = []
+    unused = iter(calls)
+    for place, item in enumerate(left):
+        match item["type"]:
+            case "reasoning":
+                thoughts.append(item)
+                continue
+            case "function_call":
+                items += [*thoughts, {**next(unused), **item}]
+            case "message" if text and place in places:
+                items += [*thoughts, _message(text, item)]
+        thoughts = []
+    return items
+
+
+def _message(text: str, left: JsonObject) -> JsonObject:
+    """An id goes with the form that the API itself gave the message, no id with the short one."""
+    if "id" not in left:
+        return {"role": "assistant", "content": text, **left}
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"role": "assistant", "status": "completed", "content": content, **left}
+
+
+def _call(call: ToolCall, id_: str) -> JsonObject:
+    arguments = sound_arguments(call.arguments)
+    return {"type": "function_call", "call_id": id_, "name": call.name, "arguments": arguments}
+
+
+def _function(tool: Tool) -> JsonObject:
+    described = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", **described, "strict": False}

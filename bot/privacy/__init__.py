@@ -1,0 +1,1 @@
+"""Removing what a customer deleted from the texts that quote it."""

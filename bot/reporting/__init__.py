@@ -1,0 +1,1 @@
+"""Metrics, the report, and what a turn did."""

@@ -1,0 +1,435 @@
+"""The figures of the desk, from what the store keeps; each definition stands at its field.
+
+A figure is of what began in the period: a conversation with its first question, a case when it was opened, a relayed
+message when it was queued. What came of it later counts, until now.
+
+report_of    read what is stored, and all figures of it
+figures_of   the same of a record, which reaches back to
+history_of   a day before the period
+"""
+
+import asyncio
+import gc
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import TypeVar
+
+from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
+from bot.store.database import Database
+from bot.store.metrics import Opened, Record, Relayed, Use, read
+
+DAY_SECONDS = 86_400.0
+PARTS = 62
+"""A period has so many parts at the most."""
+COULD_HAVE = "assistant_could_have"
+"""What staff say of a case for which nobody had to be called."""
+SATISFIED = 4
+"""A score from which on a customer was satisfied, of 5."""
+
+Item = TypeVar("Item")
+Between = Callable[[float, float], float]
+"""The seconds from one time to another that count."""
+
+
+def all_the_time(start: float, end: float) -> float:
+    """Every second counts."""
+    return end - start
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Durations in seconds."""
+
+    n: int
+    p50: float | None
+    p90: float | None
+    p95: float | None
+    """So many of a hundred took no longer; the value of one of them. None when there are none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """What came of conversations (bot/reporting/outcomes.py). Every conversation is in one of the seven counts."""
+
+    confirmed: int = 0
+    """Resolved by the assistant, and the customer said that it helped."""
+    assumed: int = 0
+    """Resolved by the assistant, by the customer's silence."""
+    confirmed_withdrawn: int = 0
+    assumed_withdrawn: int = 0
+    """The same, and the customer has returned on the subject."""
+    with_people: int = 0
+    """People had the last word, or have it now."""
+    unresolved: int = 0
+    """The customer has no answer that rests on anything, and nobody was called."""
+    pending: int = 0
+    """Answered less than a day ago, or not answered yet."""
+    missed: int = 0
+    """Of those that were withdrawn: a person should have been called."""
+
+    @property
+    def conversations(self) -> int:
+        """All of them."""
+        return self.settled + self.pending
+
+    @property
+    def settled(self) -> int:
+        """Those of which it is known what came of them."""
+        return self.resolved + self.withdrawn + self.with_people + self.unresolved
+
+    @property
+    def resolved(self) -> int:
+        """By the assistant, and not withdrawn."""
+        return self.confirmed + self.assumed
+
+    @property
+    def withdrawn(self) -> int:
+        """Resolved by the assistant, it seemed."""
+        return self.confirmed_withdrawn + self.assumed_withdrawn
+
+    @property
+    def rate(self) -> float | None:
+        """Of the settled ones, those that the assistant resolved."""
+        return share(self.resolved, self.settled)
+
+    @property
+    def missed_rate(self) -> float | None:
+        """Of what seemed to be resolved, that for which a person should have been called."""
+        return share(self.missed, self.resolved + self.withdrawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """For whom people were called."""
+
+    conversations: int
+    """All conversations."""
+    by_reason: Mapping[str, int]
+    """Reason of a conversation's first case -> conversations; the commonest first."""
+    judged: int
+    """Cases of which staff said what came of them,"""
+    needless: int
+    """and those of which they said that the assistant could have helped: false escalations."""
+
+    @property
+    def escalated(self) -> int:
+        """Conversations in which somebody was called."""
+        return sum(self.by_reason.values())
+
+    @property
+    def rate(self) -> float | None:
+        """Of all conversations, those in which somebody was called."""
+        return share(self.escalated, self.conversations)
+
+    @property
+    def needless_rate(self) -> float | None:
+        """False escalations, of the cases that staff have judged."""
+        return share(self.needless, self.judged)
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """How cases went; those that were merged into another count there."""
+
+    cases: int
+    unclaimed: int
+    """Nobody has ever claimed them."""
+    time_to_claim: Spread
+    """From a case's opening to its first claim."""
+    time_to_reply: Spread
+    """From a case's opening to the first message of a person to the customer."""
+    resolved: int
+    reopened: int
+    """Of those that were resolved, those that were opened again; once each."""
+    scores: Mapping[int, int]
+    """Score from 1 to 5 -> cases; the customer's own and latest of each."""
+
+    @property
+    def reopen_rate(self) -> float | None:
+        """Of the resolved cases, those that were opened again."""
+        return share(self.reopened, self.resolved)
+
+    @property
+    def scored(self) -> int:
+        """Cases with a score."""
+        return sum(self.scores.values())
+
+    @property
+    def mean_score(self) -> float | None:
+        """From 1 to 5."""
+        return share(sum(score * times for score, times in self.scores.items()), self.scored)
+
+    @property
+    def satisfied(self) -> float | None:
+        """CSAT: of the scores, those of 4 and 5."""
+        return share(sum(times for score, times in self.scores.items() if score >= SATISFIED), self.scored)
+
+
+@dataclass(frozen=True, slots=True)
+class Money:
+    """What models have cost, in US dollars by the price table: answers, summaries, and drafts for staff."""
+
+    cost: float
+    tokens: int
+    estimated: bool
+    """Whether some of it is not what a provider has counted."""
+    conversations: int
+    of_conversations: float
+    """What the period's conversations cost; the rest went to greetings and to conversations that began before."""
+    tokens_of_conversations: int
+    cases: int
+    of_cases: float
+    """What the conversations with a case cost, drafts included,"""
+    tokens_of_cases: int
+    resolved: int
+    """Conversations that the assistant resolved."""
+
+    @property
+    def per_conversation(self) -> float | None:
+        """What a conversation costs."""
+        return share(self.of_conversations, self.conversations)
+
+    @property
+    def tokens_per_conversation(self) -> float | None:
+        """Tokens, read and written, that a conversation takes."""
+        return share(self.tokens_of_conversations, self.conversations)
+
+    @property
+    def per_case(self) -> float | None:
+        """What models cost for a case: before people were called, and drafts since."""
+        return share(self.of_cases, self.cases)
+
+    @property
+    def tokens_per_case(self) -> float | None:
+        """Tokens, read and written, that a case takes."""
+        return share(self.tokens_of_cases, self.cases)
+
+    @property
+    def per_resolution(self) -> float | None:
+        """All that was spent, whatever came of it, for each conversation that the assistant resolved."""
+        return share(self.cost, self.resolved)
+
+
+@dataclass(frozen=True, slots=True)
+class RelayFigures:
+    """The relay between customers and staff, both ways."""
+
+    messages: int
+    failed: int
+    """Slack refused them for good."""
+    waiting: int
+    latency: Spread
+    """From the queue to Slack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """All of a period, or of a part of it."""
+
+    since: float
+    until: float
+    resolution: Resolution
+    escalation: Escalation
+    opened: Mapping[str, int]
+    """Reason -> cases that were opened, the commonest first; a conversation may have had several."""
+    people: People
+    money: Money
+    relay: RelayFigures
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A period and its parts, of so many days each, oldest first. Every day is one of UTC's."""
+
+    whole: Figures
+    parts: Sequence[Figures]
+    days: int
+    """Of a part."""
+
+
+async def report_of(database: Database, *, days: int, now: float, between: Between = all_the_time) -> Report:
+    """The figures of so many days, today (UTC) included."""
+    since = midnight_before(now, days=days)
+    with _uncollected():
+        return await _computed(database, since=since, now=now, between=between)
+
+
+async def _computed(database: Database, *, since: float, now: float, between: Between) -> Report:
+    record = await read(database, since=history_of(since))
+    # A year's figures take seconds, in which others shall be answered.
+    return await asyncio.to_thread(partial(figures_of, record, since=since, now=now, between=between))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Nothing is looked through for garbage, or a record that grows is, again and again, and nobody runs meanwhile.
+
+    It holds no cycles, so it is gone before the next look. Of two at once the first to end lets the other be looked
+    through.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def history_of(since: float) -> float:
+    """Since when the record must be known: a conversation that was under way is none of the period's."""
+    return since - SILENCE_SECONDS
+
+
+def midnight_before(now: float, *, days: int) -> float:
+    """The beginning (UTC) of so many days, today included."""
+    return now - now % DAY_SECONDS - (days - 1) * DAY_SECONDS
+
+
+def figures_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
+    """The figures of everything since then, which is a midnight (UTC).
+
+    `record` reaches back to `history_of(since)`; `between` counts for how long somebody waited, by the desk's hours.
+    """
+    talks = parted(record)
+    judged = [each for each in judge_all(talks, record, now=now) if each.conversation.is_whole]
+    spent = _spent(talks, record.uses)
+    days = int((now - since) // DAY_SECONDS) + 1
+    step = next((step for step in (1, 7) if days <= step * PARTS), math.ceil(days / PARTS))
+    starts = [since + day * DAY_SECONDS for day in range(0, days, step)]
+    ends = [*starts[1:], since + days * DAY_SECONDS]
+
+    def over(start: float, end: float) -> Figures:
+        begun = _within(judged, start, end, lambda each: each.conversation.begun)
+        cases = _within(record.cases, start, end, lambda case: case.at)
+        resolution = _resolution(begun)
+        return Figures(
+            start,
+            end,
+            resolution,
+            _escalation(begun, cases),
+            _commonest(case.reason for case in cases),
+            _people(cases, record, between),
+            _money(begun, _within(record.uses, start, end, lambda use: use.at), spent, resolution),
+            _relay(_within(record.relayed, start, end, lambda each: each.at)),
+        )
+
+    return Report(over(since, ends[-1]), [over(*part) for part in zip(starts, ends, strict=True)], step)
+
+
+def spread_of(durations: Iterable[float]) -> Spread:
+    """The durations' spread, each value the nearest-rank percentile: one that was measured."""
+    ordered = sorted(durations)
+
+    def reached_by(percent: int) -> float | None:
+        return ordered[math.ceil(len(ordered) * percent / 100) - 1] if ordered else None
+
+    return Spread(len(ordered), reached_by(50), reached_by(90), reached_by(95))
+
+
+def share(part: float, whole: float) -> float | None:
+    """The part of the whole; None when there is no whole."""
+    return part / whole if whole else None
+
+
+def day_of(at: float) -> str:
+    """The day (UTC), as 2026-11-22."""
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}"
+
+
+def _within(items: Sequence[Item], start: float, end: float, at: Callable[[Item], float]) -> Sequence[Item]:
+    """Those from the start to the end, of items in the order of their times."""
+    return items[bisect_left(items, start, key=at) : bisect_left(items, end, key=at)]
+
+
+def _spent(talks: Iterable[Conversation], uses: Iterable[Use]) -> dict[Conversation, list[Use]]:
+    """What was used for each conversation: the latest of the customer in the thread that had begun."""
+    begun: dict[tuple[str, str], list[Conversation]] = {}
+    for talk in talks:
+        begun.setdefault((talk.thread, talk.customer), []).append(talk)
+    spent: dict[Conversation, list[Use]] = {}
+    for use in uses:
+        theirs = begun.get((use.thread, use.customer), ())
+        if until := bisect_right(theirs, use.at, key=lambda talk: talk.begun):
+            spent.setdefault(theirs[until - 1], []).append(use)
+    return spent
+
+
+def _resolution(judged: Iterable[Judged]) -> Resolution:
+    judged = list(judged)
+    counted: Counter[tuple[Ending, bool]] = Counter((each.ending, each.withdrawn) for each in judged)
+    return Resolution(
+        confirmed=counted["confirmed", False],
+        assumed=counted["assumed", False],
+        confirmed_withdrawn=counted["confirmed", True],
+        assumed_withdrawn=counted["assumed", True],
+        with_people=counted["with_people", False],
+        unresolved=counted["unresolved", False],
+        pending=counted["pending", False],
+        missed=sum(each.missed for each in judged),
+    )
+
+
+def _escalation(judged: Sequence[Judged], cases: Sequence[Opened]) -> Escalation:
+    called = [each.conversation.cases[0] for each in judged if each.conversation.cases]
+    outcomes = [case.outcome for case in cases if case.outcome]
+    return Escalation(
+        len(judged),
+        _commonest(case.reason for case in called),
+        judged=len(outcomes),
+        needless=outcomes.count(COULD_HAVE),
+    )
+
+
+def _people(cases: Iterable[Opened], record: Record, between: Between) -> People:
+    cases = [case for case in cases if not case.was_merged]
+    resolved = [case for case in cases if case.was_resolved]
+    scores = Counter(int(verdict.value) for case in cases if (verdict := record.on_cases.get(case.id)))
+    return People(
+        len(cases),
+        sum(case.claimed_at is None for case in cases),
+        spread_of(between(case.at, case.claimed_at) for case in cases if case.claimed_at is not None),
+        spread_of(between(case.at, case.replied_at) for case in cases if case.replied_at is not None),
+        len(resolved),
+        sum(case.reopened > 0 for case in resolved),
+        dict(sorted(scores.items())),
+    )
+
+
+def _money(
+    begun: Sequence[Judged],
+    uses: Sequence[Use],
+    spent: Mapping[Conversation, Sequence[Use]],
+    resolution: Resolution,
+) -> Money:
+    talks = [each.conversation for each in begun]
+    of_talks = [use for talk in talks for use in spent.get(talk, ())]
+    of_cases = [use for talk in talks if talk.cases for use in spent.get(talk, ())]
+    return Money(
+        cost=math.fsum(use.cost for use in uses),
+        tokens=sum(use.tokens for use in uses),
+        estimated=any(use.estimated for use in uses),
+        conversations=len(talks),
+        of_conversations=math.fsum(use.cost for use in of_talks),
+        tokens_of_conversations=sum(use.tokens for use in of_talks),
+        cases=sum(len(talk.cases) for talk in talks),
+        of_cases=math.fsum(use.cost for use in of_cases),
+        tokens_of_cases=sum(use.tokens for use in of_cases),
+        resolved=resolution.resolved,
+    )
+
+
+def _relay(relayed: Sequence[Relayed]) -> RelayFigures:
+    sent = [each.sent_at - each.at for each in relayed if each.sent_at is not None]
+    failed = sum(each.failed for each in relayed)
+    return RelayFigures(len(relayed), failed, len(relayed) - len(sent) - failed, spread_of(sent))
+
+
+def _commonest(reasons: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(reasons).items(), key=lambda each: (-each[1], each[0])))

@@ -1,0 +1,238 @@
+"""The figures in words: what staff read in Slack, and what whoever runs the desk reads in a terminal or on a page.
+
+headlines    the figures with their names, in groups
+tell_figures what `/frontdesk metrics` and the Home tab tell: the next two
+mrkdwn       a short text for Slack
+charts       how it went, day by day, in a line of bars each
+table        all of them for a terminal
+reason       a reason for calling a person
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from bot.cases.messages import WHY
+from bot.clock import Clock
+from bot.reporting.metrics import (
+    DAY_SECONDS,
+    Between,
+    Escalation,
+    Figures,
+    Money,
+    People,
+    RelayFigures,
+    Report,
+    Resolution,
+    Spread,
+    day_of,
+    report_of,
+)
+from bot.reporting.traces import dollars, harmless
+from bot.slack.mrkdwn import escape
+from bot.store.database import Database
+
+NONE = "–"
+"""In place of a figure of nothing."""
+BARS = "▁▂▃▄▅▆▇█"
+"""The lowest is nothing."""
+REASONS_SHOWN = 3
+"""In Slack."""
+
+
+class Line(NamedTuple):
+    """One figure."""
+
+    name: str
+    value: str
+    of: str = ""
+    """Of how many, or what else to know."""
+    is_part: bool = False
+    """Whether it is a part of the one above it."""
+
+
+class Group(NamedTuple):
+    """Figures that belong together."""
+
+    name: str
+    lines: Sequence[Line]
+
+
+def headlines(figures: Figures) -> list[Group]:
+    """All figures of a period, in groups."""
+    return [
+        Group("Resolution", [*_resolution(figures.resolution)]),
+        Group("Escalation", [*_escalation(figures.escalation, figures.resolution)]),
+        Group("People", [*_people(figures.people)]),
+        Group("Cost", [*_money(figures.money)]),
+        Group("Relay", [*_relay(figures.relay)]),
+    ]
+
+
+async def tell_figures(database: Database, clock: Clock, between: Between, days: int) -> str:
+    """The figures of so many days, today included, for a message in Slack."""
+    report = await report_of(database, days=days, now=clock.now(), between=between)
+    return "\n".join((mrkdwn(report.whole), charts(report)))
+
+
+def mrkdwn(figures: Figures) -> str:
+    """The figures that matter most, for a message in Slack."""
+    return "\n".join(_in_short(figures))
+
+
+def charts(report: Report) -> str:
+    """Conversations, resolutions and cases of each part of the period, as bars for Slack."""
+    rows = {
+        "Conversations": [part.resolution.conversations for part in report.parts],
+        "Resolved by the assistant": [part.resolution.resolved for part in report.parts],
+        "Cases": [part.people.cases for part in report.parts],
+    }
+    each = "a day" if report.days == 1 else f"each {report.days} days"
+    lines = [f"`{_bars(counts)}` {name}, {max(counts):,} at most" for name, counts in rows.items() if any(counts)]
+    return "\n".join([*lines, f"_{each}, the latest on the right_"]) if lines else ""
+
+
+def _bars(counts: Sequence[int]) -> str:
+    most = max(counts)
+    return "".join(BARS[math.ceil(count / most * (len(BARS) - 1))] for count in counts)
+
+
+def _in_short(figures: Figures) -> Iterator[str]:
+    resolution, escalation, people, money = figures.resolution, figures.escalation, figures.people, figures.money
+    yield f"*The desk, {period(figures)}*"
+    yield (
+        f"Conversations: *{resolution.conversations:,}*; the assistant resolved *{percent(resolution.rate)}* of "
+        f"{resolution.settled:,} settled: {resolution.confirmed:,} confirmed, {resolution.assumed:,} assumed; "
+        f"{resolution.withdrawn:,} withdrawn"
+    )
+    commonest = [f"{escape(reason(code))} {count:,}" for code, count in escalation.by_reason.items()][:REASONS_SHOWN]
+    listed = f" ({', '.join(commonest)})" if commonest else ""
+    yield f"*{percent(escalation.rate)}* of {escalation.conversations:,} went to people{listed}"
+    yield (
+        f"Needless: {percent(escalation.needless_rate)} of {escalation.judged:,} cases that staff judged; missed: "
+        f"{percent(resolution.missed_rate)} of {resolution.resolved + resolution.withdrawn:,} that seemed resolved"
+    )
+    yield (
+        f"Cases: *{people.cases:,}*, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
+        f"{people.resolved:,} resolved opened again"
+    )
+    for name, spread in (("Claimed", people.time_to_claim), ("First human reply", people.time_to_reply)):
+        yield f"{name} after *{duration(spread.p50)}*, nine of ten within {duration(spread.p90)} (n = {spread.n:,})"
+    yield f"CSAT *{percent(people.satisfied)}* (n = {people.scored:,})"
+    yield (
+        f"{dollars(money.cost)} on models: {amount(money.per_conversation)} a conversation, {amount(money.per_case)} a "
+        f"case, {amount(money.per_resolution)} a resolution"
+    )
+    relay = figures.relay
+    yield f"Relay: p95 {seconds(relay.latency.p95)}, {relay.failed:,} of {relay.messages:,} messages failed"
+
+
+def table(figures: Figures) -> str:
+    """All figures, for a terminal."""
+    groups = headlines(figures)
+    lines = [line for group in groups for line in group.lines]
+    name, value = max(len(line.name) + 2 for line in lines), max(len(line.value) for line in lines)
+    parts = [f"The desk, {period(figures)} (UTC)"]
+    for group in groups:
+        rows = ((f"{'  ' * line.is_part}{line.name}", line.value, line.of) for line in group.lines)
+        parts.append(
+            "\n".join((group.name, *(f"  {what:{name}}  {much:>{value}}  {of}".rstrip() for what, much, of in rows)))
+        )
+    return harmless("\n\n".join(parts))
+
+
+def period(figures: Figures) -> str:
+    """The days of it."""
+    first, last = day_of(figures.since), day_of(figures.until - DAY_SECONDS)
+    return first if first == last else f"{first} to {last}"
+
+
+def reason(code: str) -> str:
+    """Why people are called, as their card says it; a code that is not known as it is."""
+    return WHY.get(code, code)
+
+
+def percent(rate: float | None) -> str:
+    """A share."""
+    return NONE if rate is None else f"{rate:.0%}"
+
+
+def amount(cost: float | None) -> str:
+    """US dollars."""
+    return NONE if cost is None else dollars(cost)
+
+
+def duration(spent: float | None) -> str:
+    """How long people wait, to the minute; less than one in seconds."""
+    if spent is None:
+        return NONE
+    if spent < 60:
+        return f"{spent:.0f} s"
+    hours, minutes = divmod(round(spent / 60), 60)
+    return " ".join(part for part, is_said in ((f"{hours:,} h", hours), (f"{minutes} min", minutes)) if is_said)
+
+
+def seconds(spent: float | None) -> str:
+    """How long programs take; less than a second in milliseconds."""
+    if spent is None:
+        return NONE
+    return f"{spent * 1000:.0f} ms" if 0 < spent < 0.9995 else f"{spent:,.1f} s"
+
+
+def _resolution(figures: Resolution) -> Iterator[Line]:
+    yield Line("Conversations", f"{figures.conversations:,}", f"{figures.pending:,} still open")
+    yield Line(
+        "Resolved by the assistant", percent(figures.rate), f"{figures.resolved:,} of {figures.settled:,} settled"
+    )
+    yield Line("confirmed by the customer", f"{figures.confirmed:,}", is_part=True)
+    yield Line("assumed after a day of silence", f"{figures.assumed:,}", is_part=True)
+    withdrawn = f"{figures.confirmed_withdrawn:,} confirmed, {figures.assumed_withdrawn:,} assumed before"
+    yield Line("Withdrawn: the customer came back", f"{figures.withdrawn:,}", withdrawn)
+    yield Line("With people", f"{figures.with_people:,}")
+    yield Line("Without an answer", f"{figures.unresolved:,}")
+
+
+def _escalation(figures: Escalation, resolution: Resolution) -> Iterator[Line]:
+    of = f"{figures.escalated:,} of {figures.conversations:,} conversations"
+    yield Line("Escalated", percent(figures.rate), of)
+    for code, count in figures.by_reason.items():
+        yield Line(reason(code), f"{count:,}", is_part=True)
+    needless = f"{figures.needless:,} of {figures.judged:,} cases that staff judged"
+    yield Line("False escalations", percent(figures.needless_rate), needless)
+    missed = f"{resolution.missed:,} of {resolution.resolved + resolution.withdrawn:,} that counted as resolved"
+    yield Line("Missed escalations", percent(resolution.missed_rate), missed)
+
+
+def _people(figures: People) -> Iterator[Line]:
+    yield Line("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
+    yield Line("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
+    yield Line("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
+    yield Line("Opened again", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
+    mean = "" if figures.mean_score is None else f", mean {figures.mean_score:.1f} of 5"
+    yield Line("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")
+
+
+def _money(figures: Money) -> Iterator[Line]:
+    estimated = ", partly estimated" if figures.estimated else ""
+    yield Line("Spent on models", dollars(figures.cost), f"{figures.tokens:,} tokens{estimated}")
+    yield Line(
+        "per conversation", amount(figures.per_conversation), _tokens(figures.tokens_per_conversation), is_part=True
+    )
+    yield Line("per case", amount(figures.per_case), _tokens(figures.tokens_per_case), is_part=True)
+    yield Line(
+        "per resolution", amount(figures.per_resolution), f"all of it, by {figures.resolved:,} resolved", is_part=True
+    )
+
+
+def _relay(figures: RelayFigures) -> Iterator[Line]:
+    yield Line("Messages relayed", f"{figures.messages:,}", f"{figures.waiting:,} on their way")
+    yield Line("Latency, p95", seconds(figures.latency.p95), f"p50 {seconds(figures.latency.p50)}")
+    yield Line("Failed", f"{figures.failed:,}")
+
+
+def _p90(spread: Spread) -> str:
+    return f"p50; p90 {duration(spread.p90)}; n = {spread.n:,}"
+
+
+def _tokens(tokens: float | None) -> str:
+    return "" if tokens is None else f"{tokens:,.0f} tokens"

@@ -1,0 +1,262 @@
+"""What the figures of the desk are made of: who asked what and how it ended, cases, verdicts, money, the relay."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Column, Select, Text, case, cast, or_, select, tuple_
+
+from bot.store import schema
+from bot.store.cases import ERASED, id_of, ref_of
+from bot.store.database import Database
+from bot.store.interrupts import is_erased_in
+
+LOOKED_UP = '%"ok": true, "private": true%'
+"""How a look-up of the customer's own data that succeeded stands among a turn's messages. What is quoted in them
+cannot look like it, since its quotation marks are escaped; and Postgres need not read every text there is."""
+
+PIECE = 1_000
+"""Rows that are read at once."""
+CLAIMED, REOPENED = "case.claimed", "case.reopened"
+"""Steps of a case, as the audit trail has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A customer's message that was to be answered, and how it ended."""
+
+    id: int
+    thread: str
+    """The key of the thread in which it was written."""
+    customer: str
+    at: float
+    text: str
+    ended: str = ""
+    """Why its row was closed, as `bot.store.turns.TurnRecord.ended` or `relayed`; empty while it is open."""
+    sources: frozenset[str] = frozenset()
+    """The addresses of the pages that its answer names, or their titles."""
+    looked_up: bool = False
+    """Whether the customer's own data was looked up or changed for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A case, whatever became of it."""
+
+    id: int
+    thread: str
+    customer: str
+    reason: str
+    at: float
+    claimed_at: float | None = None
+    """When somebody claimed it first."""
+    replied_at: float | None = None
+    """When the customer was first sent what a person wrote."""
+    was_resolved: bool = False
+    """Whether it was resolved, be it open again or not."""
+    reopened: int = 0
+    """How often it was opened again,"""
+    reopened_at: tuple[float, ...] = ()
+    """and when."""
+    outcome: str = ""
+    """What staff said that came of it; empty when they said nothing."""
+    was_merged: bool = False
+    """Whether it goes on in another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A customer's press under an answer or a solved case."""
+
+    value: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a model."""
+
+    thread: str
+    customer: str
+    at: float
+    tokens: int
+    cost: float
+    """US dollars."""
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Relayed:
+    """A message on its way from the customer to staff or back."""
+
+    at: float
+    """When it was queued."""
+    sent_at: float | None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All of it since some time."""
+
+    written: Sequence[Written] = ()
+    """Oldest first."""
+    cases: Sequence[Opened] = ()
+    """Oldest first."""
+    on_answers: Mapping[int, Verdict] = field(default_factory=dict)
+    """Message -> `up` or `down`, by whoever wrote the message."""
+    on_cases: Mapping[int, Verdict] = field(default_factory=dict)
+    """Case -> `1` to `5`, by its customer."""
+    uses: Sequence[Use] = ()
+    """Oldest first."""
+    relayed: Sequence[Relayed] = ()
+    """Oldest first."""
+
+
+async def read(database: Database, *, since: float) -> Record:
+    """Everything that came or happened since then.
+
+    It may be much, so it is read in pieces, between which others come to write and are answered.
+    """
+    written = await _written(database, since=since)
+    cases = await _cases(database, since=since)
+    on_answers, on_cases = await _pressed(database, written, cases, since=since)
+    uses = await _uses(database, since=since)
+    return Record(written, cases, on_answers, on_cases, uses, await _relayed(database, since=since))
+
+
+async def _pieces(
+    database: Database,
+    statement: Select[Any],
+    *order: Column[Any],
+    since: float,
+    whole: Callable[[Select[Any]], Select[Any]] = lambda piece: piece,
+) -> AsyncIterator[Sequence[Any]]:
+    """The statement's rows in their `order`, which begins with a time, from `since` on; each piece is made `whole`."""
+    later = order[0] >= since
+    while True:
+        piece = whole(statement.where(later).order_by(*order).limit(PIECE))
+        async with database.transaction() as tx:
+            rows = (await tx.execute(piece)).all()
+        yield rows
+        if len(rows) < PIECE:
+            return
+        latest = [getattr(rows[-1], column.name) for column in order]
+        # The first condition is implied by the second, and an index on the time serves it in every database.
+        later = (order[0] >= latest[0]) & (tuple_(*order) > tuple_(*latest))
+
+
+async def _written(database: Database, *, since: float) -> list[Written]:
+    """Messages, and edits that had an answer of their own; without what was dropped or deleted."""
+    table = schema.inbox.c
+    ended = case((table.state == "dead", "failed"), else_=table.reason).label("ended")
+    columns = (table.id, table.thread, table.author, table.received_at, table.body["text"].as_string().label("text"))
+    # What is deleted is told apart here: nothing lets Postgres guess that it is little, and then it reads all there is.
+    asked = select(*columns, ended, table.kind, is_erased_in(table.body).label("is_erased")).where(
+        table.kind.in_(("message", "edit")), table.state != "dropped"
+    )
+    found: dict[int, Written] = {}
+    pages: dict[str, frozenset[str]] = {}
+    async for rows in _pieces(database, asked, table.received_at, table.id, since=since, whole=_with_grounds):
+        for number, thread, author, at, text, end, kind, is_erased, sources, looked_up in rows:
+            if is_erased:
+                continue
+            if sources is None:
+                if kind == "message":
+                    found[number] = Written(number, thread, author, at, text, end)
+                continue
+            if sources not in pages:
+                pages[sources] = frozenset(page["url"] or page["title"] for page in json.loads(sources))
+            named, own = pages[sources], bool(looked_up)
+            if number in found:
+                # A private answer's stub in the channel names nothing; the whole, which has the same number, does.
+                named, own = named | found[number].sources, own or found[number].looked_up
+            found[number] = Written(number, thread, author, at, text, end, named, own)
+    return [*found.values()]
+
+
+def _with_grounds(asked: Select[Any]) -> Select[Any]:
+    """The messages with what their answers rest on: a row for each answer, and one for a message that has none."""
+    message, turn = asked.subquery(), schema.turn.c
+    looked_up = or_(*(cast(column, Text).like(LOOKED_UP) for column in (turn.messages, turn.trace)))
+    return (
+        select(message, cast(turn.sources, Text), looked_up)
+        .outerjoin(schema.turn, turn.id == message.c.id)
+        .order_by(message.c.received_at, message.c.id)
+    )
+
+
+async def _cases(database: Database, *, since: float) -> list[Opened]:
+    table, audit = schema.kase.c, schema.audit.c
+    steps: dict[tuple[str, str], list[float]] = {}
+    noted = select(audit.id, audit.subject, audit.action, audit.at).where(audit.action.in_((CLAIMED, REOPENED)))
+    async for rows in _pieces(database, noted, audit.at, audit.id, since=since):
+        for row in rows:
+            steps.setdefault((row.subject, row.action), []).append(row.at)
+    columns = (table.id, table.thread, table.customer, table.reason, table.state, table.opened_at, table.claimed_at)
+    later = (table.replied_at, table.reopened, table.outcome, table.merged_into)
+    opened = select(*columns, *later)
+    return [
+        Opened(
+            row.id,
+            row.thread,
+            row.customer,
+            row.reason,
+            row.opened_at,
+            # The column tells of whoever has it now.
+            claimed_at=min(steps.get((ref_of(row.id), CLAIMED), [row.claimed_at])),
+            replied_at=row.replied_at,
+            was_resolved=row.reopened > 0 or (row.state in ("resolved", "closed") and row.outcome != ERASED),
+            reopened=row.reopened,
+            reopened_at=tuple(steps.get((ref_of(row.id), REOPENED), ())),
+            outcome="" if row.outcome == ERASED else row.outcome,
+            was_merged=row.merged_into is not None,
+        )
+        async for rows in _pieces(database, opened, table.opened_at, table.id, since=since)
+        for row in rows
+    ]
+
+
+async def _pressed(
+    database: Database, written: Sequence[Written], cases: Sequence[Opened], *, since: float
+) -> tuple[dict[int, Verdict], dict[int, Verdict]]:
+    """The verdicts on answers and on cases, by those who had asked."""
+    table = schema.feedback.c
+    order = (table.given_at, table.subject, table.person)
+    asked = {each.id: each.customer for each in written}
+    called = {each.id: each.customer for each in cases}
+    on_answers: dict[int, Verdict] = {}
+    on_cases: dict[int, Verdict] = {}
+    async for rows in _pieces(database, select(table.value, *order), *order, since=since):
+        for value, at, subject, person in rows:
+            kind, _, name = subject.partition("/")
+            number = int(name) if kind == "turn" and name.isdecimal() else id_of(name)
+            customers, verdicts = (asked, on_answers) if kind == "turn" else (called, on_cases)
+            if number is not None and customers.get(number) == person:
+                verdicts[number] = Verdict(value, at)
+    return on_answers, on_cases
+
+
+async def _uses(database: Database, *, since: float) -> list[Use]:
+    table = schema.spending.c
+    columns = (table.thread, table.customer, table.at, table.input_tokens + table.output_tokens, table.cost)
+    return [
+        Use(thread, customer, at, tokens, cost, bool(estimated))
+        async for rows in _pieces(
+            database, select(*columns, table.estimated, table.key), table.at, table.key, since=since
+        )
+        for thread, customer, at, tokens, cost, estimated, _ in rows
+    ]
+
+
+async def _relayed(database: Database, *, since: float) -> list[Relayed]:
+    """What shows one side what the other wrote; edits and marks are no messages of their own."""
+    table = schema.outbox.c
+    columns = (table.created_at, table.sent_at, table.state, table.id)
+    relayed = select(*columns).where(table.source_ts.is_not(None))
+    return [
+        Relayed(at, sent_at, state == "failed")
+        async for rows in _pieces(database, relayed, table.created_at, table.id, since=since)
+        for at, sent_at, state, _ in rows
+    ]

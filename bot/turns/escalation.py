@@ -1,0 +1,126 @@
+"""A person is called over a message: by whoever wrote it, or by staff for them.
+
+The message may be one that nobody had addressed to us. Its words are read from Slack when the call is carried out, and
+are kept from then on like those of any other message of a conversation.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.cases.cases import Cases
+from bot.clock import Clock
+from bot.conversation import Customer, ThreadRef
+from bot.desk.identity import Identities
+from bot.language.sentences import Sentences
+from bot.slack.client import Identity, SlackClient, SlackRefused
+from bot.store import cases, inbox, threads, turns
+from bot.store.cases import Case
+from bot.store.database import Database
+from bot.store.inbox import Arrival, InboxItem
+from bot.turns.message_body import said
+
+CALL_OVER = "case.escalate"
+"""The callback_id of the shortcut."""
+NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "missing_scope", "thread_not_found"})
+"""Refusals by which the app is told that it may not read there."""
+NOBODY = "Nobody of the customers wrote this message, so there is no one to open a case for."
+
+
+async def open_before(database: Database, press: InboxItem) -> Case | None:
+    """The thread's open case, unless it may have been opened for the sake of this very press."""
+    async with database.transaction() as tx:
+        case = await cases.find_open(tx, press.thread)
+    return case if case and case.opened_at < press.received_at else None
+
+
+@dataclass(frozen=True, slots=True)
+class CallingOver:
+    """Opens the case; the parts are put together in `bot.app`."""
+
+    me: Identity
+    database: Database
+    slack: SlackClient
+    clock: Clock
+    sentences: Sentences
+    identities: Identities
+    cases: Cases
+
+    async def carry_out(self, item: InboxItem) -> str:
+        """Open the case, or tell whoever asked why not; how it ended, in one stable word."""
+        try:
+            message = await self._message(item.thread, item.body["message_ts"])
+        except SlackRefused as refusal:
+            if refusal.error not in NOT_HERE:
+                raise
+            await self._tell(item, await self._say(item, "not_in_channel"))
+            return "not_in_channel"
+        customer = await self._customer_of(item.thread, message)
+        if customer is None or item.thread.channel in self.cases.team_channels:
+            await self._tell(item, NOBODY if item.body["by_staff"] else await self._say(item, "not_yours"))
+            return "nobody"
+        if customer.user != item.author and not item.body["by_staff"]:
+            await self._tell(item, await self._say(item, "not_yours"))
+            return "not_yours"
+        if already := await open_before(self.database, item):
+            await self._tell_stands(item, already, customer)
+            return "already_open"
+        await self._keep(item.thread, message, customer)
+        by_staff = customer.user != item.author
+        reason = "called_by_staff" if by_staff else "asked_for_person"
+        by = (await self.slack.user(item.author)).display_name if by_staff else ""
+        case = await self.cases.open(item.thread, customer, reason=reason, priority="medium", called_by=by)
+        if by_staff:
+            await self._tell(item, f"{case.ref} is open for <@{customer.user}>.")
+        return "pressed"
+
+    async def _message(self, thread: ThreadRef, ts: str) -> dict[str, Any]:
+        """The message as it stands now; empty when it is gone. Raises SlackRefused where the app may not read."""
+        found = await self.slack.replies(thread.channel, thread.ts)
+        return next((message for message in found if message["ts"] == ts), {})
+
+    async def _customer_of(self, thread: ThreadRef, message: dict[str, Any]) -> Customer | None:
+        """Who wrote the message, or to whom it is an answer of ours; None for other apps and what is gone."""
+        user = message.get("user")
+        if message.get("bot_id") == self.me.bot_id:
+            async with self.database.transaction() as tx:
+                user = await turns.latest_customer(tx, thread)
+        elif message.get("bot_id"):
+            return None
+        return await self.identities.identify(user) if user else None
+
+    async def _keep(self, thread: ThreadRef, message: dict[str, Any], customer: Customer) -> None:
+        """Keep the message as one of the conversation's, unless it is kept, or is our own."""
+        if message.get("user") != customer.user:
+            return
+        arrival = Arrival(
+            event_id=f"called/{thread.channel}/{message['ts']}",
+            kind="message",
+            thread=thread,
+            ts=message["ts"],
+            author=customer.user,
+            author_team=customer.team,
+            body=said(message, self.me),
+            addressed=True,
+        )
+        async with self.database.transaction() as tx:
+            await threads.add_thread(tx, thread, now=self.clock.now())
+            known = await threads.find_thread(tx, thread)
+            if known is None or not known.language:
+                # Nobody has spoken to us there yet.
+                language = self.sentences.language_of(str(arrival.body["text"]), customer.locale)
+                await threads.set_language(tx, thread, language)
+            await inbox.insert(tx, arrival, now=self.clock.now(), state="done", reason="escalated")
+
+    async def _tell_stands(self, item: InboxItem, case: Case, customer: Customer) -> None:
+        if customer.user == item.author:
+            await self.cases.tell_customer(case, item.thread, customer)
+        else:
+            await self._tell(item, f"{case.ref} is open already.")
+
+    async def _say(self, item: InboxItem, key: str) -> str:
+        locale = await self.identities.locale(await self.slack.user(item.author))
+        return self.sentences.say(self.sentences.language_for(locale), key)
+
+    async def _tell(self, item: InboxItem, words: str) -> None:
+        """Answer where only whoever asked reads it; the app itself may not be there."""
+        await self.slack.respond(item.body["response_url"], text=words)

@@ -1,0 +1,1 @@
+"""Everything that is drawn in Slack: functions from rows to blocks."""

@@ -1,0 +1,160 @@
+"""Dialogs for staff: pure functions from simple values to modal views.
+
+A dialog is named by its `callback_id`; what is filled in comes back under its blocks' ids, one value each. What a
+dialog is about stands in its `private_metadata`, which the person who fills it in can read and nobody must believe.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.slack.blocks import Block, capped, context, plain, section
+from bot.views.staff_cards import CAUSES, OUTCOMES, PRIORITIES
+
+NOTE_LIMIT = 1_000
+"""Characters of a note."""
+DRAFT_LIMIT = 3_000
+"""Characters of a reply; Slack takes no more in a field."""
+SUGGEST = "suggest"
+"""What `kb` holds when it is ticked."""
+TITLE_LIMIT = 150
+QUESTION_LIMIT = 400
+ANSWER_LIMIT = 2_400
+"""Characters of an article's parts."""
+
+
+def hand_back(*, case: str, about: str) -> Block:
+    """Handing a case back: what the assistant should know of it, as `note`."""
+    words = "The assistant answers the customer again. What you write here is shown to it, and to no customer."
+    note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
+    return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
+
+
+def resolve(*, case: str, about: str) -> Block:
+    """How a case ended, as `outcome`; what it was about, as `cause`; whether the help pages should say it, as `kb`."""
+    return _modal(
+        "submit.resolve",
+        f"Resolve {case}",
+        "Resolve",
+        _radio("outcome", "How did it end?", OUTCOMES, present="solved"),
+        _select("cause", "What was it about?", CAUSES),
+        _ticks("kb", "Knowledge base", {SUGGEST: "Suggest an article for the knowledge base"}),
+        about=about,
+    )
+
+
+def article(*, title: str, question: str, answer: str, about: str) -> Block:
+    """An article for the knowledge base: `title`, `question` and `answer`, with what is known of them."""
+    words = "Customers will be answered from this, and its title is shown as the source. Leave out whose case it was."
+    return _modal(
+        "submit.article",
+        "Knowledge base",
+        "Add article",
+        context(words),
+        _text("title", "Title", most=TITLE_LIMIT, initial=title),
+        _text("question", "Question, as a customer would ask it", most=QUESTION_LIMIT, initial=question),
+        _text("answer", "Answer", most=ANSWER_LIMIT, lines=True, initial=answer),
+        about=about,
+    )
+
+
+def edit_draft(*, case: str, text: str, about: str) -> Block:
+    """A draft's words before they are sent, as `text`."""
+    words = context("The customer reads what you write here, under your name. This sends it.")
+    block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
+    return _modal("submit.draft", f"Reply in {case}", "Send", words, block, about=about)
+
+
+def priority(*, case: str, present: str, about: str) -> Block:
+    """How urgent a case is, as `priority`."""
+    chosen = _radio("priority", "Priority", PRIORITIES, present=present)
+    return _modal("submit.priority", f"Priority of {case}", "Set", chosen, about=about)
+
+
+def spam(*, case: str, about: str) -> Block:
+    """Closing a case as spam, once somebody has said that they mean it."""
+    words = (
+        f"{case} is closed, and the customer reads that nobody of the team answers it. "
+        "They are not asked how it was. What they write from then on goes to the assistant."
+    )
+    return _modal("submit.spam", f"{case} is spam", "Mark as spam", section(words), about=about)
+
+
+def transfer(*, case: str, desks: Mapping[str, str], about: str) -> Block:
+    """To which desk a case goes, as `desk`; `desks` are channel -> name."""
+    words = f"{case} waits there to be claimed. The customer reads that colleagues who know more about it have it now."
+    chosen = _select("desk", "Which desk?", desks, optional=False)
+    return _modal("submit.transfer", f"Transfer {case}", "Transfer", context(words), chosen, about=about)
+
+
+def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
+    """Into which other case of the customer's one is merged, as `into`; `others` are the case -> what it is called."""
+    words = (
+        "Its messages go to the other case's thread from then on, and what is answered there, the customer reads in "
+        "that case's thread. They are told so."
+    )
+    chosen = _select("into", "Which other case of the customer's?", others, optional=False)
+    return _modal("submit.merge", f"Merge {case}", "Merge", context(words), chosen, about=about)
+
+
+def filled_in(values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str | list[str]]:
+    """Block id -> what a submitted view's state holds there: a text, the value of an option, an id; several are a
+    list."""
+    return {block: _held(element) for block, elements in values.items() for element in elements.values()}
+
+
+def _held(element: Mapping[str, object]) -> str | list[str]:
+    match element:
+        case {"selected_options": list(options)}:
+            return [str(option["value"]) for option in options]
+        case {"selected_option": {"value": value}}:
+            return str(value)
+    kept = ("value", "selected_user", "selected_conversation", "selected_channel")
+    return next((str(element[name]) for name in kept if element.get(name)), "")
+
+
+def _modal(callback_id: str, title: str, submit: str, *blocks: Block, about: str) -> Block:
+    return {
+        "type": "modal",
+        "callback_id": callback_id,
+        "private_metadata": about,
+        "title": plain(capped(title, 24)),
+        "submit": plain(capped(submit, 24)),
+        "close": plain("Cancel"),
+        "blocks": list(blocks),
+    }
+
+
+def _text(
+    block_id: str, label: str, *, most: int, lines: bool = False, optional: bool = False, initial: str = ""
+) -> Block:
+    element = {"type": "plain_text_input", "action_id": block_id, "multiline": lines, "max_length": most}
+    if initial:
+        element["initial_value"] = capped(initial, most)
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str) -> Block:
+    """One of several, value -> text; `present` is chosen already."""
+    chosen = _option(present, choices[present])
+    element = {"type": "radio_buttons", "action_id": block_id, "options": _options(choices), "initial_option": chosen}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
+
+
+def _select(block_id: str, label: str, choices: Mapping[str, str], *, optional: bool = True) -> Block:
+    """One of several, or none where that may be."""
+    element = {"type": "static_select", "action_id": block_id, "options": _options(choices)}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
+
+
+def _ticks(block_id: str, label: str, choices: Mapping[str, str]) -> Block:
+    """Any of them."""
+    element = {"type": "checkboxes", "action_id": block_id, "options": _options(choices)}
+    return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
+
+
+def _options(choices: Mapping[str, str]) -> list[Block]:
+    return [_option(value, text) for value, text in choices.items()]
+
+
+def _option(value: str, text: str) -> Block:
+    return {"text": plain(capped(text, 75)), "value": value}

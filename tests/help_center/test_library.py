@@ -1,0 +1,381 @@
+"""What staff are told of the knowledge base, and what a refresh says on its way."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from sqlalchemy import select
+
+from bot.agent.endpoints import Price
+from bot.help_center import texts as words
+from bot.help_center.library import Bases, Library, Refresh
+from bot.store import inbox, schedule, schema, turns
+from bot.store.database import Database
+from knowledge.documents import Notice
+from knowledge.errors import BuildFailed, BuildRefused, BuildStopped, EmbedderFailed, KnowledgeError
+from knowledge.generations import Source
+from knowledge.knowledge_base import Findings, Status
+from knowledge.passages import Hit
+from knowledge.report import Progress, Report
+from knowledge.sources.files import Quarantined
+from tests.doubles.clock import ManualClock
+from tests.store.rows import a_turn
+from tests.turns.arrivals import arrival
+
+SOURCES = "sources:\n  - {name: help, folder: help}\n"
+INTERNAL = "  - {name: notes, folder: notes, audience: internal}\n"
+STATUS = Status(
+    embedder="table",
+    fingerprint="f",
+    degraded=False,
+    error=None,
+    building=False,
+    generation=7,
+    documents=1_200,
+    chunks=25_000,
+    built_at="2026-11-21T03:00:00+00:00",
+    sources=(Source("/srv/help", 1_150, "help"), Source("https://help.example.com/map.xml", 50, "site", "It is away.")),
+    floor=0.71,
+    previous=6,
+)
+REPORT = Report(
+    added=3,
+    changed=2,
+    removed=1,
+    unchanged=1_194,
+    quarantined=(Quarantined("help/bomb.docx", "unpacks to more than 50 MB"),),
+    seconds=4.21,
+    generation=8,
+    documents=1_199,
+    chunks=25_010,
+    embedded=80,
+    floor=0.7,
+    sources=STATUS.sources,
+    embedded_tokens=20_000,
+)
+HIT = Hit("Returns", "Returns > How long", "", "help/returns.md", "", "", "You have *30 days*.", 1.2, "k", words=0.5)
+FOUND = Findings((HIT,), 1.2, answerable=True)
+
+
+@dataclass
+class FakeBase:
+    """Does what it is told to."""
+
+    told: Status = STATUS
+    findings: Findings = FOUND
+    outcome: Report | KnowledgeError = REPORT
+    is_building: bool = False
+    is_damaged: bool = False
+    progress: Progress | None = None
+    until: asyncio.Event | None = None
+    """A refresh ends then."""
+    listener: Callable[[Progress], None] = lambda progress: None
+    """Who hears of the refresh under way."""
+    asked: list[tuple[str, bool]] = field(default_factory=list)
+    alike_fails: bool = False
+
+    async def status(self) -> Status:
+        return self.told
+
+    async def search(self, query: str, **_options: Any) -> Findings:
+        return self.findings
+
+    async def refresh(self, source: Path, *, only: str, force: bool, on_progress: Callable[[Progress], None]) -> Report:
+        self.asked.append((only, force))
+        self.listener = on_progress
+        if self.progress:
+            on_progress(self.progress)
+        if self.until:
+            await self.until.wait()
+        if isinstance(self.outcome, KnowledgeError):
+            raise self.outcome
+        return self.outcome
+
+    async def rollback(self) -> Status:
+        return replace(self.told, generation=6)
+
+    async def alike(self, texts: Sequence[str]) -> list[list[int]]:
+        if self.alike_fails:
+            raise EmbedderFailed("away")
+        return [list(range(len(texts)))] if texts else []
+
+
+@dataclass
+class Heard:
+    """What was told on the way."""
+
+    texts: list[str] = field(default_factory=list)
+
+    async def __call__(self, text: str) -> None:
+        self.texts.append(text)
+
+
+@pytest.fixture
+def listed(tmp_path: Path) -> Path:
+    """A YAML file of sources."""
+    return write(tmp_path / "kb.yml", SOURCES)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def library(
+    public: FakeBase,
+    internal: FakeBase | None = None,
+    *,
+    source: Path | None = None,
+    database: Database | None = None,
+    price: Price | None = None,
+) -> Library:
+    bases = Bases(cast(Any, public), cast(Any, internal))
+    return Library(bases, source, ManualClock(), price, database)
+
+
+# Refreshing
+
+
+async def test_a_refresh_tells_that_it_begins_and_what_changed_and_knows_how_far_it_is(listed: Path) -> None:
+    heard, watch = Heard(), words.Watch()
+    base = FakeBase(progress=Progress("embed", 30, 120))
+    report = await library(base, source=listed).refresh(Refresh("help", force=True), begins=heard, watch=watch)
+
+    assert heard.texts == [words.BEGINS]
+    assert "embedding, 30 of 120" in watch.text()
+    assert "███░░░░░░░░░" in watch.text()
+    assert base.asked == [("help", True)]
+    assert "3 added, 2 changed, 1 removed, 1,194 unchanged" in report
+
+
+async def test_a_request_during_a_refresh_is_told_that_it_shares_the_next(listed: Path) -> None:
+    heard = Heard()
+    await library(FakeBase(is_building=True), source=listed).refresh(Refresh(), begins=heard, watch=words.Watch())
+    assert heard.texts == [words.JOINS]
+
+
+async def test_each_base_is_refreshed_from_its_own_sources(listed: Path) -> None:
+    write(listed, SOURCES + INTERNAL)
+    public, internal = FakeBase(), FakeBase()
+    both = library(public, internal, source=listed)
+    told = await both.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert told.count("refreshed*") == 2
+    assert "Internal" in await both.refresh(Refresh("notes"), begins=Heard(), watch=words.Watch())
+    assert (public.asked, internal.asked) == ([("", False)], [("", False), ("notes", False)])
+
+
+@pytest.mark.parametrize(
+    ("text", "only", "told"),
+    [
+        (SOURCES, "docs", "There is no source docs. There are: help."),
+        ("sources: []", "", "lists none"),
+        ("sources: [", "", "is not YAML"),
+        (SOURCES + INTERNAL, "notes", "restart Frontdesk"),
+    ],
+)
+async def test_what_cannot_be_refreshed_is_told_at_once(listed: Path, text: str, only: str, told: str) -> None:
+    write(listed, text)
+    heard = Heard()
+    assert told in await library(FakeBase(), source=listed).refresh(Refresh(only), begins=heard, watch=words.Watch())
+    assert heard.texts == []
+
+
+async def test_without_kb_path_there_is_nothing_to_refresh() -> None:
+    alone = library(FakeBase())
+    assert "KB_PATH is not set" in await alone.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert "KB_PATH is not set" in await alone.refresh_all()
+
+
+async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(listed: Path) -> None:
+    public = library(FakeBase(), source=listed)
+    write(listed, SOURCES + INTERNAL)
+    told = await public.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert "3 added" in told
+    assert "restart Frontdesk" in told
+    assert "restart Frontdesk" in await public.status()
+
+    write(listed, SOURCES)
+    both = library(FakeBase(), FakeBase(), source=listed)
+    await both.refresh_all()
+    assert "no such source any more" in await both.status()
+
+
+@pytest.mark.parametrize("error", [BuildRefused("vanishing", "27 of 30 would vanish."), BuildFailed("It <died>.")])
+async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, error: KnowledgeError) -> None:
+    base = FakeBase(outcome=error)
+    told = library(base, source=listed)
+    assert "goes on serving" in await told.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert "The last refresh failed." in await told.status()
+    assert "<died>" not in await told.status()
+    base.outcome = REPORT
+    await told.refresh_all()
+    assert "failed" not in await told.status()
+
+
+async def test_who_refreshed_and_rolled_back_is_written_down(listed: Path, database: Database) -> None:
+    desk = library(FakeBase(), source=listed, database=database)
+    await desk.refresh(Refresh(force=True), begins=Heard(), watch=words.Watch(), by="U0AGENTA")
+    await desk.roll_back(by="U0AGENTB")
+    async with database.transaction() as tx:
+        rows = (await tx.execute(select(schema.audit))).all()
+    assert [(row.actor, row.action, row.subject, row.detail) for row in rows] == [
+        ("U0AGENTA", "kb_refresh", "all", {"force": True}),
+        ("U0AGENTB", "kb_rollback", "public", {"generation": 6}),
+    ]
+
+
+# What is told
+
+
+def test_a_report_tells_everything_that_an_operator_wants_to_know() -> None:
+    told = words.report(REPORT, audience="public", price=Price(0.02, 0.02, 0.02))
+    assert "in 4.2 s" in told
+    assert "80 passages embedded, about 20,000 tokens, $0.0004." in told
+    assert "`site` is stale: It is away." in told
+    assert "left out `help/bomb.docx`: unpacks to more than 50 MB" in told
+    assert "$" not in words.report(replace(REPORT, embedded_tokens=0), audience="public")
+
+
+@pytest.mark.parametrize(
+    ("error", "is_told"),
+    [(BuildRefused("empty", "/srv/help holds no document that could be used."), True), (BuildStopped("Ended."), False)],
+)
+async def test_a_first_build_that_failed_is_an_error_in_words(
+    listed: Path, caplog: pytest.LogCaptureFixture, error: KnowledgeError, *, is_told: bool
+) -> None:
+    nothing = FakeBase(Status("table", "f", degraded=True, error=str(error), building=False), outcome=error)
+    told = await library(nothing, source=listed).refresh_all()
+    assert "goes on serving" not in told
+    assert "nothing can be looked up" in told
+    errors = [vars(record) for record in caplog.records if record.levelname == "ERROR"]
+    assert [record["reason"] for record in errors] == [str(error)] * is_told
+
+
+def test_an_index_that_was_damaged_and_is_made_anew_is_told_so() -> None:
+    mended = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=(), mended=True)
+    told = words.report(mended, audience="public")
+    assert "was damaged and was made anew" in told
+    assert "Generation 8 serves now" in told
+
+
+def test_an_idle_refresh_is_one_line() -> None:
+    idle = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=())
+    assert words.report(idle, audience="public").count("\n") == 0
+    assert "nothing has changed" in words.report(idle, audience="public")
+
+
+def test_the_status_counts_invisible_characters_and_names_secrets_by_document_and_kind() -> None:
+    many = tuple(Notice(f"help/<{number}>.md", "AWS key", 1, 2, "help") for number in range(7))
+    hidden = (Notice("help/a.md", "", 1_200, origin="help"), Notice("help/b.md", "", 1, origin="help"))
+    text = words.status(replace(STATUS, notices=(*many, *hidden)), audience="public")
+    source, counted = text[text.index("• `help`") :].split("\n")[:2]
+    assert "1,150 documents" in source
+    assert counted.strip() == (
+        "1,201 invisible characters removed from 2 documents: `help/a.md` (1,200), `help/b.md` (1)"
+    )
+    assert "`help/&lt;0&gt;.md` contains a secret (AWS key): 2 passages not served." in text
+    assert "… and 2 more secrets." in text
+    assert "only staff can find it" in words.status(replace(STATUS, notices=many), audience="internal")
+    assert "invisible" not in words.status(STATUS, audience="public")
+
+
+async def test_the_status_tells_everything_and_when_the_next_refresh_is(listed: Path, database: Database) -> None:
+    async with database.transaction() as tx:
+        await schedule.plan(tx, "kb-refresh", rule="1d", due=1_795_100_000.0)
+    server = replace(STATUS, server="http://10.0.0.7:8000", building=True)
+    told = await library(FakeBase(server), source=listed, database=database).status()
+    for expected in (
+        "generation 7",
+        "1,200 documents, 25,000 passages",
+        "<!date^1795230000^",
+        "`help`: 1,150 documents",
+        "stale: It is away.",
+        "`table`",
+        "0.71",
+        "http://10.0.0.7:8000",
+        "goes back to: generation 6",
+        "A refresh is under way.",
+        "Next refresh <!date^1795100000^",
+    ):
+        assert expected in told
+
+
+async def test_a_search_tells_why(listed: Path) -> None:
+    internal = FakeBase(findings=Findings(confidence=0.2))
+    told = await library(FakeBase(), internal, source=listed).search("how <long>?")
+    public, staff = told.split("\n\n")
+    assert "“how &lt;long&gt;?” would be answered: confidence 1.20, and 0.71 is asked for" in public
+    assert "`1.20` (meaning 0.70 + words 0.50) *Returns › How long*, `help/returns.md`" in public
+    assert "You have 30 days." in public
+    assert "has *no* answer here" in staff
+    assert "Nothing was found." in staff
+
+
+async def test_a_search_that_could_not_be_made_is_not_told_as_one_that_found_nothing() -> None:
+    broken = replace(STATUS, error="The texts are damaged.", degraded=True)
+    told = await library(FakeBase(broken, Findings(degraded=True))).search("returns")
+    assert "could not be looked up. The texts are damaged." in told
+    lame = await library(FakeBase(broken, Findings((HIT,), 0.6, answerable=True, degraded=True))).search("returns")
+    assert "by words alone" in lame
+    none = Status("table", "f", degraded=False, error=None, building=True)
+    assert "It is being built." in await library(FakeBase(none)).search("returns")
+
+
+async def test_rolling_back_tells_what_serves_and_for_how_long() -> None:
+    told = await library(FakeBase()).roll_back()
+    assert "generation 6 serves again" in told
+    assert "next refresh" in told
+    assert "no internal" in await library(FakeBase()).roll_back("internal")
+
+
+def test_whatever_happens_it_fits_into_one_message() -> None:
+    many = tuple(Quarantined(f"{'x' * 200}{n}.md", "<" * 2_000) for n in range(300))
+    sources = tuple(Source("/srv/" + "s" * 300, 1, f"s{n}", "why " * 500) for n in range(60))
+    text = words.report(replace(REPORT, quarantined=many, sources=sources), audience="public")
+    assert len(words.fitting(text)) <= words.MESSAGE_CHARACTERS
+    assert len(words.fitting("x" * 50_000)) <= words.MESSAGE_CHARACTERS
+    assert words.fitting("short") == "short"
+
+
+# What was not answered
+
+
+async def ask(database: Database, question: str, number: int, *, days_ago: int = 1, ended: str = "no_answer") -> None:
+    """A turn of its own customer that ended so."""
+    async with database.transaction() as tx:
+        await inbox.add(tx, arrival(f"{number}.1", text=question), now=0.0)
+        item = await inbox.start(tx, number)
+        assert item is not None
+        message = {"type": "customer", "text": question, "speaker": ""}
+        record = a_turn(
+            id=item.id, thread=item.thread, ts=item.ts, customer=f"U{number}", ended=ended, messages=[message]
+        )
+        await turns.save(tx, record, now=ManualClock().now() - days_ago * 86_400)
+
+
+async def test_gaps_are_told_with_counts_and_without_anybodys_data(database: Database) -> None:
+    await ask(database, "Is ORD-1001 for Iceland?", 1, days_ago=20)
+    await ask(database, "Ship to Iceland?", 2, days_ago=40)
+    await ask(database, "Too long ago?", 3, days_ago=60)
+    await ask(database, "Answered?", 4, days_ago=10, ended="answered")
+    told = await library(FakeBase(), database=database).gaps(45)
+    assert "2 questions about 1 thing" in told
+    assert "*2x*, 2 people" in told
+    assert "Is [number] for Iceland?" in told
+    assert "1001" not in told
+    assert "every question was answered" in await library(FakeBase(), database=database).gaps(5)
+
+
+async def test_without_vectors_only_the_same_words_count_together(database: Database) -> None:
+    for number, question in enumerate(["Iceland?", "iceland?", "Crypto?"], start=1):
+        await ask(database, question, number)
+    told = await library(FakeBase(alike_fails=True), database=database).gaps(30)
+    assert "3 questions about 2 things" in told
+    assert "very same words" in told
+
+
+async def test_without_a_database_no_gaps_are_known() -> None:
+    assert "Without a database" in await library(FakeBase()).gaps(30)

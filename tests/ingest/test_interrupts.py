@@ -1,0 +1,75 @@
+"""Turns hear of wishes at once from their own process, and soon from others."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from bot.ingest.interrupts import Interruption, Interruptions
+from bot.store import inbox
+from bot.store import interrupts as wishes
+from bot.store.database import Database
+from bot.store.inbox import Wish
+from tests.doubles.clock import ManualClock
+from tests.doubles.unwell import Unwell
+from tests.patience import patience
+from tests.store.test_interrupts import deletion, stop
+from tests.turns.arrivals import arrival
+
+
+def test_a_wish_is_told_to_whoever_works_on_the_row_and_to_nobody_else() -> None:
+    interruptions = Interruptions()
+
+    async def work() -> None:
+        with interruptions.running(1) as first, interruptions.running(2) as second:
+            interruptions.tell(1, "edited")
+            interruptions.tell(3, "stop")
+            assert (first.wish, first.is_set()) == ("edited", True)
+            assert (second.wish, second.is_set()) == ("", False)
+        interruptions.tell(1, "stop")
+        assert first.wish == "edited"
+
+    asyncio.run(work())
+
+
+async def test_of_several_wishes_the_gravest_counts() -> None:
+    interruption, heard = Interruption(), []
+    wishes_told: tuple[Wish, ...] = ("edited", "stop", "edited", "deleted", "stop")
+    for wish in wishes_told:
+        interruption.tell(wish)
+        heard.append(interruption.wish)
+    assert heard == ["edited", "stop", "stop", "deleted", "deleted"]
+
+
+async def test_a_bounded_wait_ends_when_a_wish_comes() -> None:
+    interruption, waited = Interruption(), False
+    with suppress(TimeoutError):
+        async with asyncio.timeout(patience(20)) as clock:
+            with interruption.bounding(clock):
+                asyncio.get_running_loop().call_soon(interruption.tell, "stop")
+                await asyncio.Event().wait()
+        waited = True
+    assert not waited
+    assert interruption.wish == "stop"
+
+
+@pytest.mark.parametrize("is_well", [True, False])
+async def test_what_another_process_stored_is_found(database: Database, *, is_well: bool) -> None:
+    interruptions, clock = Interruptions(), ManualClock()
+    read = database if is_well else Unwell(database)
+    async with database.transaction() as tx:
+        first = await inbox.add(tx, arrival("1.1"), now=1.0)
+        then = await inbox.add(tx, arrival("1.2"), now=1.0)
+        assert first is not None
+        assert then is not None
+        await wishes.store_all(tx, [stop("1.1", "2.0"), deletion("1.2", "2.0")], now=1.0)
+    with interruptions.running(first) as one, interruptions.running(then) as other:
+        watching = asyncio.create_task(interruptions.watch(read, clock))
+        async with asyncio.timeout(patience(20)):
+            while not (one.is_set() and other.is_set()):
+                clock.advance(1.0)
+                await asyncio.sleep(0)
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+    assert (one.wish, other.wish) == ("stop", "deleted")

@@ -1,0 +1,83 @@
+"""The figures in words."""
+
+from dataclasses import replace
+
+from bot.reporting.metrics import figures_of
+from bot.reporting.texts import BARS, amount, charts, duration, mrkdwn, percent, seconds, table
+from bot.store.metrics import Opened, Record
+from tests.desk.month import MONTH, NOW, SINCE, at
+
+WHOLE = figures_of(MONTH, since=SINCE, now=NOW).whole
+
+
+def test_slack_gets_the_figures_that_matter_most() -> None:
+    assert mrkdwn(WHOLE).splitlines() == [
+        "*The desk, 2024-10-04 to 2024-11-02*",
+        "Conversations: *18*; the assistant resolved *25%* of 16 settled: 2 confirmed, 2 assumed; 3 withdrawn",
+        "*33%* of 18 went to people (asked for a person 4, a legal matter 1, the help pages hold no answer 1)",
+        "Needless: 67% of 3 cases that staff judged; missed: 29% of 7 that seemed resolved",
+        "Cases: *5*, 1 unclaimed; 33% of 3 resolved opened again",
+        "Claimed after *30 min*, nine of ten within 4 h (n = 4)",
+        "First human reply after *1 h*, nine of ten within 6 h (n = 3)",
+        "CSAT *67%* (n = 3)",
+        "$0.10600 on models: $0.00528 a conversation, $0.01167 a case, $0.02650 a resolution",
+        "Relay: p95 500 ms, 1 of 22 messages failed",
+    ]
+
+
+def test_each_day_is_a_bar_and_the_longest_is_the_most() -> None:
+    report = figures_of(MONTH, since=SINCE, now=NOW)
+    first = charts(report).splitlines()[0]
+    counts = [part.resolution.conversations for part in report.parts]
+    bars = first.split("`")[1]
+    assert len(bars) == len(counts) == 30
+    assert [bar == BARS[0] for bar in bars] == [count == 0 for count in counts]
+    assert [bar == BARS[-1] for bar in bars] == [count == max(counts) for count in counts]
+    assert first.endswith(f"Conversations, {max(counts)} at most")
+
+
+def test_of_nothing_there_are_no_bars() -> None:
+    assert charts(figures_of(Record(), since=SINCE, now=NOW)) == ""
+
+
+def test_a_reason_that_is_not_known_pings_nobody_in_slack_and_obeys_no_terminal() -> None:
+    record = Record(cases=[Opened(1, "t", "A", "<!channel>\x1b[2J", at(2))])
+    whole = figures_of(record, since=SINCE, now=NOW).whole
+    assert "<!" not in mrkdwn(whole)
+    assert "\x1b" not in table(whole)
+
+
+def test_a_terminal_gets_all_of_them_in_columns() -> None:
+    lines = table(WHOLE).splitlines()
+    assert lines[0] == "The desk, 2024-10-04 to 2024-11-02 (UTC)"
+    assert [line for line in lines if line and not line.startswith(" ")][1:] == [
+        "Resolution",
+        "Escalation",
+        "People",
+        "Cost",
+        "Relay",
+    ]
+    (escalated,) = [line for line in lines if line.startswith("  Escalated")]
+    assert escalated.split() == ["Escalated", "33%", "6", "of", "18", "conversations"]
+    assert max(map(len, lines)) <= 100
+
+
+def test_of_nothing_there_is_a_dash() -> None:
+    nothing = figures_of(Record(), since=SINCE, now=NOW).whole
+    assert "CSAT *–* (n = 0)" in mrkdwn(nothing)
+    assert "None" not in table(nothing) + mrkdwn(nothing)
+
+
+def test_one_day_is_one_date() -> None:
+    one = replace(WHOLE, until=WHOLE.since + 86_400)
+    assert mrkdwn(one).startswith("*The desk, 2024-10-04*")
+
+
+def test_waiting_is_told_to_the_minute() -> None:
+    rows = [(None, "–"), (0.0, "0 s"), (59.4, "59 s"), (60.0, "1 min"), (3_599.0, "1 h"), (5_400.0, "1 h 30 min")]
+    misses = [(spent, got) for spent, words in rows if (got := duration(spent)) != words]
+    assert misses == []
+
+
+def test_small_and_large() -> None:
+    assert (percent(0.005), percent(1.0), amount(0.00001), seconds(1_234.56)) == ("0%", "100%", "$0.00001", "1,234.6 s")
