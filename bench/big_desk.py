@@ -117,7 +117,7 @@ def _write(rows: Rows, thread: ThreadRef, author: str, number: int, case: int | 
 def _case(thread: ThreadRef, number: int) -> dict[str, Any]:
     """A case of somebody else's in the thread, and its number."""
     place = {"id": number, "team": TEAM, "thread": thread.key, "channel": thread.channel, "thread_ts": thread.ts}
-    who = {"customer": "U80000001", "customer_name": "Customer", "standing": "member", "language": "en"}
+    who = {"customer": "U80000001", "customer_name": "Customer", "member_type": "member", "language": "en"}
     why = {"reason": "asked_for_person", "priority": "medium", "title": "An order", "summary": "", "outcome": "solved"}
     ended = {"state": "closed", "owner": "U0AGENTA", "owner_name": "Agent A", "opened_at": START, "ended_at": START}
     return place | who | why | ended
@@ -152,24 +152,24 @@ def _statements(first: int, end: int, customers: int) -> list[str]:
     words = "'Where is my order ' || cast(n as text) || '? I have waited for it since last week.'"
     return [
         f"""insert into inbox (id, event_id, team, channel, ts, kind, thread, author, author_team, body, state, reason,
-            attempts, fence, handed, wish, received_at, finished_at)
+            attempts, fence, handed, interrupt, received_at, finished_at)
         {with_p}
         select n + 1, 'Ev' || cast(n as text), '{TEAM}', dm, ts, 'message', {key}, user_id, '{TEAM}',
             {_json("'text'", words, "'files'", "[]")}, 'done', 'answered', 1, 1, true, '', {START} + n, {START} + n
         from p""",
-        f"""insert into thread (key, team, channel, ts, agent, language, episode, note, hands, opened_at)
+        f"""insert into thread (key, team, channel, ts, agent, language, episode, note, epoch, opened_at)
         {with_p}
         select {key}, '{TEAM}', dm, ts, 'answers', 'en', 0, '', 0, {START} + n from p where n = root""",
-        f"""insert into case_ (id, team, thread, channel, thread_ts, customer, customer_name, standing, link, language,
-            state, version, reason, priority, title, summary, owner, owner_name, opened_at, claimed_at, ended_at, desk,
-            waiting_since, due, step, keeps_helping, reopened, outcome, cause)
+        f"""insert into case_ (id, team, thread, channel, thread_ts, customer, customer_name, member_type, link,
+            language, state, version, reason, priority, title, summary, owner, owner_name, opened_at, claimed_at,
+            ended_at, desk, waiting_since, due, step, keeps_helping, reopened, outcome, cause)
         {with_p}
         select case_id, '{TEAM}', {key}, dm, ts, user_id, 'Customer', 'member', '', 'en', 'closed', 3,
             'asked_for_person', 'medium', {words}, '', 'U0AGENTA', 'Agent A', {START} + n, {START} + n, {START} + n, '',
             {START} + n, null, 0, false, 0, 'solved', ''
         from p where n = root and has_case""",
         f"""insert into outbox (key, method, channel, thread_ts, lane, parent, payload, afterwards, state, ts, attempts,
-            error, case_id, source_channel, source_ts, conversation, hands, created_at, sent_at)
+            error, case_id, source_channel, source_ts, conversation, epoch, created_at, sent_at)
         {with_p}
         select 'case/' || cast(case_id as text) || '/card', 'post', '{AGENTS}', null,
             '/case/' || cast(case_id as text) || '/card', null, {_json("'text'", words, "'blocks'", "[]")},
@@ -177,7 +177,7 @@ def _statements(first: int, end: int, customers: int) -> list[str]:
             null, null, null, null, {START} + n, {START} + n
         from p where n = root and has_case""",
         f"""insert into outbox (key, method, channel, thread_ts, lane, parent, payload, afterwards, state, ts, attempts,
-            error, case_id, source_channel, source_ts, conversation, hands, created_at, sent_at)
+            error, case_id, source_channel, source_ts, conversation, epoch, created_at, sent_at)
         {with_p}
         select 'relay/' || cast(n + 1 as text), 'post', '{AGENTS}', null,
             '/case/' || cast(case_id as text) || '/card', 'case/' || cast(case_id as text) || '/card',

@@ -44,7 +44,7 @@ from bot.clock import SystemClock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.ingest.inbox import Inbox
-from bot.ingest.interrupts import Interruptions
+from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import load_sentences
 from bot.slack.client import SlackRefused
 from bot.store import attempts, cases, inbox, persons, schema
@@ -195,14 +195,16 @@ def _erasure(database: Database) -> Erasure:
     nothing.cases = of_cases
     relay = Relay(database, nothing, nothing, clock, messages, Staff(nothing, clock, agent_channel=AGENTS))
     thoughts = MessageEdits(database, nothing, clock, sentences, nothing, relay)
-    return Erasure(database, nothing, nothing, of_cases, thoughts, Interruptions(), Nowhere().show)
+    return Erasure(database, nothing, nothing, of_cases, thoughts, Interrupts(), Nowhere().show)
 
 
 async def _ask(database: Database, user: str) -> inbox.InboxItem:
     body = {"action": persons.REQUEST, "value": "", "message_ts": "V", "response_url": "", "text": ""}
-    press = Arrival("Ev-erase", "press", ThreadRef(TEAM, "V0HOME", "V0HOME"), "1.1", user, TEAM, body, addressed=True)
+    interaction = Arrival(
+        "Ev-erase", "interaction", ThreadRef(TEAM, "V0HOME", "V0HOME"), "1.1", user, TEAM, body, addressed=True
+    )
     async with database.transaction() as tx:
-        row = await inbox.add(tx, press, now=time.time())
+        row = await inbox.add(tx, interaction, now=time.time())
         item = await inbox.start(tx, row or 0)
     if item is None:
         raise RuntimeError("the database is not empty")

@@ -59,7 +59,7 @@ from bot.ingest.admission import AdmissionControl
 from bot.ingest.engine import TIDY_SECONDS, TakeTurn, TurnEngine
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.inbox import Inbox, author_of
-from bot.ingest.interrupts import Interruptions
+from bot.ingest.interrupts import Interrupts
 from bot.ingest.lanes import Lanes
 from bot.integrations import (
     build_library,
@@ -79,7 +79,7 @@ from bot.language.sentences import load_sentences
 from bot.learning.suggestions import Learning, build_learners
 from bot.models.prices import load_prices
 from bot.private_files import make_private
-from bot.reporting.texts import tell_figures
+from bot.reporting.texts import render_metrics
 from bot.reporting.why import Why
 from bot.settings import Settings
 from bot.slack.client import Identity, SlackClient
@@ -94,8 +94,8 @@ from bot.turns.asking import Agents
 from bot.turns.danger_check import DangerCheck
 from bot.turns.edits import MessageEdits
 from bot.turns.erasure import Erasure, watch_erasures
-from bot.turns.escalation import CallingOver
-from bot.turns.interactions import Presses
+from bot.turns.handover_requests import HandoverRequests
+from bot.turns.interactions import Interactions
 from bot.turns.ownership import EpochReader
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Summaries
@@ -330,10 +330,10 @@ async def open_app(
         )
         why = Why(database, knowledge)
         identities = Identities(slack, shop, database)
-        interruptions = Interruptions()
+        interrupts = Interrupts()
         danger = DangerFinder()
         edits = MessageEdits(database, outbox, clock, sentences, answers, relay)
-        erasure = Erasure(database, slack, identities, cases, edits, interruptions, lambda user: home.show(user))
+        erasure = Erasure(database, slack, identities, cases, edits, interrupts, lambda user: home.show(user))
         turns = Turns(
             database=database,
             outbox=outbox,
@@ -344,7 +344,7 @@ async def open_app(
             budgets=budgets,
             cases=cases,
             relay=relay,
-            presses=Presses(
+            interactions=Interactions(
                 database=database,
                 slack=slack,
                 clock=clock,
@@ -354,11 +354,11 @@ async def open_app(
                 relay=relay,
                 drafts=drafts,
                 drafting=drafting,
-                calling_over=CallingOver(me, database, slack, clock, sentences, identities, cases),
+                handover_requests=HandoverRequests(me, database, slack, clock, sentences, identities, cases),
                 learning=learning,
                 articles=articles,
                 erasure=erasure,
-                accept=lambda press: inbox.accept(press),
+                accept=lambda interaction: inbox.accept(interaction),
                 why=why,
             ),
             summaries=Summaries(
@@ -385,14 +385,14 @@ async def open_app(
             )
             if models.only_cheap
             else None,
-            interruptions=interruptions,
+            interrupts=interrupts,
             allowance=Allowance(clock, settings.customer_messages_per_minute, settings.customer_messages_per_day),
         )
         admission = AdmissionControl(partial(author_of, database))
         engine = await stack.enter_async_context(
             _open_engine(settings, database, clock, admission.admitting(turns.take), membership, role)
         )
-        inbox = Inbox(database, engine, clock, metrics, interruptions)
+        inbox = Inbox(database, engine, clock, metrics, interrupts)
         shelf = Shelf(settings.data_dir, database)
         library = build_library(settings, bases, clock=clock, database=database, prices=prices, shelf=shelf)
         publishing = Publishing(shelf, clock, library.publish, articles.expire)
@@ -400,10 +400,10 @@ async def open_app(
         watches: set[asyncio.Task[None]] = set()
         _start(watches, admission.run())
         if role != "ingress":
-            _start(watches, interruptions.watch(database, clock))
+            _start(watches, interrupts.watch(database, clock))
         if not settings.is_shared:
             _start(watches, watch_erasures(database, clock, engine.submit))
-        figures = partial(tell_figures, database, clock, settings.targets.hours.between)
+        figures = partial(render_metrics, database, clock, settings.targets.hours.between)
         home = Home(me, slack, database, clock, sentences, identities, staff, library, figures)
         bolt = _build_bolt(slack, me, settings)
         desk = Desk(

@@ -1,18 +1,18 @@
-"""Named moments at which a process that was armed for it ends as in a power cut.
+"""Named crash points: the tests kill the process there.
 
-Nothing happens here unless `arm` was called, which the product never does: tests/chaos/victim.py does, for the
-harness that kills Frontdesk at each of these places and looks whether anybody was answered twice or not at all.
+Nothing happens here unless `arm` was called, and the product never calls it. tests/chaos/victim.py does: it kills
+Frontdesk at each failpoint, and checks that every customer gets exactly one answer.
 
-PLACES   every place, and what is done there and not yet noted
-arm      end this process at the n-th passing of a place
-reach    the line that stands at the place
+FAILPOINTS   every failpoint, with what is done there and not yet recorded
+arm          end this process when it passes a failpoint for the n-th time
+failpoint    the line in the code
 """
 
 import os
 import signal
 from collections.abc import Mapping
 
-PLACES: Mapping[str, str] = {
+FAILPOINTS: Mapping[str, str] = {
     "migrating": "the schema's steps are made and not committed",
     "after_insert": "an event is on disk; nobody has been told",
     "before_ack": "the event's handler knows that it is on disk; Slack has not heard so",
@@ -46,28 +46,29 @@ PLACES: Mapping[str, str] = {
     "files_noted": "the copies are noted; they are not shared",
     "files_shared": "the copies are shared; nobody has noted that",
 }
-"""Place -> what is done there and what is not. `make chaos` kills at them all, tests/chaos/test_kills.py at some."""
+"""Name -> what is done there and what is not. `make chaos` kills at all of them, tests/chaos/test_kills.py at some."""
 
 _armed: dict[str, tuple[int, signal.Signals]] = {}
-"""Place -> at which passing, and what happens then; empty in every process but the harness's."""
+"""Name -> at which passing, and the signal. Empty in every process except the harness's."""
 
 
-def arm(place: str, passing: int, *, how: signal.Signals = signal.SIGKILL) -> None:
-    """Send this process a signal at the n-th passing of a place, counted from 1; SIGSTOP freezes it there.
+def arm(name: str, passing: int, *, how: signal.Signals = signal.SIGKILL) -> None:
+    """Send this process a signal when it passes the failpoint for the n-th time, counted from 1. SIGSTOP freezes it.
 
-    KeyError for a place that does not exist.
+    Raises:
+        KeyError: no failpoint has this name.
     """
-    PLACES[place]
-    _armed[place] = (passing, how)
+    FAILPOINTS[name]
+    _armed[name] = (passing, how)
 
 
-def reach(place: str) -> None:
-    """Pass a place."""
-    if place not in _armed:
+def failpoint(name: str) -> None:
+    """Do nothing, unless this failpoint is armed."""
+    if name not in _armed:
         return
-    left, how = _armed[place]
+    left, how = _armed[name]
     if left > 1:
-        _armed[place] = (left - 1, how)
+        _armed[name] = (left - 1, how)
         return
-    del _armed[place]
+    del _armed[name]
     os.kill(os.getpid(), how)

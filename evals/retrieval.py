@@ -99,7 +99,7 @@ async def measure(each: Set, embedder: Embedder) -> Figures:
             report = await base.refresh(each.source)
             await base.search("a first question opens connections")
             answers = [await _ask(base, question) for question in questions]
-            floor = (await base.status()).floor
+            floor = (await base.status()).threshold
         scores = _score(each, answers, Path(work, "results.jsonl"))
     times = sorted(answer.milliseconds for answer in answers)
     return {

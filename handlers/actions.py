@@ -7,7 +7,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.interactions import CALLS, CUSTOMER_PRESSES
+from bot.turns.interactions import CALLS, CUSTOMER_BUTTONS
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
 
@@ -17,22 +17,24 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons under answers and in the case's sentences."""
 
-    async def store_press(ack: Ack, body: BlockActions, action: Action) -> None:
-        await desk.inbox.accept(read_press(body, action, team=desk.me.team))
+    async def store_interaction(ack: Ack, body: BlockActions, action: Action) -> None:
+        await desk.inbox.accept(read_interaction(body, action, team=desk.me.team))
         await ack()
 
-    for action_id in CUSTOMER_PRESSES:
-        app.action(action_id)(store_press)
+    for action_id in CUSTOMER_BUTTONS:
+        app.action(action_id)(store_interaction)
 
     @app.action("esc.decline")
     async def rephrase(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
-        press = read_press(body, action, team=desk.me.team)
-        if not await desk.is_first(body["trigger_id"], user=press.author, channel=press.thread.channel, reads=True):
+        interaction = read_interaction(body, action, team=desk.me.team)
+        if not await desk.is_first(
+            body["trigger_id"], user=interaction.author, channel=interaction.thread.channel, reads=True
+        ):
             return
-        language = await desk.language(press.author)
+        language = await desk.language(interaction.author)
         # Who has called a person since is not asked to say it again.
-        words = await desk.cases.status_text(press.thread, language) or desk.sentences.say(language, "rephrase")
+        words = await desk.cases.status_text(interaction.thread, language) or desk.sentences.say(language, "rephrase")
         await desk.slack.respond(body.get("response_url") or "", text=words)
 
 
@@ -49,7 +51,7 @@ def register_rest(app: AsyncApp) -> None:
     app.options(anything)(acknowledge)
 
 
-def read_press(body: BlockActions, action: Action, *, team: str) -> Arrival:
+def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arrival:
     """The arrival in a press of something in a message. Raises Malformed when it stands in none."""
     channel, message_ts = body["container"].get("channel_id"), body["container"].get("message_ts")
     if not (channel and message_ts):
@@ -57,8 +59,8 @@ def read_press(body: BlockActions, action: Action, *, team: str) -> Arrival:
     root = body["container"].get("thread_ts") or (body.get("message") or {}).get("thread_ts") or message_ts
     name, value = _chosen(action)
     return Arrival(
-        event_id=f"press/{body['trigger_id']}",
-        kind="press",
+        event_id=f"interaction/{body['trigger_id']}",
+        kind="interaction",
         thread=ThreadRef(team, channel, root),
         ts=action.get("action_ts") or message_ts,
         author=body["user"]["id"],
@@ -75,14 +77,14 @@ def read_press(body: BlockActions, action: Action, *, team: str) -> Arrival:
     )
 
 
-def read_home_press(body: BlockActions, action: Action, *, team: str) -> Arrival:
+def read_home_interaction(body: BlockActions, action: Action, *, team: str) -> Arrival:
     """The same for a press in somebody's Home tab, which stands in no channel: the tab is its lane."""
     tab = body["container"].get("view_id")
     if not tab:
         raise Malformed("block_actions", "container without a view")
     return Arrival(
-        event_id=f"press/{body['trigger_id']}",
-        kind="press",
+        event_id=f"interaction/{body['trigger_id']}",
+        kind="interaction",
         thread=ThreadRef(team, tab, tab),
         ts=action.get("action_ts") or tab,
         author=body["user"]["id"],

@@ -118,8 +118,8 @@ async def _carry_out(desk: Desk, body: SlashCommand, command: Command) -> None:
         if not await desk.is_first(body["trigger_id"], user=by, channel=body["channel_id"], reads=reads):
             return
         if command.verb == "refresh":
-            wish = Refresh(only=command.words, force="force" in command.options)
-            await desk.refreshes.run(wish, tell=tell, by=by)
+            interrupt = Refresh(only=command.words, force="force" in command.options)
+            await desk.refreshes.run(interrupt, tell=tell, by=by)
             return
         if command.verb == "suggest":
             await _suggest(desk, body, command.words.upper())
@@ -168,7 +168,7 @@ def _suggesting(desk: Desk, body: SlashCommand, case: str) -> Arrival:
     lane = f"suggest-{body['trigger_id']}"[:32]
     return Arrival(
         event_id=f"command/{body['trigger_id']}",
-        kind="press",
+        kind="interaction",
         thread=ThreadRef(desk.me.team, body["channel_id"], lane),
         ts=lane,
         author=body["user_id"],

@@ -56,7 +56,7 @@ class Desk:
         name = hashlib.sha256(trigger.encode()).hexdigest()[:32]
         said = {"text": "", "files": [], "action": "", "value": ""}
         thread = ThreadRef(self.me.team, channel, name)
-        arrival = Arrival(f"once/{trigger}", "press", thread, name, user, self.me.team, said, addressed=False)
+        arrival = Arrival(f"once/{trigger}", "interaction", thread, name, user, self.me.team, said, addressed=False)
         try:
             return await self.inbox.is_first(arrival)
         except StoreUnavailable:

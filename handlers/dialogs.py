@@ -7,10 +7,10 @@ from slack_bolt.async_app import AsyncApp
 from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.interactions import pressed_in
+from bot.turns.interactions import interaction_thread
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in
-from handlers.actions import read_press
+from handlers.actions import read_interaction
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, ViewSubmission, parse_about
 
@@ -41,12 +41,12 @@ def register(app: AsyncApp, desk: Desk) -> None:
 async def open_dialog(desk: Desk, ack: Ack, body: BlockActions, action: Action) -> None:
     """Open the dialog of what was pressed, for staff."""
     await ack()
-    press = read_press(body, action, team=desk.me.team)
-    if not await desk.is_staff_in(press.thread.channel, press.author):
-        await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+    interaction = read_interaction(body, action, team=desk.me.team)
+    if not await desk.is_staff_in(interaction.thread.channel, interaction.author):
+        await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
         return
-    about = About(press.body["value"], press.thread, press.body["message_ts"])
-    await desk.dialogs.open(press.body["action"], about, user=press.author, trigger_id=body["trigger_id"])
+    about = About(interaction.body["value"], interaction.thread, interaction.body["message_ts"])
+    await desk.dialogs.open(interaction.body["action"], about, user=interaction.author, trigger_id=body["trigger_id"])
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:
@@ -60,7 +60,7 @@ def read_submission(body: ViewSubmission, about: About) -> Arrival:
     view, user = body["view"], body["user"]
     return Arrival(
         event_id=f"view/{view['id']}",
-        kind="press",
+        kind="interaction",
         thread=about.thread,
         # A submission has no time of its own, and its view is submitted once.
         ts=view["id"],

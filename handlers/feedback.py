@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.store import audit as records
+from bot.store import audit
 from handlers.actions import chosen
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
@@ -51,4 +51,4 @@ async def _thanks(desk: Desk, ref: str, person: str) -> str:
 
 async def _keep(desk: Desk, subject: str, person: str, value: str) -> None:
     async with desk.database.transaction() as tx:
-        await records.rate(tx, subject, person, value, now=desk.clock.now())
+        await audit.rate(tx, subject, person, value, now=desk.clock.now())

@@ -8,7 +8,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.errors import StoreUnavailable
 from bot.slack.client import SlackRefused, SlackUnanswered
 from bot.store.persons import REQUEST
-from handlers.actions import chosen, read_home_press
+from handlers.actions import chosen, read_home_interaction
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, HomeOpened
 
@@ -34,7 +34,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
     @app.action(REQUEST)
     async def erase(ack: Ack, body: BlockActions, action: Action) -> None:
-        await desk.inbox.accept(read_home_press(body, action, team=desk.me.team))
+        await desk.inbox.accept(read_home_interaction(body, action, team=desk.me.team))
         await ack()
 
     @app.action("home.language")

@@ -11,9 +11,9 @@ from bot.cases.dialogs import About, why_not_opened
 from bot.conversation import ThreadRef
 from bot.help_center.articles import UnknownArticle, status_text
 from bot.slack.client import Block, SlackRefused
-from bot.turns.interactions import pressed_in
+from bot.turns.interactions import interaction_thread
 from bot.views import dialogs
-from handlers.actions import read_press
+from handlers.actions import read_interaction
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, MessageAction
 
@@ -29,12 +29,16 @@ def register(app: AsyncApp, desk: Desk) -> None:
     @app.action("kb.edit")
     async def edit(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
-        press = read_press(body, action, team=desk.me.team)
-        if not await desk.is_staff_in(press.thread.channel, press.author):
-            await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+        interaction = read_interaction(body, action, team=desk.me.team)
+        if not await desk.is_staff_in(interaction.thread.channel, interaction.author):
+            await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
             return
-        if told := await _edit(desk, About(press.body["value"], press.thread, press.body["message_ts"]), body):
-            await desk.slack.post_ephemeral(press.thread.channel, press.author, text=told, thread_ts=pressed_in(press))
+        if told := await _edit(
+            desk, About(interaction.body["value"], interaction.thread, interaction.body["message_ts"]), body
+        ):
+            await desk.slack.post_ephemeral(
+                interaction.thread.channel, interaction.author, text=told, thread_ts=interaction_thread(interaction)
+            )
 
     @app.shortcut("kb.add")
     async def add(ack: Ack, body: MessageAction) -> None:

@@ -6,7 +6,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.escalation import CALL_OVER
+from bot.turns.handover_requests import CALL_OVER
 from handlers.desk import Desk
 from handlers.payloads import MessageAction
 
@@ -28,8 +28,8 @@ def read_call(body: MessageAction, *, team: str, by_staff: bool) -> Arrival:
     """The arrival in a message_action payload; of the message it holds only where it stands."""
     message, user = body["message"], body["user"]
     return Arrival(
-        event_id=f"press/{body['trigger_id']}",
-        kind="press",
+        event_id=f"interaction/{body['trigger_id']}",
+        kind="interaction",
         thread=ThreadRef(team, body["channel"]["id"], message.get("thread_ts") or body["message_ts"]),
         ts=body["action_ts"],
         author=user["id"],

@@ -11,8 +11,8 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.cases.dialogs import OPENED_BY
 from bot.store.inbox import Arrival
-from bot.turns.interactions import SLOW_PRESSES, STAFF_PRESSES, pressed_in
-from handlers.actions import read_press
+from bot.turns.interactions import SLOW_BUTTONS, STAFF_BUTTONS, interaction_thread
+from handlers.actions import read_interaction
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog
 from handlers.payloads import Action, BlockActions
@@ -23,39 +23,39 @@ Ack = Callable[[], Awaitable[None]]
 def register(app: AsyncApp, desk: Desk) -> None:
     """The buttons of the cards in the team channels."""
 
-    async def store_press(ack: Ack, body: BlockActions, action: Action) -> None:
-        press = read_press(body, action, team=desk.me.team)
-        if await desk.is_staff_in(press.thread.channel, press.author):
-            await desk.inbox.accept(_in_its_lane(press))
+    async def store_interaction(ack: Ack, body: BlockActions, action: Action) -> None:
+        interaction = read_interaction(body, action, team=desk.me.team)
+        if await desk.is_staff_in(interaction.thread.channel, interaction.author):
+            await desk.inbox.accept(_in_its_lane(interaction))
             await ack()
             return
         await ack()
-        await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+        await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
 
-    for action_id in STAFF_PRESSES:
-        app.action(action_id)(store_press)
+    for action_id in STAFF_BUTTONS:
+        app.action(action_id)(store_interaction)
 
     @app.action("case.more")
     async def choose(ack: Ack, body: BlockActions, action: Action) -> None:
-        chosen = read_press(body, action, team=desk.me.team).body["action"]
+        chosen = read_interaction(body, action, team=desk.me.team).body["action"]
         if chosen in OPENED_BY:
             await open_dialog(desk, ack, body, action)
-        elif chosen in STAFF_PRESSES:
-            await store_press(ack, body, action)
+        elif chosen in STAFF_BUTTONS:
+            await store_interaction(ack, body, action)
         else:
             await ack()
 
     @app.action("relay.note")
     async def keep_inside(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
-        press = read_press(body, action, team=desk.me.team)
-        if await desk.is_staff_in(press.thread.channel, press.author):
+        interaction = read_interaction(body, action, team=desk.me.team)
+        if await desk.is_staff_in(interaction.thread.channel, interaction.author):
             await desk.slack.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
         else:
-            await desk.refuse(press.thread.channel, press.author, thread_ts=pressed_in(press))
+            await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
 
 
-def _in_its_lane(press: Arrival) -> Arrival:
+def _in_its_lane(interaction: Arrival) -> Arrival:
     """The press as it came, or in a thread of its own when what is written under the card must not wait for it."""
-    slow = press.body["action"] in SLOW_PRESSES
-    return replace(press, thread=replace(press.thread, ts=press.ts)) if slow else press
+    slow = interaction.body["action"] in SLOW_BUTTONS
+    return replace(interaction, thread=replace(interaction.thread, ts=interaction.ts)) if slow else interaction

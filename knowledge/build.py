@@ -30,7 +30,7 @@ from typing import Any, get_args
 import numpy as np
 
 from knowledge import catalog
-from knowledge.calibration import Floors, calibrate
+from knowledge.calibration import Thresholds, calibrate
 from knowledge.catalog import Catalog, Reader
 from knowledge.chunking import Chunk, chunk_within
 from knowledge.config import Audience, BuildOptions, Source, read_config
@@ -96,7 +96,7 @@ class _Job:
             chunks=generation.manifest.chunks,
             embedded=embedded,
             embedded_tokens=self.tokens,
-            floor=generation.manifest.floor,
+            threshold=generation.manifest.threshold,
             sources=generation.manifest.sources,
         )
 
@@ -228,7 +228,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             with closing(VectorIndex(home) if follows else create(home, metadata=metadata)) as vectors:
                 _index(vectors, stored, (added, removed) if follows else None, chunks=chunks, tell=job.tell)
                 with closing(Reader(folder / DATABASE)) as reader:
-                    floors = await _floors(job, reader, vectors, base)
+                    thresholds = await _thresholds(job, reader, vectors, base)
                     job.tell(Progress("verify"))
                     _verify(reader, vectors)
                     content = reader.content()
@@ -241,9 +241,9 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             chunks=chunks,
             sources=tuple(plan.sources),
             built_at=now(),
-            floor=floors.fused,
-            words_floor=floors.words,
-            calibrated_chunks=floors.chunks,
+            threshold=thresholds.fused,
+            words_threshold=thresholds.words,
+            calibrated_chunks=thresholds.chunks,
             content=content,
             forced=job.options.force,
             follows=job.options.follows,
@@ -377,19 +377,19 @@ def _counted(entries: Iterable[catalog.Entry], total: int, tell: Tell) -> Iterab
         yield entry
 
 
-async def _floors(job: _Job, reader: Reader, vectors: VectorIndex, base: Generation | None) -> "_Floors":
+async def _thresholds(job: _Job, reader: Reader, vectors: VectorIndex, base: Generation | None) -> "_Thresholds":
     if base:
         known = base.manifest
         moved = abs(reader.chunks - known.calibrated_chunks) > RECALIBRATE * known.calibrated_chunks
         if not moved and reader.chunks > SMALL_BASE:
-            return _Floors(known.floor, known.words_floor, known.calibrated_chunks)
+            return _Thresholds(known.threshold, known.words_threshold, known.calibrated_chunks)
     job.tell(Progress("calibrate"))
     measured = await calibrate(reader, vectors, job.embedder)
-    return _Floors(measured.fused, measured.words, reader.chunks)
+    return _Thresholds(measured.fused, measured.words, reader.chunks)
 
 
 @dataclass(frozen=True, slots=True)
-class _Floors(Floors):
+class _Thresholds(Thresholds):
     chunks: int
 
 

@@ -126,7 +126,7 @@ Bagaimana cara memasak rendang?
 
 
 @dataclass(frozen=True, slots=True)
-class Floors:
+class Thresholds:
     """From which score on a question counts as answerable."""
 
     fused: float
@@ -134,24 +134,24 @@ class Floors:
     """When only the words can be asked."""
 
 
-async def calibrate(reader: Reader, vectors: VectorIndex, embedder: Embedder) -> Floors:
+async def calibrate(reader: Reader, vectors: VectorIndex, embedder: Embedder) -> Thresholds:
     """Measure the floors of a finished base: about 300 searches."""
     questions = [(text, frozenset[int]()) for text in FOREIGN_QUESTIONS]
     foreign, _ = await _ask(reader, vectors, embedder, questions)
     present, absent = await _ask(reader, vectors, embedder, _own_sentences(reader))
     few = reader.documents < FEW_DOCUMENTS
-    fused, words = (_floor(foreign[:, way], present[:, way], absent[:, way], few=few) for way in (_FUSED, _WORDS))
-    return Floors(min(fused, HIGHEST_FUSED), min(words, HIGHEST_WORDS))
+    fused, words = (_threshold(foreign[:, way], present[:, way], absent[:, way], few=few) for way in (_FUSED, _WORDS))
+    return Thresholds(min(fused, HIGHEST_FUSED), min(words, HIGHEST_WORDS))
 
 
-def _floor(foreign: Vectors, present: Vectors, absent: Vectors, *, few: bool) -> float:
+def _threshold(foreign: Vectors, present: Vectors, absent: Vectors, *, few: bool) -> float:
     above_foreign = float(np.quantile(foreign, FOREIGN_QUANTILE))
     if not len(present):
         return round(above_foreign, 3)
     without = float(np.quantile(absent, ABSENT_QUANTILE))
     with_ = float(np.quantile(present, PRESENT_QUANTILE))
-    floor = max(above_foreign, without + NEARNESS * max(with_ - without, 0.0))
-    return round((above_foreign + floor) / 2 if few else floor, 3)
+    threshold = max(above_foreign, without + NEARNESS * max(with_ - without, 0.0))
+    return round((above_foreign + threshold) / 2 if few else threshold, 3)
 
 
 async def _ask(

@@ -60,9 +60,9 @@ class Manifest:
     sources: tuple[Source, ...]
     built_at: str
     """ISO 8601, UTC."""
-    floor: float
+    threshold: float
     """The fused score from which a question counts as answerable."""
-    words_floor: float
+    words_threshold: float
     """The same for words alone, while the vectors cannot be asked."""
     calibrated_chunks: int
     """Size of the base when the floors were measured."""

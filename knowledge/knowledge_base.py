@@ -73,7 +73,7 @@ class Findings:
 
     hits: tuple[Hit, ...] = ()
     confidence: float = 0.0
-    """The best chunk's score, to be held against `Status.floor`."""
+    """The best chunk's score, to be held against `Status.threshold`."""
     answerable: bool = False
     """Whether the confidence reaches the floor: below it the base most likely has no answer."""
     degraded: bool = False
@@ -100,7 +100,7 @@ class Status:
     built_at: str = ""
     """ISO 8601, UTC."""
     sources: tuple[Source, ...] = ()
-    floor: float = 0.0
+    threshold: float = 0.0
     """The confidence from which a question counts as answerable, as measured on this base."""
     content: str = ""
     """What its documents say, all together: the same in every base that has read the same."""
@@ -272,7 +272,7 @@ class KnowledgeBase:
             chunks=manifest.chunks,
             built_at=manifest.built_at,
             sources=manifest.sources,
-            floor=manifest.floor,
+            threshold=manifest.threshold,
             content=manifest.content,
             forced=manifest.forced,
             follows=manifest.follows,
@@ -417,9 +417,9 @@ class KnowledgeBase:
         lookups = [task.result() for task in asked]
         hits, confidence = await self._word_threads.run(index.evidence, lookups, limit=limit, words=words)
         by_words = any(lookup.vector is None for lookup in lookups)
-        floor = index.manifest.words_floor if by_words else index.manifest.floor
+        threshold = index.manifest.words_threshold if by_words else index.manifest.threshold
         degraded = any(lookup.near is None for lookup in lookups)
-        return Findings(hits, confidence, bool(hits) and confidence >= floor, degraded)
+        return Findings(hits, confidence, bool(hits) and confidence >= threshold, degraded)
 
     async def _look_up(self, index: Index, question: str, only: Filter) -> LookUp:
         async with asyncio.TaskGroup() as tasks:

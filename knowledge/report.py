@@ -35,7 +35,7 @@ class Report:
     chunks: int
     embedded: int
     """Chunks that wanted a vector: what an embedder that bills is paid for."""
-    floor: float
+    threshold: float
     sources: tuple[Source, ...]
     """As they are now; those that could not be read say why."""
     embedded_tokens: int = 0
@@ -58,7 +58,7 @@ class Report:
             documents=manifest.documents,
             chunks=manifest.chunks,
             embedded=0,
-            floor=manifest.floor,
+            threshold=manifest.threshold,
             sources=manifest.sources,
         )
 

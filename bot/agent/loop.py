@@ -24,7 +24,7 @@ from bot.agent.journal import NO_JOURNAL, Journal
 from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, Message, SystemNote, ToolCall, ToolResult
 from bot.agent.model import ModelFailure, ModelRequest, Usage
-from bot.agent.replies import Asking, Reply, Speech, Spent, get_reply
+from bot.agent.replies import Asking, Reply, RunUsage, StreamState, get_reply
 from bot.agent.toolcalls import Ledger, Round, run_calls
 from bot.agent.tools import Context, InvalidArguments, Tool
 
@@ -96,7 +96,7 @@ async def run(
         ledger=Ledger(limits.calls, limits.calls_per_tool),
         agent=team[agent if agent in team else team.entry],
         deadline=asyncio.get_running_loop().time() + limits.turn_seconds,
-        speech=Speech(emit),
+        state=StreamState(emit),
     )
     if halt.is_set():
         return turn.failed("halted")
@@ -113,7 +113,7 @@ async def run(
         if halt.is_set():
             logger.info("turn halted", extra=context.logged)
             return turn.failed("halted")
-        if shortened := turn.speech.shortened():
+        if shortened := turn.state.shortened():
             turn.keep(shortened)
             return turn.outcome("answered", text=shortened.text, reason="shortened")
         logger.warning("turn failed: not done in %s s", limits.turn_seconds, extra=context.logged)
@@ -145,7 +145,7 @@ async def _ask(turn: "_Turn", *, forced: bool) -> Reply:
     if noted := await turn.journal.recall(step):
         reply = Reply.from_json(noted)
         turn.spent.usage += reply.usage
-        turn.speech.show(reply.text)
+        turn.state.show(reply.text)
         return reply
     reply = await get_reply(turn.asking(forced=forced))
     reply = replace(reply, calls=turn.with_own_ids(reply.calls))
@@ -201,8 +201,8 @@ class _Turn:
     """Who is in charge now."""
     deadline: float
     """When the turn ends at the latest, on the event loop's clock."""
-    speech: Speech
-    spent: Spent = field(default_factory=Spent)
+    state: StreamState
+    spent: RunUsage = field(default_factory=RunUsage)
     messages: list[Message] = field(default_factory=list)
     """What the turn has added so far."""
     rounds: Counter[str] = field(default_factory=Counter)
@@ -238,7 +238,7 @@ class _Turn:
 
         endpoints = self.models.of(self.agent.tier)
         window = self.limits.window_characters
-        return Asking(build, endpoints, self.limits, self.speech, self.spent, self.deadline, window)
+        return Asking(build, endpoints, self.limits, self.state, self.spent, self.deadline, window)
 
     def _request(self, model: str, window: int, *, forced: bool) -> ModelRequest:
         messages = fit([*self.history, *self.messages], characters=window)
@@ -257,7 +257,7 @@ class _Turn:
         """The round is complete: its reply belongs to the conversation."""
         self.messages.append(AgentMessage(reply.text, reply.calls, self.agent.name, reply.model, reply.extra))
         self.wrote.setdefault(reply.model)
-        self.speech.end_round()
+        self.state.end_round()
 
     def with_own_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """The calls under ids that can be keys, each used once in this turn.
@@ -292,7 +292,7 @@ class _Turn:
 
     def failed(self, reason: str) -> Outcome:
         """The end without an answer. What the customer has seen stays in the conversation."""
-        text = self.speech.shown
+        text = self.state.shown
         known = self._results_of_last_round()
         self.messages = repair([*self.messages, *known, AgentMessage(text, agent=self.agent.name)])
         return self.outcome("failed", text=text, reason=reason)

@@ -77,7 +77,7 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Speech:
+class StreamState:
     """What a turn has said to the customer."""
 
     emit: Emit
@@ -110,7 +110,7 @@ class Speech:
 
 
 @dataclass(slots=True)
-class Spent:
+class RunUsage:
     """What a turn has used up over its rounds."""
 
     usage: Usage = field(default_factory=Usage)
@@ -132,8 +132,8 @@ class Asking:
     endpoints: Sequence[Endpoint]
     """Where to ask, the preferred one first."""
     limits: Limits
-    speech: Speech
-    spent: Spent
+    state: StreamState
+    spent: RunUsage
     deadline: float
     """When the turn ends at the latest, on the event loop's clock."""
     window: int
@@ -169,7 +169,7 @@ class Asking:
         if self.spent.continuations >= self.limits.continuations:
             return False
         self.spent.continuations += 1
-        self.partial = self.speech.shown
+        self.partial = self.state.shown
         return True
 
     def request(self, endpoint: Endpoint) -> ModelRequest:
@@ -188,7 +188,7 @@ async def get_reply(asking: Asking) -> Reply:
     try:
         return await _get_whole(asking)
     except ModelFailure:
-        if shortened := asking.speech.shortened():
+        if shortened := asking.state.shortened():
             return shortened
         raise
 
@@ -207,7 +207,7 @@ async def _get_whole(asking: Asking) -> Reply:
                 continue
             endpoint.breaker.failed(failure, begun=begun)
             logger.warning("a request failed: %s", failure, extra={"model": endpoint.name})
-            asking.speech.emit(RequestFailed(endpoint.name, str(failure)))
+            asking.state.emit(RequestFailed(endpoint.name, str(failure)))
             await _recover(asking, failure, endpoint, request)
         else:
             if not _may_go_on(asking, reply):
@@ -219,7 +219,7 @@ def _is_our_own(asking: Asking, failure: ModelFailure) -> bool:
 
     That says nothing of the server. It costs the turn what the loop was late, so it comes to an end.
     """
-    is_lost = failure.kind in ("model_unreachable", "cut") and asking.speech.shown == asking.partial
+    is_lost = failure.kind in ("model_unreachable", "cut") and asking.state.shown == asking.partial
     return is_lost and failure.late >= _HELD_UP_SECONDS
 
 
@@ -256,16 +256,16 @@ def _may_go_on(asking: Asking, reply: Reply) -> bool:
         return False
     if not asking.continue_from_here():
         return False
-    asking.speech.standing = reply
+    asking.state.standing = reply
     return True
 
 
 async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> Reply:
     """One stream under its deadlines; a failure unless it ends in something to say or to do."""
-    heard, patience = _Heard(), Patience(_patience(asking, endpoint))
+    received, patience = _Received(), Patience(_patience(asking, endpoint))
     try:
         async with patience:
-            finish = await _hear(asking, endpoint, request, heard, patience)
+            finish = await _hear(asking, endpoint, request, received, patience)
     except TimeoutError:
         if not patience.expired():
             raise
@@ -275,22 +275,22 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
         raise
     except asyncio.CancelledError:
         silence = ModelFailure("deadline", "silent until the turn's end")
-        if not heard.alive and asking.left() <= 0:
+        if not received.alive and asking.left() <= 0:
             endpoint.breaker.failed(silence, begun=begun)
         raise
     finally:
-        usage = heard.usage_of(request)
+        usage = received.usage_of(request)
         usage = replace(usage, cost=endpoint.price.of(usage) if endpoint.price else 0.0)
         asking.spent.usage += usage
     if finish in ("filtered", "refused"):
         raise ModelFailure(finish)
-    heard.close(asking)
-    calls = tuple(heard.calls) if request.may_call else ()
-    if not calls and asking.speech.shown == asking.partial:
+    received.close(asking)
+    calls = tuple(received.calls) if request.may_call else ()
+    if not calls and asking.state.shown == asking.partial:
         # Asked once more, to think less: the same again would come to the same.
         asking.thought_out += finish == "length"
         raise ModelFailure("blank", f"finish {finish}", retryable=asking.thought_out < 2)
-    return Reply(asking.speech.shown, calls, finish, usage, endpoint.name, heard.extra)
+    return Reply(asking.state.shown, calls, finish, usage, endpoint.name, received.extra)
 
 
 def _patience(asking: Asking, endpoint: Endpoint) -> float:
@@ -300,7 +300,7 @@ def _patience(asking: Asking, endpoint: Endpoint) -> float:
 
 
 async def _hear(
-    asking: Asking, endpoint: Endpoint, request: ModelRequest, heard: "_Heard", patience: Patience
+    asking: Asking, endpoint: Endpoint, request: ModelRequest, received: "_Received", patience: Patience
 ) -> FinishReason:
     """Everything the stream brings, its text shown as it comes, the deadline moved at each sign of life."""
     now, limits = asyncio.get_running_loop().time, asking.limits
@@ -312,26 +312,26 @@ async def _hear(
             if now() - last > idle / 10:  # moving a deadline costs more than reading the clock
                 last = now()
                 patience.move(min(last + idle, end + patience.late))
-                if not heard.alive:
-                    heard.alive = True
+                if not received.alive:
+                    received.alive = True
                     endpoint.breaker.answered()
             match event:
                 case TextDelta(text):
-                    heard.say(text, asking)
+                    received.say(text, asking)
                 case ToolCall():
-                    heard.calls.append(event)
-                    heard.ends = heard.ends or (request.may_call and event.name in terminal)
+                    received.calls.append(event)
+                    received.ends = received.ends or (request.may_call and event.name in terminal)
                 case ReplyExtra(fields):
-                    heard.extra = fields
+                    received.extra = fields
                 case Usage():
-                    heard.usage = event
+                    received.usage = event
                 case Finished(reason):
                     return reason
     raise ModelFailure("cut", "the stream ended without a finish", retryable=True)
 
 
 @dataclass(slots=True)
-class _Heard:
+class _Received:
     """What one stream has brought."""
 
     calls: list[ToolCall] = field(default_factory=list)
@@ -351,7 +351,7 @@ class _Heard:
         if self.ends:
             return
         if self.joined or not asking.partial:
-            asking.speech.show(text)
+            asking.state.show(text)
             return
         self.seam += text
         if len(self.seam) >= SEAM_CHARACTERS and self.seam.strip() not in asking.partial:
@@ -364,7 +364,7 @@ class _Heard:
             new = _new_part(asking.partial, self.seam)
             # A model that begins a new sentence does not know whether there was a blank before it.
             begins = asking.partial[-1:] in tuple(".!?") and new[:1].isupper()
-            asking.speech.show(f" {new}" if begins else new)
+            asking.state.show(f" {new}" if begins else new)
 
     def usage_of(self, request: ModelRequest) -> Usage:
         """The tokens as they were counted, or as the characters tell; none if nothing came."""
@@ -394,7 +394,7 @@ def _new_part(said: str, more: str) -> str:
 async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, request: ModelRequest) -> None:
     """Prepare the next attempt, or raise the failure when there shall be none."""
     asking.silences += failure.kind == "deadline"
-    if asking.speech.shown != asking.partial:
+    if asking.state.shown != asking.partial:
         if failure.kind not in _BROKE_OFF or not asking.continue_from_here():
             raise failure
         return
@@ -419,7 +419,7 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
             raise failure
         asking.endpoints, pause = others, 0.0
     asking.attempts += 1
-    asking.speech.emit(ModelRetried(failure.kind, asking.attempts, pause + delay))
+    asking.state.emit(ModelRetried(failure.kind, asking.attempts, pause + delay))
     await asyncio.sleep(pause)
     if delay:
         await asking.wait(endpoint.breaker, delay)

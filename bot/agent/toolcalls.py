@@ -260,7 +260,7 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
     write = _write_step(call) if tool.writes else ""
     try:
         async with Patience(tool.timeout):
-            output = await tool.call(replace(context, call=call.id, deed=write), arguments)
+            output = await tool.call(replace(context, call=call.id, side_effect=write), arguments)
         private = tool.private if output.private is None else output.private
         return _Answer(_result(call, output, private=private), settled=True, write=write)
     except ToolProblem as problem:

@@ -37,7 +37,7 @@ class Context:
     """The turn's id."""
     call: str = ""
     """The id of the call being run."""
-    deed: str = ""
+    side_effect: str = ""
     """Of a call that changes something: a name for what it asks for, the same in all runs of the turn."""
 
     @property
@@ -57,7 +57,7 @@ class Context:
         What changes something goes by what it asks for, since a turn that begins again with other words gives its
         calls other ids, and does nothing twice.
         """
-        return f"{self.turn.partition('/')[0]}:{self.deed}" if self.deed else f"{self.turn}:{self.call}"
+        return f"{self.turn.partition('/')[0]}:{self.side_effect}" if self.side_effect else f"{self.turn}:{self.call}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ An open case can be marked as spam, and is closed: nothing opens it again. It ca
 it waits; and it can be merged into another open one, with whose end it is the assistant's again. Any case is closed
 when its customer's data is erased.
 
-While the desk is closed, "away" takes the place of "waiting": the same steps are allowed, but no SLA time passes. At
-the opening the case becomes "waiting". A waiting case has SLA steps: at `due` the next one is breached, and
+While the desk is closed, "out_of_hours" takes the place of "waiting": the same steps are allowed, but no SLA time
+passes. At the opening the case becomes "waiting". A waiting case has SLA steps: at `due` the next one is breached, and
 bot/cases/sla.py notifies staff, the lead and the customer.
 
 A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
@@ -25,7 +25,7 @@ from bot.cases.hours import Targets
 from bot.errors import FrontdeskError
 from bot.store.cases import ERASED, MERGED, WAITING, Case, Helper
 
-State = Literal["waiting", "away", "human", "resolved", "closed", "merged", "bot"]
+State = Literal["waiting", "out_of_hours", "human", "resolved", "closed", "merged", "bot"]
 Priority = Literal["low", "medium", "high"]
 
 DANGERS = {"crisis": 5, "harm": 4, "threat": 3, "fraud": 2, "legal": 1}
@@ -57,14 +57,14 @@ class MovedOn(FrontdeskError):
 def wait(case: Case, *, now: float, targets: Targets) -> Case:
     """No one is on the case from now on: it waits for the first SLA step, or for the desk to open."""
     opening = targets.hours.next_opening(now)
-    state: State = "waiting" if opening == now else "away"
+    state: State = "waiting" if opening == now else "out_of_hours"
     due = _step_due(opening, 1, case.priority, targets) if state == "waiting" else opening
     return replace(case, state=state, waiting_since=now, due=due, step=0, keeps_helping=False)
 
 
 def open_up(case: Case, *, targets: Targets) -> Case:
     """The desk has opened, at `due`."""
-    _must_be(case, "away")
+    _must_be(case, "out_of_hours")
     opening = case.due or 0.0
     due = _step_due(opening, 1, case.priority, targets)
     return replace(case, state="waiting", waiting_since=opening, due=due, step=0)
@@ -106,13 +106,13 @@ def keep_helping(case: Case) -> Case:
 
 def can_wait(case: Case) -> Case:
     """The customer waits for the desk to open, which changes nothing."""
-    _must_be(case, "away")
+    _must_be(case, "out_of_hours")
     return case
 
 
 def urge(case: Case) -> Case:
     """The case cannot wait for the desk to open. This is the one SLA step of an away case, so it happens once."""
-    _must_be(case, "away")
+    _must_be(case, "out_of_hours")
     if case.step:
         raise MovedOn(case)
     return replace(case, priority="high", step=1)

@@ -32,15 +32,14 @@ from bot.cases.messages import CaseMessages, language, session_status, status_te
 from bot.clock import Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.guard.guardrails import mask
 from bot.language.sentences import Language
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import from_slack
 from bot.slack.outbox import Outbox
-from bot.store import audit as records
-from bot.store import cases, outbox, threads, transcripts
-from bot.store import interrupts as wishes
+from bot.store import audit, cases, outbox, threads, transcripts
+from bot.store import interrupts as interrupts
 from bot.store.cases import Case, card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import Outgoing
@@ -134,7 +133,7 @@ class Cases:
                 called_by=called_by,
             )
         if is_new:
-            reach("case_opened")
+            failpoint("case_opened")
             self.metrics.case_opened(reason)
         self.outbox.wake()
         return case
@@ -198,7 +197,7 @@ class Cases:
         case = await cases.add(tx, steps.wait(new, now=now, targets=self.targets))
         if case is None:
             raise RuntimeError("the thread's case was opened inside this transaction")
-        reach("case_added")
+        failpoint("case_added")
         files = await earlier(tx, case, thread, self.messages.desk(case))
         rows = self.messages.opened(case, lines, usual=usual, called_by=called_by)
         await outbox.add(tx, *rows, *files, self.messages.session(case), now=now)
@@ -485,7 +484,7 @@ class Cases:
         async with self.database.transaction() as tx:
             before, after = await self._change(tx, ref, actor, action, change, **detail)
             if after.state == "human" and before.waits:
-                await wishes.claim(tx, after.thread)
+                await interrupts.claim(tx, after.thread)
             await self.say(tx, before, after, say(before, after))
             if note is not None:
                 await self._back_to_assistant(tx, before, note)
@@ -501,7 +500,7 @@ class Cases:
             raise MovedOn(before if before.state == cases.MERGED else other)
         after = await self._put(tx, before, change(before))
         await self._note(tx, actor, action, after, **detail)
-        reach("case_changed")
+        failpoint("case_changed")
         return before, after
 
     async def _put(self, tx: Transaction, before: Case, after: Case) -> Case:
@@ -527,7 +526,7 @@ class Cases:
 
     def _stepped(self, case: Case) -> Case:
         """The case, once its step is on disk."""
-        reach("case_stepped")
+        failpoint("case_stepped")
         self.outbox.wake()
         return case
 
@@ -537,7 +536,7 @@ class Cases:
         return await self.slack.address(self.messages.desk(case), card.ts if card else None)
 
     async def _note(self, tx: Transaction, actor: str, action: str, case: Case, **detail: str) -> None:
-        await records.note(
+        await audit.note(
             tx, actor=actor, action=f"case.{action}", subject=case.ref, detail=detail, now=self.clock.now()
         )
 

@@ -132,12 +132,12 @@ def numbers_of(value: str) -> tuple[int, int]:
 OF_THE_OWNER = frozenset({"draft.edit"})
 """Buttons whose dialogs open only for the person who is on the case."""
 OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Awaitable[Block | str]]]] = {
-    "case.handback": (("waiting", "away", "human"), _hand_back),
+    "case.handback": (("waiting", "out_of_hours", "human"), _hand_back),
     "case.resolve": (("human",), _resolve),
-    "case.more.priority": (("waiting", "away", "human"), _priority),
-    "case.more.spam": (("waiting", "away", "human"), _spam),
-    "case.more.transfer": (("waiting", "away", "human"), _transfer),
-    "case.more.merge": (("waiting", "away", "human"), _merge),
+    "case.more.priority": (("waiting", "out_of_hours", "human"), _priority),
+    "case.more.spam": (("waiting", "out_of_hours", "human"), _spam),
+    "case.more.transfer": (("waiting", "out_of_hours", "human"), _transfer),
+    "case.more.merge": (("waiting", "out_of_hours", "human"), _merge),
     "draft.edit": (("human",), _edit_draft),
 }
 """Button -> the states in which it opens its dialog, and the dialog; or the words that say why there is none."""

@@ -19,8 +19,7 @@ from bot.clock import Clock
 from bot.slack.blocks import Card
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
-from bot.store import audit as records
-from bot.store import drafts, outbox
+from bot.store import audit, drafts, outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -101,9 +100,7 @@ class CaseDrafts:
             await outbox.add(tx, row, sent, now=self.clock.now())
             await self.relay.note_reply(tx, case)
             detail = {"asked": asked, "number": number, "edited": edited}
-            await records.note(
-                tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now()
-            )
+            await audit.note(tx, actor=user, action="draft.sent", subject=case.ref, detail=detail, now=self.clock.now())
         self.outbox.wake()
         return True
 

@@ -21,7 +21,7 @@ from bot.language.sentences import Sentences
 from bot.slack.files import MEGABYTES, OWN, Refusal
 from bot.slack.mrkdwn import escape
 from bot.store import cases, inbox, outbox
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.cases import Case, card_key
 from bot.store.database import Transaction
 from bot.store.inbox import words_of
@@ -156,7 +156,7 @@ class FilesNotes:
         if row.source is None:
             return [line]
         channel, ts = row.source
-        item = await wishes.written(tx, case.thread.team, channel, ts)
+        item = await interrupts.written(tx, case.thread.team, channel, ts)
         if item is None:
             return [line]
         if item.kind == "staff":

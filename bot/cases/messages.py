@@ -101,7 +101,7 @@ class CaseMessages:
     def _called_over(self, case: Case, by: str) -> Outgoing:
         """A colleague has called for it: its customer is told, unseen by others where that is set."""
         key, words = "called_over", {"name": one_line(by, NAME_LIMIT)}
-        if case.state == "away":
+        if case.state == "out_of_hours":
             key, words = "called_over_away", {**words, "back": self._back(case.due or 0.0)}
         said = {"text": self.sentences.say(language(case), key, **words)}
         thread, name = case.thread, f"case/{case.id}/opened/{case.version}"
@@ -189,7 +189,7 @@ class CaseMessages:
         """The customer says it is not solved, or `wrote` again. A new line in the card's thread calls who had it,
         which an update of the card does not."""
         told = cards.reopened(self.sentences, language(case), case=case.ref)
-        if case.state == "away":
+        if case.state == "out_of_hours":
             told = _after(told.text, self._told_who_waits(case, None))
         return [
             self._to_customer(case, "reopened", told),
@@ -395,8 +395,8 @@ class CaseMessages:
         return self.sentences.say(language, key) if key else ""
 
     def _told_who_waits(self, case: Case, usual: float | None) -> Card:
-        if case.state == "away":
-            return cards.away(self.sentences, language(case), case=case.ref, back=self._back(case.due or 0.0))
+        if case.state == "out_of_hours":
+            return cards.out_of_hours(self.sentences, language(case), case=case.ref, back=self._back(case.due or 0.0))
         how_long = "" if usual is None else cards.usual_reply_time(self.sentences, language(case), usual)
         is_grave = case.reason in SUFFERING
         return cards.escalated(self.sentences, language(case), case=case.ref, usual=how_long, is_grave=is_grave)
@@ -466,12 +466,12 @@ class CaseMessages:
         note = MEMBER_NOTES.get(case.member_type, "")  # type: ignore[call-overload]  # as above
         detail = {"customer_note": note, "priority": case.priority, "why": WHY.get(case.reason, case.reason)}
         match state:
-            case "waiting" | "away":
+            case "waiting" | "out_of_hours":
                 return staff_cards.case_card(
                     **common,
                     **detail,
                     since=case.waiting_since or case.opened_at,
-                    opens=case.due if state == "away" else None,
+                    opens=case.due if state == "out_of_hours" else None,
                     summary=case.summary,
                 )
             case "human":
@@ -554,7 +554,12 @@ def session_status(case: Case) -> SessionStatus:
 
 def status_text(sentences: Sentences, spoken: Language, case: Case) -> str:
     """What a customer is told whose button does not fit the case as it is now."""
-    keys = {"waiting": "case_waiting", "away": "case_away", "human": "case_claimed", "resolved": "case_solved"}
+    keys = {
+        "waiting": "case_waiting",
+        "out_of_hours": "case_out_of_hours",
+        "human": "case_claimed",
+        "resolved": "case_solved",
+    }
     key = keys.get(case.state, "case_back")
     back = _reader_time(case.due or 0.0)
     return sentences.say(spoken, key, case=case.ref, staff=escape(case.owner_name or ""), back=back)

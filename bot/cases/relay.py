@@ -30,8 +30,7 @@ from bot.slack.blocks import LINK
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape
 from bot.slack.outbox import Outbox
-from bot.store import audit as records
-from bot.store import cases, inbox, outbox
+from bot.store import audit, cases, inbox, outbox
 from bot.store.cases import ERASED, MERGED, Case, card_key
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
@@ -113,9 +112,7 @@ class Relay:
             # The row's key says whether an attempt before a crash has written it down already.
             if await outbox.by_key(tx, mark.key) is None:
                 await outbox.add(tx, mark, now=self.clock.now())
-                await records.note(
-                    tx, actor=item.author, action="case.affirmed", subject=case.ref, now=self.clock.now()
-                )
+                await audit.note(tx, actor=item.author, action="case.affirmed", subject=case.ref, now=self.clock.now())
         self.outbox.wake()
 
     async def from_staff(self, item: InboxItem) -> str:
@@ -167,9 +164,9 @@ class Relay:
         note = Outgoing(f"relay/{edit.id}/before", "post", channel, {"text": text}, parent=card, case_id=case_id)
         return [*rows, note]
 
-    def deleted_by_customer(self, deed: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
-        """Staff's copies of a message without its words; `deed` tells this from other changes."""
-        return [*withdrawn(mirrors, deed), *(_reworded(mirror, f"deleted/{deed}", DELETED) for mirror in mirrors)]
+    def deleted_by_customer(self, change: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
+        """Staff's copies of a message without its words; `change` tells this from other changes."""
+        return [*withdrawn(mirrors, change), *(_reworded(mirror, f"deleted/{change}", DELETED) for mirror in mirrors)]
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
         """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
@@ -188,7 +185,7 @@ class Relay:
         return [*rows, *withdrawn(mirrors, edit.ts, body=edit.body)]
 
     def deleted_by_staff(
-        self, deed: str, mirrors: Sequence[OutboxRow], thread: ThreadRef, *, left: str | None = None
+        self, change: str, mirrors: Sequence[OutboxRow], thread: ThreadRef, *, left: str | None = None
     ) -> list[Outgoing]:
         """The customer's copy of a message is taken back; when Slack does not, the message's own thread is told.
 
@@ -197,18 +194,18 @@ class Relay:
         mark = {"ts": left, "name": DELIVERED}
         rows = [
             Outgoing(
-                f"{mirror.key}/deleted/{deed}",
+                f"{mirror.key}/deleted/{change}",
                 "delete",
                 mirror.channel,
                 {},
                 parent=mirror.key,
                 case_id=mirror.case_id,
-                when_sent=(Outgoing(f"{mirror.key}/unsent/{deed}", "unreact", thread.channel, mark),) if left else (),
-                when_failed=(_still_read(mirror, deed, thread),),
+                when_sent=(Outgoing(f"{mirror.key}/unsent/{change}", "unreact", thread.channel, mark),) if left else (),
+                when_failed=(_still_read(mirror, change, thread),),
             )
             for mirror in mirrors
         ]
-        files = (withdrawn([mirror], deed, when_failed=(_still_read(mirror, deed, thread),)) for mirror in mirrors)
+        files = (withdrawn([mirror], change, when_failed=(_still_read(mirror, change, thread),)) for mirror in mirrors)
         return [*chain.from_iterable(files), *rows]
 
     async def not_sent(self, item: InboxItem) -> None:
@@ -416,10 +413,10 @@ def gone(case: Case) -> str:
     )
 
 
-def _still_read(mirror: OutboxRow, deed: str, thread: ThreadRef) -> Outgoing:
+def _still_read(mirror: OutboxRow, change: str, thread: ThreadRef) -> Outgoing:
     """The line that tells the thread of a staff message that its copy is still there."""
     return Outgoing(
-        f"{mirror.key}/undeleted/{deed}",
+        f"{mirror.key}/undeleted/{change}",
         "post",
         thread.channel,
         {"text": NOT_TAKEN_BACK},

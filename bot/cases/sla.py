@@ -1,7 +1,7 @@
 """SLA timers: what happens to a case at a certain time, with no one pressing a button.
 
-A case that no one claims breaches its SLA steps, and staff, the lead and the customer are notified. An "away" case
-begins to wait when the desk opens. A resolved case is closed after a week. The time is in the column `due`.
+A case that no one claims breaches its SLA steps, and staff, the lead and the customer are notified. An "out_of_hours"
+case begins to wait when the desk opens. A resolved case is closed after a week. The time is in the column `due`.
 
 Every process that answers polls for due cases. Each change is one transaction with compare-and-set on the version, so
 one process makes it, and none does after a claim. Steps that were missed while nothing ran are breached together.
@@ -21,8 +21,7 @@ from bot.cases import case as steps
 from bot.cases.cases import Cases, lock_of
 from bot.clock import JUMP_SECONDS, JumpWatch
 from bot.slack.client import SlackRefused, SlackUnanswered
-from bot.store import audit as records
-from bot.store import cases, inbox
+from bot.store import audit, cases, inbox
 from bot.store.cases import WAITING, Case
 from bot.store.outbox import Outgoing
 from bot.store.statements import clock_differs, lock
@@ -95,7 +94,7 @@ class SlaTimers:
         match case.state:
             case "resolved":
                 await self._become(case, steps.close(case), "closed", ())
-            case "away":
+            case "out_of_hours":
                 opened = steps.open_up(case, targets=self.cases.targets)
                 await self._become(case, opened, "desk_opened", self.cases.messages.desk_opened(_next(opened)))
             case _:
@@ -121,7 +120,7 @@ class SlaTimers:
             if changed is None:
                 return
             await self.cases.say(tx, before, changed, rows)
-            await records.note(tx, actor=ACTOR, action=f"case.{action}", subject=before.ref, now=now)
+            await audit.note(tx, actor=ACTOR, action=f"case.{action}", subject=before.ref, now=now)
         self.cases.outbox.wake()
 
     async def _lead_channel(self) -> str | None:

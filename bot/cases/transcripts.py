@@ -103,10 +103,10 @@ async def instead(tx: Transaction, case: Case, row: OutboxRow) -> list[Outgoing]
     ]
 
 
-async def renewed(tx: Transaction, cases: Collection[int], *, deed: int, said_at: str) -> list[Outgoing]:
+async def renewed(tx: Transaction, cases: Collection[int], *, deletion: int, said_at: str) -> list[Outgoing]:
     """Take the cases' files back that may hold what was said at `said_at`, empty for any time, and bring others.
 
-    `deed` tells this from other times. One that is just being made was perhaps begun before.
+    `deletion` tells this from other times. One that is just being made was perhaps begun before.
     """
     rows: list[Outgoing] = []
     for case_id in cases:
@@ -114,7 +114,7 @@ async def renewed(tx: Transaction, cases: Collection[int], *, deed: int, said_at
             held = next((file for file in post.payload.get("files", ()) if file["id"] == OWN), None)
             if held is None or held["through"] < said_at or not await _stands(tx, post):
                 continue
-            key, desk, old = f"{_key(case_id)}/{deed}/{post.id}", post.channel, post.key
+            key, desk, old = f"{_key(case_id)}/{deletion}/{post.id}", post.channel, post.key
             rows += [
                 Outgoing(f"{old}/unshared", "unshare", desk, {"files": []}, parent=old, case_id=case_id),
                 Outgoing(_gone(post), "delete", desk, {}, parent=old, case_id=case_id),

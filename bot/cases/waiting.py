@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from bot.cases import case as steps
 from bot.cases.case import MovedOn
 from bot.cases.cases import Cases, held_case, own, the_case
-from bot.store import audit as records
-from bot.store import cases, outbox
+from bot.store import audit, cases, outbox
 from bot.store.cases import Case
 from bot.store.outbox import Outgoing
 
@@ -95,6 +94,6 @@ class Waiting:
             if after is None:
                 raise MovedOn(await the_case(tx, ref))
             await self.cases.say(tx, before, after, say(after), used=used)
-            await records.note(tx, actor=actor, action=f"case.{action}", subject=ref, now=now)
+            await audit.note(tx, actor=actor, action=f"case.{action}", subject=ref, now=now)
         self.cases.outbox.wake()
         return after

@@ -8,9 +8,8 @@ from functools import partial
 
 from bot.reporting.traces import harmless
 from bot.settings import Settings
-from bot.store import audit as records
-from bot.store import case_lists, cases, transcripts
-from bot.store.audit import Deed
+from bot.store import audit, case_lists, cases, transcripts
+from bot.store.audit import AuditEntry
 from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import open_kept
 from bot.store.transcripts import Line
@@ -31,8 +30,8 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
             if case is None:
                 print(f"frontdesk: there is no case {given.case}", file=sys.stderr)
                 return 1
-            deeds = await records.of_subject(tx, case.ref)
-            print(_whole(case, deeds, await transcripts.of_thread(tx, case.thread, latest=TOLD), clean=clean))
+            entries = await audit.of_subject(tx, case.ref)
+            print(_whole(case, entries, await transcripts.of_thread(tx, case.thread, latest=TOLD), clean=clean))
             return 0
         if given.search:
             found = await case_lists.search(tx, given.search, limit=LISTED)
@@ -46,7 +45,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _whole(case: Case, deeds: Sequence[Deed], said: Sequence[Line], *, clean: Callable[[str], str]) -> str:
+def _whole(case: Case, entries: Sequence[AuditEntry], said: Sequence[Line], *, clean: Callable[[str], str]) -> str:
     """What is known of a case, what was done about it, and what was said in the customer's thread."""
     lines = [
         f"{case.ref}  {case.state}, {case.priority} priority, {case.reason}",
@@ -57,9 +56,9 @@ def _whole(case: Case, deeds: Sequence[Deed], said: Sequence[Line], *, clean: Ca
         f"summary    {clean(case.summary) or '-'}",
         "",
     ]
-    for deed in deeds:
-        detail = ", ".join(f"{name} {value}" for name, value in deed.detail.items() if value)
-        lines.append(f"{_time(deed.at)}  {deed.action:20}  {deed.actor:14}  {clean(detail)}".rstrip())
+    for entry in entries:
+        detail = ", ".join(f"{name} {value}" for name, value in entry.detail.items() if value)
+        lines.append(f"{_time(entry.at)}  {entry.action:20}  {entry.actor:14}  {clean(detail)}".rstrip())
     lines.append("")
     lines += [f"{_time(float(line.ts))}  {clean(line.speaker)}: {clean(line.text)}" for line in said]
     return "\n".join(lines).rstrip()

@@ -20,7 +20,7 @@ from bot.clock import Clock
 from bot.store import limits, spending, turns
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
-from bot.store.spending import Spent
+from bot.store.spending import DailySpending
 from bot.store.statements import lock
 from bot.telemetry import Metrics
 
@@ -157,7 +157,7 @@ class Budgets:
     def _has_caps(self) -> bool:
         return self.customer_daily is not None or self.workspace_daily is not None
 
-    def _passed(self, spent: Spent) -> Cap | None:
+    def _passed(self, spent: DailySpending) -> Cap | None:
         if self.workspace_daily is not None and spent.by_all >= self.workspace_daily:
             return "workspace"
         return "customer" if self.customer_daily is not None and spent.by_one >= self.customer_daily else None

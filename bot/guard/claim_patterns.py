@@ -2,7 +2,7 @@
 
 A claim has one of four forms: done ("I have cancelled it"), promised ("I'll cancel it now"), pledged by the shop or by
 nobody ("it will be cancelled"; a claim only where something pins it to this customer), stated ("it was cancelled").
-`deeds.py` reads sentences by these lists. In a language's file words stand as the language writes them, with a blank
+`actions.py` reads sentences by these lists. In a language's file words stand as the language writes them, with a blank
 between; words that belong together have a `_` between, as `called_off`. It has:
 
 endings     form -> what is put around a stem for it, which is where `-` stands. The forms are done ("cancelled"), do

@@ -48,7 +48,7 @@ class Word(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class ClaimedAction:
     """A deed that a text tells of, between two places of it."""
 
     kind: Kind
@@ -85,7 +85,7 @@ def _joined(word: str) -> str:
     return "".join(word.split("-")) if "-" in word[1:] and not any(each.isdigit() for each in word) else word
 
 
-def find_deeds(words: Sequence[Word], wording: Wording) -> Iterator[Deed]:
+def find_actions(words: Sequence[Word], wording: Wording) -> Iterator[ClaimedAction]:
     """The deeds that the words tell of in one language, whatever stands around them."""
     if wording.verbs.isdisjoint(word.text for word in words):
         return
@@ -94,12 +94,12 @@ def find_deeds(words: Sequence[Word], wording: Wording) -> Iterator[Deed]:
         for kind, form, group in own.verbs:
             if group and not read.has_thing(place, group):
                 continue
-            deed = read.deed(place, kind, form, group)
-            if deed is not None:
-                yield deed
+            action = read.action(place, kind, form, group)
+            if action is not None:
+                yield action
 
 
-def find_bare(words: Sequence[Word], wording: Wording) -> Iterator[Deed]:
+def find_bare(words: Sequence[Word], wording: Wording) -> Iterator[ClaimedAction]:
     """The deeds of a clause that has nothing but them, their things and small words."""
     if wording.verbs.isdisjoint(word.text for word in words):
         return
@@ -117,10 +117,10 @@ def find_bare(words: Sequence[Word], wording: Wording) -> Iterator[Deed]:
             is_told_by_team = "people" in marks and kind != "transferred"
             has_thing = not group or any(group in each.things for each in roles)
             if form in ("done", "bare") and has_thing and not is_told_by_team:
-                yield Deed(kind, "stated", words[0].start, words[-1].end)
+                yield ClaimedAction(kind, "stated", words[0].start, words[-1].end)
 
 
-def starts_with_deed(words: Sequence[Word], wording: Wording) -> bool:
+def starts_with_action(words: Sequence[Word], wording: Wording) -> bool:
     """Whether a sentence lacks its subject: "Sent you a new one.", "Updated the address."."""
     if len(words) < 2 or words[0].text not in wording.verbs:
         return False
@@ -158,7 +158,7 @@ class _Read:
                     return True
         return False
 
-    def deed(self, place: int, kind: Kind, form: str, group: int) -> Deed | None:
+    def action(self, place: int, kind: Kind, form: str, group: int) -> ClaimedAction | None:
         """What a verb tells, by what stands nearest to it; None when that is no deed of the desk."""
         match form:
             case "bare":
@@ -167,7 +167,7 @@ class _Read:
                 if self._any(_NO_CLAIM | {"beside"}, place - 4, place):
                     return None
                 said: Form = "done" if form == "did" else "promised" if form == "own" else "pledged"
-                return Deed(kind, said, self.words[place].start, self.words[place].end, by_us=form == "ours")
+                return ClaimedAction(kind, said, self.words[place].start, self.words[place].end, by_us=form == "ours")
             case "done" if self._any({"behind"}, place + 1, place + 2):
                 return self._state(place, kind, place + 1)
             case "done" | "active" if self._any({"det"}, place - 1, place):
@@ -179,7 +179,7 @@ class _Read:
             return self._said_by(place + 1, place, kind, "promised")
         return None
 
-    def _by_mark(self, place: int, kind: Kind, form: str, at: int) -> Deed | None:
+    def _by_mark(self, place: int, kind: Kind, form: str, at: int) -> ClaimedAction | None:
         """What a verb tells whose nearest mark is known."""
         marks = self.roles[at].marks
         subject = self._subject(at)
@@ -203,13 +203,13 @@ class _Read:
                 return self._said_by(subject, place, kind, "done" if has_aspect else "promised", at=at)
         return None
 
-    def _said_by(self, subject: int, place: int, kind: Kind, form: Form, *, at: int | None = None) -> Deed:
+    def _said_by(self, subject: int, place: int, kind: Kind, form: Form, *, at: int | None = None) -> ClaimedAction:
         """A deed with its subject, -1 when nobody is named; a promise of the whole shop is a pledge."""
         marks = self.roles[subject].marks if subject >= 0 else frozenset({"we"})
         by_us = bool(marks & {"we", "people"})
         said: Form = "pledged" if form == "promised" and by_us and "people" not in marks else form
         places = [each for each in (subject, place, at) if each is not None and each >= 0]
-        return Deed(kind, said, self.words[min(places)].start, self.words[max(place, subject)].end, by_us)
+        return ClaimedAction(kind, said, self.words[min(places)].start, self.words[max(place, subject)].end, by_us)
 
     def _mark_before(self, place: int, form: str, group: int) -> int:
         """Where the nearest mark before a verb stands; -1 without one. What is in parentheses is passed over."""
@@ -239,7 +239,7 @@ class _Read:
                 return -1
         return -1
 
-    def _state(self, place: int, kind: Kind, at: int) -> Deed | None:
+    def _state(self, place: int, kind: Kind, at: int) -> ClaimedAction | None:
         """A state, as "has been cancelled", when it is said of something of the customer's."""
         first = last = max(place, at)
         while first > max(0, place - CLAUSE) and self.words[first - 1].text not in _SOFT:
@@ -257,11 +257,13 @@ class _Read:
             return None
         if self._any({"will", "being"}, max(first, at - 2), at + 1):
             is_others = self._any({"you"}, at - 3, at)
-            return None if is_others else Deed(kind, "pledged", self.words[first].start, self.words[place].end)
+            return None if is_others else ClaimedAction(kind, "pledged", self.words[first].start, self.words[place].end)
         in_present = "been" not in self.roles[at].marks
         if in_present and not is_yours and last > max(place, at) and not self._any({"now"}, first, last + 1):
             return None
-        return Deed(kind, "stated", self.words[first].start, self.words[max(place, at)].end, in_present=in_present)
+        return ClaimedAction(
+            kind, "stated", self.words[first].start, self.words[max(place, at)].end, in_present=in_present
+        )
 
     def _any(self, marks: set[str] | frozenset[str], start: int, end: int) -> bool:
         """Whether a word between two places has one of the marks."""

@@ -18,14 +18,14 @@ from itertools import chain
 
 from bot.agent.messages import ToolResult
 from bot.guard.claim_patterns import MONEY, ORDER_ID, Form, Kind, Wording
-from bot.guard.claimed_actions import Deed, find_bare, find_deeds, starts_with_deed, words_in
+from bot.guard.claimed_actions import ClaimedAction, find_actions, find_bare, starts_with_action, words_in
 from bot.guard.grounding import Kept
 from bot.guard.guardrails import OutputGate
 from bot.guard.letters import MARKUP, plain_letters
 from bot.guard.tool_results import ESCALATE, SEARCH, Record, amounts_of, figures_in, maps_in, read_records
 from bot.guard.values import Value, plain, read_values
 
-DEEDS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
+ACTIONS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
 """Tool -> what a successful call of it has done. A tool that writes is named here, or its deed cannot be told."""
 HELD = 600
 """Characters of one sentence that are held; a longer one is decided on in parts."""
@@ -140,9 +140,9 @@ def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named
     """What the folded text claims behind the position `since`. `named` is the order that was spoken of before."""
     words = words_in(text)
     for wording in wordings:
-        for deed in find_deeds(words, wording):
-            if deed.end > since and not _is_harmless(text, deed, wording):
-                yield _claim(text, deed, named)
+        for action in find_actions(words, wording):
+            if action.end > since and not _is_harmless(text, action, wording):
+                yield _claim(text, action, named)
 
 
 def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "") -> Iterator[Claim]:
@@ -152,32 +152,32 @@ def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "")
     for clause in dict.fromkeys((text, *_PARTS.split(text))):
         words = words_in(clause) if len(clause) <= BARE else []
         for wording in wordings if words else ():
-            for deed in find_bare(words, wording):
-                yield replace(_claim(clause, deed, named), words=clause, sentence=text)
+            for action in find_bare(words, wording):
+                yield replace(_claim(clause, action, named), words=clause, sentence=text)
     begin = _LETTER.search(text)
     words = words_in(text[begin.start() :]) if begin else []
     for wording in wordings:
-        if starts_with_deed(words, wording):
+        if starts_with_action(words, wording):
             sentence = text[words[0].start + begin.start() :] if begin else text
-            for deed in find_deeds([words[0]._replace(text=wording.subject), *words], wording):
-                if not _is_harmless(sentence, deed, wording):
-                    yield _claim(sentence, deed, named)
+            for action in find_actions([words[0]._replace(text=wording.subject), *words], wording):
+                if not _is_harmless(sentence, action, wording):
+                    yield _claim(sentence, action, named)
 
 
-def _is_harmless(text: str, deed: Deed, wording: Wording) -> bool:
+def _is_harmless(text: str, action: ClaimedAction, wording: Wording) -> bool:
     """Whether the words speak of a condition, a rule, a denial or a question."""
-    near = 1 if deed.form == "done" else 2
-    clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, deed.start) : deed.start])
-    told = text[deed.start : deed.end]
-    if _stands_before(wording.conditions, clause, near) or _is_denied(text, clause, deed, wording):
+    near = 1 if action.form == "done" else 2
+    clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, action.start) : action.start])
+    told = text[action.start : action.end]
+    if _stands_before(wording.conditions, clause, near) or _is_denied(text, clause, action, wording):
         return True
-    if deed.form != "done" and wording.conditions.search(_IDIOM.sub("", told)):
+    if action.form != "done" and wording.conditions.search(_IDIOM.sub("", told)):
         return True
-    before = _IDIOM.sub("", text[_last_end(_SENTENCE_END, text, deed.start) : deed.start])
-    rest = _SENTENCE_END_BUT_ASKED.split(text[deed.end : deed.end + AROUND], maxsplit=1)[0]
-    if _is_asked(told, clause, rest, deed, wording):
+    before = _IDIOM.sub("", text[_last_end(_SENTENCE_END, text, action.start) : action.start])
+    rest = _SENTENCE_END_BUT_ASKED.split(text[action.end : action.end + AROUND], maxsplit=1)[0]
+    if _is_asked(told, clause, rest, action, wording):
         return True
-    match deed.form:
+    match action.form:
         case "done":
             return False
         case "promised":
@@ -186,30 +186,30 @@ def _is_harmless(text: str, deed: Deed, wording: Wording) -> bool:
             is_pinned = wording.pins.search(f"{before}{told}{rest}")
             return not is_pinned or bool(wording.cases.search(f"{before}\n{told}{rest}"))
         case "stated":
-            return deed.in_present and bool(wording.cases.search(before) or wording.rules.search(rest))
+            return action.in_present and bool(wording.cases.search(before) or wording.rules.search(rest))
 
 
-def _is_denied(text: str, clause: str, deed: Deed, wording: Wording) -> bool:
+def _is_denied(text: str, clause: str, action: ClaimedAction, wording: Wording) -> bool:
     """Whether it is denied inside or right before; what stands before "I have" must lead on to it."""
-    if wording.denials.search(_IDIOM.sub("", text[deed.start : deed.end])):
+    if wording.denials.search(_IDIOM.sub("", text[action.start : action.end])):
         return True
-    following = text[deed.end : deed.end + AROUND].split(" ", 2)[:2]
-    if deed.form == "promised" and wording.denials.search(" ".join(following)):
+    following = text[action.end : action.end + AROUND].split(" ", 2)[:2]
+    if action.form == "promised" and wording.denials.search(" ".join(following)):
         return True
-    leads_on = deed.form != "done" or _LEADING_ON.search(clause)
+    leads_on = action.form != "done" or _LEADING_ON.search(clause)
     return _stands_before(wording.denials, clause, 3 if leads_on else 1)
 
 
-def _is_asked(told: str, clause: str, rest: str, deed: Deed, wording: Wording) -> bool:
+def _is_asked(told: str, clause: str, rest: str, action: ClaimedAction, wording: Wording) -> bool:
     """Whether it is in question; "okay?" behind it and "did you see that" before it ask nothing of the deed."""
     asked, mark, _ = rest.partition("?")
     if not mark or wording.tags.search(asked) or wording.facts.search(clause + told):
         return False
-    if deed.form == "promised":
+    if action.form == "promised":
         return True
     if _CLAUSE_END.search(asked):
         return False
-    return deed.form != "done" or bool(_INVERTED.search(clause + told) or _TURNED.match(clause + told))
+    return action.form != "done" or bool(_INVERTED.search(clause + told) or _TURNED.match(clause + told))
 
 
 def _stands_before(pattern: re.Pattern[str], clause: str, words: int) -> bool:
@@ -223,21 +223,23 @@ def _last_end(pattern: re.Pattern[str], text: str, before: int) -> int:
     return max((found.end() for found in pattern.finditer(text, start, before)), default=start)
 
 
-def _claim(text: str, deed: Deed, named: str) -> Claim:
-    following = _JOINT.search(text, deed.end)
-    end = min(following.start() if following else len(text), deed.end + AROUND)
+def _claim(text: str, action: ClaimedAction, named: str) -> Claim:
+    following = _JOINT.search(text, action.end)
+    end = min(following.start() if following else len(text), action.end + AROUND)
     # The subject stands nearest to the verb; amounts may stand anywhere between.
-    clause, whole = _cut(text, deed.end, end), _cut(text, deed.start, end)
+    clause, whole = _cut(text, action.end, end), _cut(text, action.start, end)
     orders = (
-        orders_in(clause) or orders_in(text[max(0, deed.end - AROUND) : deed.end])[-1:] or ([named] if named else [])
+        orders_in(clause)
+        or orders_in(text[max(0, action.end - AROUND) : action.end])[-1:]
+        or ([named] if named else [])
     )
     return Claim(
-        deed.kind,
-        deed.form,
-        by_us=deed.by_us,
+        action.kind,
+        action.form,
+        by_us=action.by_us,
         orders=frozenset(orders),
         amounts=frozenset(figures_in(" ".join(_AMOUNT.findall(whole)))),
-        words=text[deed.start : deed.end],
+        words=text[action.start : action.end],
         sentence=text,
     )
 
@@ -271,7 +273,7 @@ class Grounds:
     def bear(self, claim: Claim) -> bool:
         """Whether the claim rests on something."""
         results = [result for result in self.results() if result.ok]
-        if any(claim.kind in DEEDS.get(result.name, ()) for result in results):
+        if any(claim.kind in ACTIONS.get(result.name, ()) for result in results):
             return True
         if claim.form != "done" and self._are_quoted(claim.sentence, results):
             return True

@@ -27,8 +27,7 @@ from bot.help_center import texts as words
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import escape, from_slack
 from bot.slack.outbox import Outbox
-from bot.store import audit as records
-from bot.store import cases, outbox, suggestions
+from bot.store import audit, cases, outbox, suggestions
 from bot.store import drafts as draft_rows
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
@@ -296,7 +295,7 @@ class Articles:
     async def _note(self, tx: Transaction, after: Suggestion, user: str) -> None:
         detail = {"source": after.ref, "reason": after.reason}
         subject, now = f"article/{after.id}", self.clock.now()
-        await records.note(tx, actor=user, action=f"kb.{after.state}", subject=subject, detail=detail, now=now)
+        await audit.note(tx, actor=user, action=f"kb.{after.state}", subject=subject, detail=detail, now=now)
 
     def _tell(self) -> None:
         self.outbox.wake()

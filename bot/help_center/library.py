@@ -20,8 +20,7 @@ from bot.help_center.article_folder import Shelf
 from bot.help_center.gaps import QUESTIONS, gaps_from, impersonal, the_same
 from bot.help_center.index_replication import ReplicationStatus, replication_status
 from bot.help_center.schedule import NAME
-from bot.store import audit as records
-from bot.store import schedule, suggestions, traces
+from bot.store import audit, schedule, suggestions, traces
 from bot.store.cases import ref_of
 from bot.store.database import Database
 from knowledge.config import LEARNED, Audience, Config, read_config
@@ -114,19 +113,19 @@ class Library:
         told = [words.findings(query, task.result(), await base.status(), audience=a) for a, base, task in asked]
         return words.fitting("\n\n".join(told))
 
-    async def refresh(self, wish: Refresh, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
+    async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
         """Bring the bases up to their sources, and say what changed; what serves now serves until then.
 
         `begins` is told once, when it does begin; `watch` knows from then on how far it is. `by` is who asked, for
         the audit trail.
         """
         try:
-            targets = await self.targets(wish)
+            targets = await self.targets(interrupt)
         except KnowledgeError as error:
             return f":warning: Not refreshed. {words.plain(str(error))}"
-        await self._note(by, "kb_refresh", wish.only or "all", force=wish.force)
+        await self._note(by, "kb_refresh", interrupt.only or "all", force=interrupt.force)
         await begins(words.JOINS if any(base.is_building for _, base in targets) else words.BEGINS)
-        told = [await self._refresh(audience, base, wish, watch) for audience, base in targets]
+        told = [await self._refresh(audience, base, interrupt, watch) for audience, base in targets]
         return words.fitting("\n\n".join([*told, *self._left_out()]))
 
     async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
@@ -214,15 +213,15 @@ class Library:
             raise BuildRefused("nothing", "KB_PATH is not set: there is nothing to read.")
         return self.source
 
-    async def targets(self, wish: Refresh) -> list[tuple[Audience, KnowledgeBase]]:
+    async def targets(self, interrupt: Refresh) -> list[tuple[Audience, KnowledgeBase]]:
         """The bases to refresh. Raises KnowledgeError when the sources cannot be told, or the wanted one is none."""
         learned = self.shelf.folder if self.shelf else None
         config: Config = await asyncio.to_thread(partial(read_config, self.place(), learned=learned))
-        wanted = [source for source in config.sources if not wish.only or source.name == wish.only]
+        wanted = [source for source in config.sources if not interrupt.only or source.name == interrupt.only]
         if not wanted:
             names = ", ".join(source.name for source in config.sources if source.name)
             known = f"There are: {names}." if names else "KB_PATH names no sources: refresh it as a whole."
-            raise SourcesFaulty([f"There is no source {wish.only}. {known}"])
+            raise SourcesFaulty([f"There is no source {interrupt.only}. {known}"])
         self._compare(config)
         audiences = {source.audience for source in wanted}
         targets = [(audience, base) for audience, base in self._all() if audience in audiences]
@@ -239,11 +238,11 @@ class Library:
             if listed != is_open:
                 self.failures[audience] = ADDED if listed else GONE
 
-    async def _refresh(self, audience: Audience, base: KnowledgeBase, wish: Refresh, watch: words.Watch) -> str:
+    async def _refresh(self, audience: Audience, base: KnowledgeBase, interrupt: Refresh, watch: words.Watch) -> str:
         watch.begin(audience)
         mark = await self._lay_out(audience)
         try:
-            report = await base.refresh(self.place(), only=wish.only, force=wish.force, on_progress=watch)
+            report = await base.refresh(self.place(), only=interrupt.only, force=interrupt.force, on_progress=watch)
         except KnowledgeError as error:
             serves = (await base.status()).generation is not None
             if serves or isinstance(error, BuildStopped):
@@ -254,7 +253,7 @@ class Library:
             self.failures[audience] = f"The last refresh failed. {error}"
             return words.not_refreshed(error, audience=audience, serves=serves)
         self.failures.pop(audience, None)
-        if wish.only in ("", LEARNED):
+        if interrupt.only in ("", LEARNED):
             await self._has_read(audience, mark)
         return words.report(report, audience=audience, price=self.price)
 
@@ -289,4 +288,4 @@ class Library:
         if self.database is None or not by:
             return
         async with self.database.transaction() as tx:
-            await records.note(tx, actor=by, action=action, subject=subject, detail=detail, now=self.clock.now())
+            await audit.note(tx, actor=by, action=action, subject=subject, detail=detail, now=self.clock.now())

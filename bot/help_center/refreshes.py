@@ -50,7 +50,7 @@ class Refreshes:
         self._slack = slack
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
-    async def run(self, wish: Refresh, *, tell: Tell, by: str) -> None:
+    async def run(self, interrupt: Refresh, *, tell: Tell, by: str) -> None:
         """Refresh, and say so to who asked, `by`. Raises StoreUnavailable before it has begun, and then has not."""
         key, run = secrets.token_hex(8), _Run()
 
@@ -61,7 +61,7 @@ class Refreshes:
 
         telling = asyncio.create_task(self._keep_up_to_date(key, run))
         try:
-            report = await self._library.refresh(wish, begins=begins, watch=run.watch, by=by)
+            report = await self._library.refresh(interrupt, begins=begins, watch=run.watch, by=by)
         except BaseException:
             telling.cancel()
             raise

@@ -79,7 +79,7 @@ def status(
     lines += [_source(source, status.notices) for source in status.sources[:SOURCES_SHOWN]]
     if len(status.sources) > SOURCES_SHOWN:
         lines.append(f"… and {len(status.sources) - SOURCES_SHOWN} more sources")
-    lines.append(f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.floor:.2f}")
+    lines.append(f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.threshold:.2f}")
     lines.append(f"Vectors on the Chroma server {escape(status.server)}" if status.server else "Vectors on disk")
     before = f"generation {status.previous}" if status.previous is not None else "nothing older is kept"
     lines.append(f"`/kb rollback` goes back to: {before}")
@@ -101,7 +101,7 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
         verdict = "would be answered" if found.answerable else "would *not* be answered"
     else:
         verdict = "has an answer here" if found.answerable else "has *no* answer here"
-    lines = [f"{head} {verdict}: confidence {found.confidence:.2f}, and {status.floor:.2f} is asked for"]
+    lines = [f"{head} {verdict}: confidence {found.confidence:.2f}, and {status.threshold:.2f} is asked for"]
     if found.degraded:
         # The floor for words alone is another one.
         lines[0] = f"{head} {verdict}: confidence {found.confidence:.2f}"

@@ -24,7 +24,7 @@ from bot.views.home import AS_IN_SLACK, Entry
 logger = logging.getLogger(__name__)
 
 QUEUE_LIMIT = 200
-FIGURES_DAYS = 7
+METRICS_DAYS = 7
 """The days that staff see figures of; `/frontdesk metrics` has others."""
 PAST_LIMIT = 10
 """Cases of a customer that ended."""
@@ -88,7 +88,7 @@ class Home:
             waiting=[entry for case, entry in entries if case.waits],
             mine=[entry for case, entry in entries if case.is_with(user)],
             others=[entry for case, entry in entries if case.state == "human" and not case.is_with(user)],
-            figures=await self.figures(FIGURES_DAYS),
+            figures=await self.figures(METRICS_DAYS),
             knowledge=await self.library.status(),
             paused=[pause.channel for pause in paused],
             at=self.clock.now(),

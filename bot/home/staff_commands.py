@@ -15,8 +15,7 @@ from bot.home.home import entry_of
 from bot.slack.blocks import moment, one_line
 from bot.slack.client import Identity
 from bot.slack.mrkdwn import escape
-from bot.store import audit as records
-from bot.store import case_lists, pauses
+from bot.store import audit, case_lists, pauses
 from bot.store.case_lists import Desks
 from bot.store.cases import Case
 from bot.store.database import Database, Transaction
@@ -25,7 +24,7 @@ from bot.views.home import Entry
 LISTED = 20
 STANDS = {
     "waiting": "waits",
-    "away": "waits for the desk to open",
+    "out_of_hours": "waits for the desk to open",
     "human": "claimed",
     "resolved": "solved",
     "closed": "closed",
@@ -70,7 +69,7 @@ class Overview:
         async with self.database.transaction() as tx:
             is_new = await pauses.begin(tx, channel, by=user, now=self.clock.now())
             if is_new:
-                await records.note(tx, actor=user, action="pause", subject=channel, now=self.clock.now())
+                await audit.note(tx, actor=user, action="pause", subject=channel, now=self.clock.now())
         if not is_new:
             return f"The assistant is silent in <#{channel}> already."
         return f"The assistant is silent in <#{channel}> from now on. `/frontdesk resume` there lets it answer again."
@@ -80,7 +79,7 @@ class Overview:
         async with self.database.transaction() as tx:
             was_paused = await pauses.end(tx, channel)
             if was_paused:
-                await records.note(tx, actor=user, action="resume", subject=channel, now=self.clock.now())
+                await audit.note(tx, actor=user, action="resume", subject=channel, now=self.clock.now())
         return f"The assistant answers in <#{channel}>{' again' if was_paused else ': it was not silent there'}."
 
     async def metrics(self, days: int) -> str:

@@ -14,7 +14,7 @@ UNSTORABLE = "unstorable"
 _WHAT: dict[Kind, str] = {
     "message": "A customer's message",
     "staff": "A message in this channel",
-    "press": "A press of a button",
+    "interaction": "A press of a button",
     "stop": "A press of Stop",
     "edit": "An edit of a message",
     "delete": "The deletion of a message",

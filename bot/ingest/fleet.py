@@ -27,7 +27,7 @@ from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, Enque
 
 from bot.clock import JUMP_SECONDS, Clock, JumpWatch
 from bot.errors import ConfigurationError, StoreUnavailable
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.ingest.engine import TIDY_SECONDS, RetryingRunner, TakeTurn, cancel_all
 from bot.store import handover, inbox, leases
 from bot.store.database import Database
@@ -161,7 +161,7 @@ class Fleet:
         """Begin: hand over what waits, and take turns from the queue. How many rows waited."""
         async with database.transaction() as tx:
             waiting = await handover.count_unhanded(tx)
-        reach("resuming")
+        failpoint("resuming")
         self._side_tasks.append(asyncio.create_task(self._pump(), name="fleet pump"))
         if self._works:
             await asyncio.to_thread(self._launch)

@@ -18,12 +18,12 @@ from bot.agent.surrogates import sound
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable, Unstorable
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.ingest.dead_letters import UNSTORABLE
 from bot.ingest.engine import TurnQueue
-from bot.ingest.interrupts import Interruptions
+from bot.ingest.interrupts import Interrupts
 from bot.store import inbox, schedule
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.database import Database
 from bot.store.inbox import Arrival, insert
 from bot.store.interrupts import Stored
@@ -52,13 +52,13 @@ class Inbox:
         engine: TurnQueue,
         clock: Clock,
         metrics: Metrics,
-        interruptions: Interruptions | None = None,
+        interrupts: Interrupts | None = None,
     ) -> None:
         self._database = database
         self._metrics = metrics
         self._engine = engine
         self._clock = clock
-        self._interruptions = interruptions or Interruptions()
+        self._interruptions = interrupts or Interrupts()
         self.fault: str | None = None
         """Why the last arrivals could not be stored; None when they were, or could be by now."""
         self._looked_at = -math.inf
@@ -86,7 +86,7 @@ class Inbox:
         except StoreUnavailable:
             self._metrics.event_refused()
             raise
-        reach("before_ack")
+        failpoint("before_ack")
 
     async def is_first(self, arrival: Arrival) -> bool:
         """Whether this is delivered for the first time; for what is done at once, and not in a lane.
@@ -152,7 +152,7 @@ class Inbox:
                 refusal = StoreUnavailable("the inbox failed")
             self._refuse(group, refusal)
             return
-        reach("after_insert")
+        failpoint("after_insert")
         self.fault = None
         for (_, stored), row in zip(group, kept, strict=True):
             if not stored.done():
@@ -165,7 +165,7 @@ class Inbox:
 
     def _hand_on(self, row: Stored) -> None:
         for item_id in row.told:
-            self._interruptions.tell(item_id, row.wish)
+            self._interruptions.tell(item_id, row.interrupt)
         if row.item is not None:
             self._metrics.event_stored()
             self._engine.submit(row.item, row.thread)
@@ -173,7 +173,7 @@ class Inbox:
     async def _store(self, arrivals: list[Arrival]) -> list[Stored]:
         now = self._clock.now()
         async with self._database.transaction(urgent=True) as tx:
-            return await wishes.store_all(tx, arrivals, now=now)
+            return await interrupts.store_all(tx, arrivals, now=now)
 
 
 async def author_of(database: Database, item_id: int) -> str:

@@ -15,9 +15,9 @@ from bot.agent.halt import Halt
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError, StoreUnavailable
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.database import Database
-from bot.store.inbox import Wish
+from bot.store.inbox import InterruptKind
 
 logger = logging.getLogger(__name__)
 
@@ -29,42 +29,42 @@ class Interrupted(FrontdeskError):
     """The turn has ended early, and what is wished of its row says how it goes on."""
 
 
-class Interruption(Halt):
+class Interrupt(Halt):
     """One turn's ear for wishes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.wish: Wish = ""
+        self.kind: InterruptKind = ""
 
-    def tell(self, wish: Wish) -> None:
+    def tell(self, kind: InterruptKind) -> None:
         """End the turn; of several wishes the gravest counts."""
-        self.wish = max(self.wish, wish, key=get_args(Wish).index)
+        self.kind = max(self.kind, kind, key=get_args(InterruptKind).index)
         self.set()
 
 
-class Interruptions:
+class Interrupts:
     """The turns that run in this process."""
 
     def __init__(self) -> None:
-        self._running: dict[int, set[Interruption]] = defaultdict(set)
+        self._running: dict[int, set[Interrupt]] = defaultdict(set)
         self._alerts = Alerts()
 
     @contextmanager
-    def running(self, item: int) -> Iterator[Interruption]:
+    def running(self, item: int) -> Iterator[Interrupt]:
         """A row is worked on; what is wished of it meanwhile is told to the interruption."""
-        interruption = Interruption()
-        self._running[item].add(interruption)
+        interrupt = Interrupt()
+        self._running[item].add(interrupt)
         try:
-            yield interruption
+            yield interrupt
         finally:
-            self._running[item].discard(interruption)
+            self._running[item].discard(interrupt)
             if not self._running[item]:
                 del self._running[item]
 
-    def tell(self, item: int, wish: Wish) -> None:
+    def tell(self, item: int, kind: InterruptKind) -> None:
         """Something is wished of a row, which may be worked on here or not."""
-        for interruption in self._running.get(item, ()):
-            interruption.tell(wish)
+        for interrupt in self._running.get(item, ()):
+            interrupt.tell(kind)
 
     async def watch(self, database: Database, clock: Clock) -> None:
         """Look after wishes of which nobody told, as other processes' and a claim's, until cancelled."""
@@ -74,11 +74,11 @@ class Interruptions:
                 continue
             try:
                 async with database.transaction() as tx:
-                    found = await wishes.wished(tx, list(self._running))
+                    found = await interrupts.find_requested(tx, list(self._running))
             except StoreUnavailable:
                 continue
             except Exception as error:  # noqa: BLE001 - whoever stopped hearing would hear nothing for as long as it runs
                 self._alerts.tell(logger, "wishes were not looked for", about=type(error).__name__)
                 continue
-            for item, wish in found.items():
-                self.tell(item, wish)
+            for item, kind in found.items():
+                self.tell(item, kind)

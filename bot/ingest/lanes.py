@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 
 from bot.clock import Clock
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.ingest.engine import TIDY_SECONDS, RetryingRunner, TakeTurn, cancel_all
 from bot.store import inbox
 from bot.store.database import Database
@@ -48,7 +48,7 @@ class Lanes:
         async with database.transaction() as tx:
             rows = await inbox.unfinished(tx)
             self._suspects = frozenset(await inbox.suspects(tx))
-        reach("resuming")
+        failpoint("resuming")
         for item_id, thread in rows:
             self.submit(item_id, thread)
         return len(rows)

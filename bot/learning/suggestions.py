@@ -44,9 +44,8 @@ from bot.help_center.articles import Wording, article_in, names_of, suggestion_k
 from bot.slack.blocks import Card
 from bot.slack.client import SlackClient
 from bot.slack.outbox import Outbox
-from bot.store import audit as records
+from bot.store import audit, outbox, spending, suggestions, turns
 from bot.store import drafts as draft_rows
-from bot.store import outbox, spending, suggestions, turns
 from bot.store.cases import OPEN_STATES, Case, card_key
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -229,7 +228,7 @@ class Learning:
                     shown = Outgoing(key, "post", self._desk(case), payload(card), parent=parent, case_id=case.id)
                     await outbox.add(tx, shown, now=now)
                     subject = f"article/{made.id}"
-                    await records.note(
+                    await audit.note(
                         tx, actor=user, action="kb.suggested", subject=subject, detail={"source": case.ref}, now=now
                     )
         self.outbox.wake()

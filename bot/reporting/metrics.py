@@ -217,7 +217,7 @@ class Money:
 
 
 @dataclass(frozen=True, slots=True)
-class RelayFigures:
+class RelayMetrics:
     """The relay between customers and staff, both ways."""
 
     messages: int
@@ -229,7 +229,7 @@ class RelayFigures:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class PeriodMetrics:
     """All of a period, or of a part of it."""
 
     since: float
@@ -240,15 +240,15 @@ class Figures:
     """Reason -> cases that were opened, the commonest first; a conversation may have had several."""
     people: People
     money: Money
-    relay: RelayFigures
+    relay: RelayMetrics
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """A period and its parts, of so many days each, oldest first. Every day is one of UTC's."""
 
-    whole: Figures
-    parts: Sequence[Figures]
+    whole: PeriodMetrics
+    parts: Sequence[PeriodMetrics]
     days: int
     """Of a part."""
 
@@ -263,7 +263,7 @@ async def report_of(database: Database, *, days: int, now: float, between: Betwe
 async def _computed(database: Database, *, since: float, now: float, between: Between) -> Report:
     record = await read(database, since=history_of(since))
     # A year's figures take seconds, in which others shall be answered.
-    return await asyncio.to_thread(partial(figures_of, record, since=since, now=now, between=between))
+    return await asyncio.to_thread(partial(metrics_of, record, since=since, now=now, between=between))
 
 
 @contextmanager
@@ -292,24 +292,24 @@ def midnight_before(now: float, *, days: int) -> float:
     return now - now % DAY_SECONDS - (days - 1) * DAY_SECONDS
 
 
-def figures_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
+def metrics_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
     """The figures of everything since then, which is a midnight (UTC).
 
     `record` reaches back to `history_of(since)`; `between` counts for how long somebody waited, by the desk's hours.
     """
-    talks = parted(record)
-    judged = [each for each in judge_all(talks, record, now=now) if each.conversation.is_whole]
-    spent = _spent(talks, record.uses)
+    conversations = parted(record)
+    judged = [each for each in judge_all(conversations, record, now=now) if each.conversation.is_whole]
+    spent = _spent(conversations, record.uses)
     days = int((now - since) // DAY_SECONDS) + 1
     step = next((step for step in (1, 7) if days <= step * PARTS), math.ceil(days / PARTS))
     starts = [since + day * DAY_SECONDS for day in range(0, days, step)]
     ends = [*starts[1:], since + days * DAY_SECONDS]
 
-    def over(start: float, end: float) -> Figures:
+    def over(start: float, end: float) -> PeriodMetrics:
         begun = _within(judged, start, end, lambda each: each.conversation.begun)
         cases = _within(record.cases, start, end, lambda case: case.at)
         resolution = _resolution(begun)
-        return Figures(
+        return PeriodMetrics(
             start,
             end,
             resolution,
@@ -348,15 +348,15 @@ def _within(items: Sequence[Item], start: float, end: float, at: Callable[[Item]
     return items[bisect_left(items, start, key=at) : bisect_left(items, end, key=at)]
 
 
-def _spent(talks: Iterable[Conversation], uses: Iterable[Use]) -> dict[Conversation, list[Use]]:
+def _spent(conversations: Iterable[Conversation], uses: Iterable[Use]) -> dict[Conversation, list[Use]]:
     """What was used for each conversation: the latest of the customer in the thread that had begun."""
     begun: dict[tuple[str, str], list[Conversation]] = {}
-    for talk in talks:
-        begun.setdefault((talk.thread, talk.customer), []).append(talk)
+    for conversation in conversations:
+        begun.setdefault((conversation.thread, conversation.customer), []).append(conversation)
     spent: dict[Conversation, list[Use]] = {}
     for use in uses:
         theirs = begun.get((use.thread, use.customer), ())
-        if until := bisect_right(theirs, use.at, key=lambda talk: talk.begun):
+        if until := bisect_right(theirs, use.at, key=lambda conversation: conversation.begun):
             spent.setdefault(theirs[until - 1], []).append(use)
     return spent
 
@@ -408,27 +408,27 @@ def _money(
     spent: Mapping[Conversation, Sequence[Use]],
     resolution: Resolution,
 ) -> Money:
-    talks = [each.conversation for each in begun]
-    of_talks = [use for talk in talks for use in spent.get(talk, ())]
-    of_cases = [use for talk in talks if talk.cases for use in spent.get(talk, ())]
+    conversations = [each.conversation for each in begun]
+    of_conversations = [use for conversation in conversations for use in spent.get(conversation, ())]
+    of_cases = [use for conversation in conversations if conversation.cases for use in spent.get(conversation, ())]
     return Money(
         cost=math.fsum(use.cost for use in uses),
         tokens=sum(use.tokens for use in uses),
         estimated=any(use.estimated for use in uses),
-        conversations=len(talks),
-        of_conversations=math.fsum(use.cost for use in of_talks),
-        tokens_of_conversations=sum(use.tokens for use in of_talks),
-        cases=sum(len(talk.cases) for talk in talks),
+        conversations=len(conversations),
+        of_conversations=math.fsum(use.cost for use in of_conversations),
+        tokens_of_conversations=sum(use.tokens for use in of_conversations),
+        cases=sum(len(conversation.cases) for conversation in conversations),
         of_cases=math.fsum(use.cost for use in of_cases),
         tokens_of_cases=sum(use.tokens for use in of_cases),
         resolved=resolution.resolved,
     )
 
 
-def _relay(relayed: Sequence[Relayed]) -> RelayFigures:
+def _relay(relayed: Sequence[Relayed]) -> RelayMetrics:
     sent = [each.sent_at - each.at for each in relayed if each.sent_at is not None]
     failed = sum(each.failed for each in relayed)
-    return RelayFigures(len(relayed), failed, len(relayed) - len(sent) - failed, spread_of(sent))
+    return RelayMetrics(len(relayed), failed, len(relayed) - len(sent) - failed, spread_of(sent))
 
 
 def _commonest(reasons: Iterable[str]) -> dict[str, int]:

@@ -88,20 +88,27 @@ def parted(record: Record) -> list[Conversation]:
     happened: list[Written | Opened] = [*asked, *record.cases]
     for event in happened:
         events.setdefault((event.thread, event.customer), []).append(event)
-    found = [talk for theirs in events.values() for talk in _parted(sorted(theirs, key=lambda event: event.at))]
-    return sorted(found, key=lambda talk: (talk.begun, talk.thread, talk.customer))
+    found = [
+        conversation
+        for theirs in events.values()
+        for conversation in _parted(sorted(theirs, key=lambda event: event.at))
+    ]
+    return sorted(found, key=lambda conversation: (conversation.begun, conversation.thread, conversation.customer))
 
 
-def judge_all(talks: Sequence[Conversation], record: Record, *, now: float) -> list[Judged]:
+def judge_all(conversations: Sequence[Conversation], record: Record, *, now: float) -> list[Judged]:
     """What came of each by now."""
     histories: dict[str, _History] = {}
-    for talk in talks:
-        if talk.customer not in histories:
-            histories[talk.customer] = _History()
-        histories[talk.customer].add(talk)
+    for conversation in conversations:
+        if conversation.customer not in histories:
+            histories[conversation.customer] = _History()
+        histories[conversation.customer].add(conversation)
     for history in histories.values():
         history.put_in_order()
-    return [_judge(talk, histories[talk.customer], record.on_answers, now=now) for talk in talks]
+    return [
+        _judge(conversation, histories[conversation.customer], record.on_answers, now=now)
+        for conversation in conversations
+    ]
 
 
 def marks_of(question: Written) -> frozenset[str]:
@@ -112,54 +119,54 @@ def marks_of(question: Written) -> frozenset[str]:
 
 def _parted(events: Iterable[Written | Opened]) -> list[Conversation]:
     """The conversations of one customer in one thread, from what happened in the order of time."""
-    talks: list[Conversation] = []
+    conversations: list[Conversation] = []
     latest = 0.0
     for event in events:
         if isinstance(event, Written) and asks_nothing(event.text):
-            if talks and affirms(event.text):
-                talks[-1].thanked.append(event.at)
+            if conversations and affirms(event.text):
+                conversations[-1].thanked.append(event.at)
             continue
         goes_on = isinstance(event, Written) and event.ended in PASSED_ON
-        if not talks or not (goes_on or event.at - latest < SILENCE_SECONDS):
-            talks.append(Conversation(event.thread, event.customer, event.at, is_whole=not goes_on))
+        if not conversations or not (goes_on or event.at - latest < SILENCE_SECONDS):
+            conversations.append(Conversation(event.thread, event.customer, event.at, is_whole=not goes_on))
         if isinstance(event, Written):
-            talks[-1].questions.append(event)
+            conversations[-1].questions.append(event)
         else:
-            talks[-1].cases.append(event)
+            conversations[-1].cases.append(event)
         latest = event.at
-    return talks
+    return conversations
 
 
-def _judge(talk: Conversation, history: "_History", verdicts: Mapping[int, Verdict], *, now: float) -> Judged:
-    last = talk.questions[-1] if talk.questions else None
+def _judge(conversation: Conversation, history: "_History", verdicts: Mapping[int, Verdict], *, now: float) -> Judged:
+    last = conversation.questions[-1] if conversation.questions else None
     if last is None:
-        return Judged(talk, "with_people")
+        return Judged(conversation, "with_people")
     if not _is_served(last):
-        is_called = any(case.at >= last.at for case in talk.cases)
-        return Judged(talk, "with_people" if is_called else _unserved(last))
+        is_called = any(case.at >= last.at for case in conversation.cases)
+        return Judged(conversation, "with_people" if is_called else _unserved(last))
     until, counted_at = last.at + RETURN_SECONDS, last.at + SILENCE_SECONDS
     ending: Ending = "assumed"
     verdict = verdicts.get(last.id)
-    said = [at for at in talk.thanked if at >= last.at]
+    said = [at for at in conversation.thanked if at >= last.at]
     if verdict and verdict.value == "up":
         said.append(verdict.at)
     if said:
         ending, counted_at = "confirmed", min(counted_at, *said)
-    in_thread = history.in_thread(talk)
+    in_thread = history.in_thread(conversation)
     called = [call for each in in_thread if each.cases for call in _calls(each) if last.at <= call.at <= until]
     if any(call.at <= counted_at for call in called):
-        return Judged(talk, "with_people")
+        return Judged(conversation, "with_people")
     if verdict and verdict.value == "down":
         if ending == "assumed" and verdict.at <= counted_at:
-            return Judged(talk, "unresolved")
+            return Judged(conversation, "unresolved")
         called.append(_Call(verdict.at, wanted=True))
-    elsewhere = history.elsewhere(talk, after=last, until=until)
+    elsewhere = history.elsewhere(conversation, after=last, until=until)
     asks_again = any(last.at < each.begun <= until for each in in_thread)
     called += [call for each in elsewhere for call in _calls(each)]
     objections = [call for call in called if counted_at < call.at <= until]
     if not (asks_again or elsewhere or objections):
-        return Judged(talk, ending if counted_at <= now else "pending")
-    return Judged(talk, ending, withdrawn=True, missed=any(call.wanted for call in objections))
+        return Judged(conversation, ending if counted_at <= now else "pending")
+    return Judged(conversation, ending, withdrawn=True, missed=any(call.wanted for call in objections))
 
 
 class _Call(NamedTuple):
@@ -170,9 +177,9 @@ class _Call(NamedTuple):
     """Whether the customer asked for one, or said that it is not solved."""
 
 
-def _calls(talk: Conversation) -> list[_Call]:
-    opened = [_Call(case.at, wanted=case.reason == "asked_for_person") for case in talk.cases]
-    return opened + [_Call(at, wanted=True) for case in talk.cases for at in case.reopened_at]
+def _calls(conversation: Conversation) -> list[_Call]:
+    opened = [_Call(case.at, wanted=case.reason == "asked_for_person") for case in conversation.cases]
+    return opened + [_Call(at, wanted=True) for case in conversation.cases for at in case.reopened_at]
 
 
 def _is_served(question: Written) -> bool:
@@ -195,39 +202,39 @@ class _History:
         self._asked: dict[str, list[tuple[float, int, Conversation]]] = {}
         """Mark -> when and by which message it was spoken of; without those that never came up again."""
 
-    def add(self, talk: Conversation) -> None:
+    def add(self, conversation: Conversation) -> None:
         """Know this one; after the last of them they are to be put in order."""
-        self._threads.setdefault(talk.thread, []).append(talk)
+        self._threads.setdefault(conversation.thread, []).append(conversation)
 
     def put_in_order(self) -> None:
         """Sort what was spoken of by time."""
         if len(self._threads) == 1:
             return
         asked: dict[str, list[tuple[float, int, Conversation]]] = {}
-        for talk in chain.from_iterable(self._threads.values()):
-            for question in talk.questions:
+        for conversation in chain.from_iterable(self._threads.values()):
+            for question in conversation.questions:
                 marks = self._marks[question.id] = marks_of(question)
                 for mark in marks:
-                    asked.setdefault(mark, []).append((question.at, question.id, talk))
+                    asked.setdefault(mark, []).append((question.at, question.id, conversation))
         self._asked = {mark: sorted(found, key=_time) for mark, found in asked.items() if len(found) > 1}
 
-    def in_thread(self, talk: Conversation) -> Sequence[Conversation]:
+    def in_thread(self, conversation: Conversation) -> Sequence[Conversation]:
         """The conversations of its thread, itself among them."""
-        return self._threads[talk.thread]
+        return self._threads[conversation.thread]
 
-    def elsewhere(self, talk: Conversation, *, after: Written, until: float) -> list[Conversation]:
+    def elsewhere(self, conversation: Conversation, *, after: Written, until: float) -> list[Conversation]:
         """Those of other threads in which its subject was spoken of `after` that message."""
         if not self._asked:
             return []
         found: dict[Conversation, None] = {}
-        for mark in frozenset[str]().union(*(self._marks[question.id] for question in talk.questions)):
+        for mark in frozenset[str]().union(*(self._marks[question.id] for question in conversation.questions)):
             asked = self._asked.get(mark)
             if asked is None:
                 continue
             for at, _, other in islice(asked, bisect_right(asked, (after.at, after.id), key=_time), None):
                 if at > until:
                     break
-                if other.thread != talk.thread:
+                if other.thread != conversation.thread:
                     found[other] = None
         return list(found)
 

@@ -7,7 +7,7 @@ from html import escape
 from importlib import resources
 
 from bot.reporting import texts as words
-from bot.reporting.metrics import Figures, Report, Resolution, Spread, day_of
+from bot.reporting.metrics import PeriodMetrics, Report, Resolution, Spread, day_of
 from bot.reporting.plots import Series, bars, columns, even, even_count, even_time, table
 from bot.reporting.texts import Group
 
@@ -60,7 +60,7 @@ def page(report: Report, *, made_at: float, hours: str = "") -> str:
     )
 
 
-def _tiles(figures: Figures) -> str:
+def _tiles(figures: PeriodMetrics) -> str:
     resolution, escalation = figures.resolution, figures.escalation
     people, money = figures.people, figures.money
     tiles = (
@@ -97,8 +97,8 @@ def _pair(
     picture: str,
     *,
     name: str,
-    cells: Mapping[str, Callable[[Figures], str]],
-    has: Callable[[Figures], object],
+    cells: Mapping[str, Callable[[PeriodMetrics], str]],
+    has: Callable[[PeriodMetrics], object],
     first: str = "Day",
 ) -> str:
     """A picture, and beside it a table of the parts that have something, the newest first; `cells` by their heads."""
@@ -136,7 +136,7 @@ def _conversations(report: Report) -> str:
     )
 
 
-def _counted(count: Callable[[Resolution], int], part: Figures) -> str:
+def _counted(count: Callable[[Resolution], int], part: PeriodMetrics) -> str:
     return _count(count(part.resolution))
 
 
@@ -159,11 +159,11 @@ def _cases(report: Report) -> str:
     )
 
 
-def _opened(codes: Sequence[str], part: Figures) -> int:
+def _opened(codes: Sequence[str], part: PeriodMetrics) -> int:
     return sum(part.opened.get(code, 0) for code in codes)
 
 
-def _opened_words(codes: Sequence[str], part: Figures) -> str:
+def _opened_words(codes: Sequence[str], part: PeriodMetrics) -> str:
     return _count(_opened(codes, part))
 
 
@@ -189,7 +189,7 @@ def _people(report: Report) -> str:
     )
 
 
-def _wait(report: Report, what: str, spread: Callable[[Figures], Spread]) -> str:
+def _wait(report: Report, what: str, spread: Callable[[PeriodMetrics], Spread]) -> str:
     name = f"{what}, by when a case was opened"
     # The longer one behind the shorter one.
     series = [

@@ -18,10 +18,10 @@ from bot.reporting.metrics import (
     DAY_SECONDS,
     Between,
     Escalation,
-    Figures,
     Money,
     People,
-    RelayFigures,
+    PeriodMetrics,
+    RelayMetrics,
     Report,
     Resolution,
     Spread,
@@ -58,7 +58,7 @@ class Group(NamedTuple):
     lines: Sequence[Line]
 
 
-def headlines(figures: Figures) -> list[Group]:
+def headlines(figures: PeriodMetrics) -> list[Group]:
     """All figures of a period, in groups."""
     return [
         Group("Resolution", [*_resolution(figures.resolution)]),
@@ -69,13 +69,13 @@ def headlines(figures: Figures) -> list[Group]:
     ]
 
 
-async def tell_figures(database: Database, clock: Clock, between: Between, days: int) -> str:
+async def render_metrics(database: Database, clock: Clock, between: Between, days: int) -> str:
     """The figures of so many days, today included, for a message in Slack."""
     report = await report_of(database, days=days, now=clock.now(), between=between)
     return "\n".join((mrkdwn(report.whole), charts(report)))
 
 
-def mrkdwn(figures: Figures) -> str:
+def mrkdwn(figures: PeriodMetrics) -> str:
     """The figures that matter most, for a message in Slack."""
     return "\n".join(_in_short(figures))
 
@@ -97,7 +97,7 @@ def _bars(counts: Sequence[int]) -> str:
     return "".join(BARS[math.ceil(count / most * (len(BARS) - 1))] for count in counts)
 
 
-def _in_short(figures: Figures) -> Iterator[str]:
+def _in_short(figures: PeriodMetrics) -> Iterator[str]:
     resolution, escalation, people, money = figures.resolution, figures.escalation, figures.people, figures.money
     yield f"*The desk, {period(figures)}*"
     yield (
@@ -127,7 +127,7 @@ def _in_short(figures: Figures) -> Iterator[str]:
     yield f"Relay: p95 {seconds(relay.latency.p95)}, {relay.failed:,} of {relay.messages:,} messages failed"
 
 
-def table(figures: Figures) -> str:
+def table(figures: PeriodMetrics) -> str:
     """All figures, for a terminal."""
     groups = headlines(figures)
     lines = [line for group in groups for line in group.lines]
@@ -141,7 +141,7 @@ def table(figures: Figures) -> str:
     return harmless("\n\n".join(parts))
 
 
-def period(figures: Figures) -> str:
+def period(figures: PeriodMetrics) -> str:
     """The days of it."""
     first, last = day_of(figures.since), day_of(figures.until - DAY_SECONDS)
     return first if first == last else f"{first} to {last}"
@@ -224,7 +224,7 @@ def _money(figures: Money) -> Iterator[Line]:
     )
 
 
-def _relay(figures: RelayFigures) -> Iterator[Line]:
+def _relay(figures: RelayMetrics) -> Iterator[Line]:
     yield Line("Messages relayed", f"{figures.messages:,}", f"{figures.waiting:,} on their way")
     yield Line("Latency, p95", seconds(figures.latency.p95), f"p50 {seconds(figures.latency.p50)}")
     yield Line("Failed", f"{figures.failed:,}")

@@ -26,7 +26,7 @@ from yarl import URL
 from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.errors import FrontdeskError
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.slack.client import DEAD_TOKEN, Ready, SlackClient, SlackFile, SlackRefused, SlackUnanswered
 from bot.store import files, outbox
 from bot.store.database import Database, Transaction
@@ -109,7 +109,7 @@ class FileCopies:
             return text
         if not any(each.shared for each in copies):
             await self._slack.share_files(row.channel, made, text=text, thread_ts=thread_ts, ready=ready)
-            reach("files_shared")
+            failpoint("files_shared")
             async with self._database.transaction() as tx:
                 await files.note_shared(tx, row.key)
         return ""
@@ -146,13 +146,13 @@ class FileCopies:
         if noted:
             return noted
         copies = [await self._copy(row, source) for source in _sources(row)]
-        reach("files_sent")
+        failpoint("files_sent")
         async with self._database.transaction() as tx:
             noted = await files.note(tx, row.key, copies)
             refused: dict[str, Refusal] = {each.source: each.refusal for each in noted if each.refusal}  # type: ignore[misc]
             if refused:
                 await outbox.add(tx, *await self._notes.not_passed_on(tx, row, refused), now=self._clock.now())
-        reach("files_noted")
+        failpoint("files_noted")
         return noted
 
     async def _copy(self, row: OutboxRow, source: str) -> FileCopy:

@@ -45,7 +45,7 @@ from bot.alerts import Alerts
 from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.slack.blocks import LINK, plainer
 from bot.slack.client import (
     CHANNEL_FAULTS,
@@ -60,8 +60,7 @@ from bot.slack.client import (
 )
 from bot.slack.files import FileCopies
 from bot.slack.place import BAD_BLOCKS, LOOK_BACK_SECONDS, MISMATCH
-from bot.store import audit as records
-from bot.store import cases, inbox, outbox
+from bot.store import audit, cases, inbox, outbox
 from bot.store.cases import card_key, ref_of
 from bot.store.database import Database, Transaction
 from bot.store.outbox import OutboxRow, Outgoing
@@ -311,7 +310,7 @@ class Outbox:
             if is_silenced:
                 raise Silenced(row.key)
             attempts, called = attempts + 1, True
-            reach("post_marked")
+            failpoint("post_marked")
 
         try:
             for attempt in count(1):
@@ -320,7 +319,7 @@ class Outbox:
                     ts = await self._find(row) if maybe_sent else None
                     if ts is None:
                         ts = await self._call(row, payload, ready)
-                        reach("post_sent")
+                        failpoint("post_sent")
                 except Silenced:
                     logger.info("a person has the conversation by now; a post was dropped", extra={"key": row.key})
                     async with self._database.transaction() as tx:
@@ -369,7 +368,7 @@ class Outbox:
                     async with self._database.transaction() as tx:
                         await outbox.mark_sent(tx, row, ts, now=self._clock.now())
                         following = await outbox.head(tx, row.channel, row.lane)
-                    reach("post_kept")
+                    failpoint("post_kept")
                     return following
         finally:
             if is_stuck:
@@ -384,7 +383,7 @@ class Outbox:
         thread, now = ThreadRef.of(row.epoch[0]), self._clock.now()
         case = await cases.find_open(tx, thread) or await cases.latest_of(tx, thread)
         subject = case.ref if case else thread.key
-        await records.note(tx, actor=ACTOR, action="post.dropped", subject=subject, detail={"row": row.key}, now=now)
+        await audit.note(tx, actor=ACTOR, action="post.dropped", subject=subject, detail={"row": row.key}, now=now)
         await inbox.note_silence(tx, row.key)
         return True
 

@@ -27,7 +27,7 @@ from typing import Literal
 
 from bot.clock import Clock, SystemClock
 from bot.errors import FrontdeskError, Superseded, Unreachable
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.guard.guardrails import OutputGate
 from bot.slack.client import Block, Chunk, SlackRefused, SlackUnanswered
 from bot.slack.mrkdwn import MESSAGE_BYTES, best_cut, last_cut, seam, size, to_mrkdwn
@@ -83,33 +83,33 @@ class StreamLimits:
 class StreamWriter:
     """Made by `open_stream`. `text` and `task` never wait; what they are given is bounded by the turn's limits."""
 
-    def __init__(self, talk: "_Talk", gate: OutputGate, running: asyncio.Task[None]) -> None:
-        self._talk = talk
+    def __init__(self, worker: "_Worker", gate: OutputGate, running: asyncio.Task[None]) -> None:
+        self._worker = worker
         self._gate = gate
         self._running = running
 
     @property
     def stopped(self) -> bool:
         """True once the customer pressed Stop: an end, not a failure. What is written afterwards is dropped."""
-        return self._talk.stopped
+        return self._worker.stopped
 
     @property
     def posts(self) -> tuple[str, ...]:
         """The ts of the answer's messages so far, in order."""
-        return tuple(self._talk.ts)
+        return tuple(self._worker.ts)
 
     @property
     def shown(self) -> str:
         """The text that has left the gate, as the customer reads it or is about to."""
-        return self._talk.text
+        return self._worker.text
 
     def text(self, delta: str) -> None:
         """Add the model's next words."""
-        self._talk.say(self._gate.feed(delta))
+        self._worker.say(self._gate.feed(delta))
 
     def task(self, task_id: str, *, title: str, status: TaskStatus, details: str = "") -> None:
         """Show or change the progress card of an id. Slack replaces title and status, and appends details."""
-        self._talk.show(_Card(task_id, title[:FIELD_LIMIT], status, details[:FIELD_LIMIT]))
+        self._worker.show(_Card(task_id, title[:FIELD_LIMIT], status, details[:FIELD_LIMIT]))
 
     async def finish(
         self, *, blocks: Sequence[Block] | None = None, text_if_empty: str | None = None
@@ -121,25 +121,25 @@ class StreamWriter:
         Raises SlackRefused or SlackUnanswered when the text could not be shown whole; the same text may then be
         written again by a writer that adopts what `on_open` reported.
         """
-        self._talk.say(self._gate.close())
-        if not self._talk.text.strip() and text_if_empty:
-            self._talk.say(self._gate.feed(text_if_empty) + self._gate.close())
+        self._worker.say(self._gate.close())
+        if not self._worker.text.strip() and text_if_empty:
+            self._worker.say(self._gate.feed(text_if_empty) + self._gate.close())
         return await self._end(blocks)
 
     async def abandon(self, text: str) -> tuple[str, ...]:
         """End an answer that cannot be completed: what is shown stays, and `text`, if any, is said below it."""
         self._gate.close()
-        self._talk.drop_unsent()
-        closing, _ = seam(self._talk.text)
-        gap = "\n\n" if text and self._talk.text.strip() else ""
-        self._talk.say(closing + gap + self._gate.feed(text) + self._gate.close())
+        self._worker.drop_unsent()
+        closing, _ = seam(self._worker.text)
+        gap = "\n\n" if text and self._worker.text.strip() else ""
+        self._worker.say(closing + gap + self._gate.feed(text) + self._gate.close())
         return await self._end(None)
 
     async def _end(self, blocks: Sequence[Block] | None) -> tuple[str, ...]:
-        self._talk.close(blocks)
+        self._worker.close(blocks)
         await asyncio.wait({self._running})
         self._running.result()
-        return tuple(self._talk.ts)
+        return tuple(self._worker.ts)
 
 
 @asynccontextmanager
@@ -179,17 +179,17 @@ async def open_stream(
     Leaving the block without `finish` or `abandon` stops an open stream and says nothing more.
     """
     place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence, may_speak)
-    talk = _Talk(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
-    running = asyncio.create_task(talk.run(), name=f"stream {channel}/{thread_ts}")
+    worker = _Worker(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
+    running = asyncio.create_task(worker.run(), name=f"stream {channel}/{thread_ts}")
     try:
-        yield StreamWriter(talk, gate, running)
+        yield StreamWriter(worker, gate, running)
     finally:
         running.cancel()
         await asyncio.wait({running})
         if not running.cancelled() and (error := running.exception()) is not None:
             reason = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
             logger.warning("an answer was not shown whole", extra={"channel": channel, "reason": reason})
-        await talk.leave()
+        await worker.leave()
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ class _Message:
     """Its whole text, once it is complete."""
 
 
-class _Talk:
+class _Worker:
     """The writer's state and its one task. Positions count characters of `text`."""
 
     def __init__(
@@ -525,10 +525,10 @@ class _Talk:
         self._prefix = ""
         self.ts.append(ts)
         self._accept(self._message, to, cards)
-        reach("stream_opened")
+        failpoint("stream_opened")
         if self._on_open is not None:
             await self._on_open(ts)
-        reach("stream_noted")
+        failpoint("stream_noted")
 
     async def _take_back(self, ts: str) -> None:
         """Somebody else's answer stands there or will: a message that was just made does not belong to it."""
@@ -548,7 +548,7 @@ class _Talk:
         try:
             if await self._said(message, cards, self._place.append(message.ts, chunks)):
                 self._accept(message, to, cards)
-                reach("stream_grown")
+                failpoint("stream_grown")
         except SlackUnanswered as failure:
             if failure.reason != "ratelimited":
                 raise
@@ -743,11 +743,11 @@ class _Talk:
             return
         chunks, cards = self._chunks(to)
         self._reached = to
-        reach("stream_ending")
+        failpoint("stream_ending")
         if await self._said(message, cards, self._stop(message, chunks)):
             self._accept(message, to, cards)
             self._leave_behind(message, "", "")
-            reach("stream_ended")
+            failpoint("stream_ended")
 
     async def _stop(self, message: _Message, chunks: list[Chunk]) -> None:
         """Complete the message with the footer under it."""

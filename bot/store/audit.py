@@ -12,7 +12,7 @@ from bot.store.statements import insert_into
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditEntry:
     """One line of the audit trail."""
 
     at: float
@@ -49,8 +49,8 @@ async def note(
     await tx.execute(insert(schema.audit).values(**values))
 
 
-async def of_subject(tx: AsyncConnection, subject: str) -> list[Deed]:
+async def of_subject(tx: AsyncConnection, subject: str) -> list[AuditEntry]:
     """What was done about a case or another subject, the oldest first."""
     table = schema.audit
     rows = await tx.execute(select(table).where(table.c.subject == subject).order_by(table.c.id))
-    return [Deed(row.at, row.actor, row.action, row.detail) for row in rows]
+    return [AuditEntry(row.at, row.actor, row.action, row.detail) for row in rows]

@@ -12,12 +12,12 @@ from bot.store import attempts, schema
 from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import advance_epoch
 
-OPEN_STATES = ("waiting", "away", "human")
+OPEN_STATES = ("waiting", "out_of_hours", "human")
 """While a case is in one of these, people have it or shall have it, and the bot is silent in the customer's thread."""
 MERGED = "merged"
 """People have it in another case, for as long as that one is open."""
-WAITING = ("waiting", "away")
-"""Nobody has claimed it; "away": nobody is there to do so before the desk opens."""
+WAITING = ("waiting", "out_of_hours")
+"""Nobody has claimed it; "out_of_hours": nobody is there to do so before the desk opens."""
 
 ERASED = "erased"
 """The outcome of a case whose customer's data was erased."""

@@ -35,12 +35,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import AsyncAdaptedQueuePool, NullPool
 
 from bot.errors import ConfigurationError, StoreUnavailable, Unstorable
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.store import sqlite_file
 from bot.store.addresses import POSTGRES, SQLITE
 from bot.store.statements import lock
 from bot.store.turnstile import Turnstile
 
+PRELIMINARY = "0010"
+"""The last revision before the migrations were joined into one, which brings it up to date."""
 BUSY_MILLISECONDS = 10_000
 """How long a statement waits for another process's lock before it fails, on either database."""
 SCRUB_MILLISECONDS = 200
@@ -155,10 +157,10 @@ class Database:
                     break
             raise
 
-    async def migrate(self, *, to: str = "head") -> None:
+    async def migrate(self) -> None:
         """Bring the schema up to date; of several processes that begin at once one does it.
 
-        SQLite's file is looked through first, and copied when it is of an older schema. Only tests stop before `head`.
+        SQLite's file is looked through first, and copied when it is of an older schema.
 
         Raises:
             ConfigurationError: the database was made by a newer version, is damaged, or cannot be written.
@@ -173,8 +175,8 @@ class Database:
                 if self._file is None:
                     # While we wait for a table, everybody else waits behind us.
                     await connection.execute(text(f"set local lock_timeout = {BUSY_MILLISECONDS}"))
-                await connection.run_sync(_upgrade, to)
-                reach("migrating")
+                await connection.run_sync(_upgrade)
+                failpoint("migrating")
         except StoreUnavailable as error:
             if self._file is None and _comes_back(error.__cause__):
                 raise StoreUnavailable(self.unusable(str(error))) from error
@@ -401,14 +403,22 @@ def _secure(path: Path) -> None:
 
 def _older() -> list[str]:
     """The revisions before today's."""
-    return [each.revision for each in ScriptDirectory.from_config(_scripts()).walk_revisions()][1:]
+    revisions = [each.revision for each in ScriptDirectory.from_config(_scripts()).walk_revisions()]
+    return [*revisions[1:], PRELIMINARY]
 
 
-def _upgrade(connection: Connection, to: str) -> None:
+def _upgrade(connection: Connection) -> None:
+    present = MigrationContext.configure(connection).get_current_revision()
+    if present == PRELIMINARY:
+        connection.execute(text("delete from alembic_version"))
+    elif present is not None and present < PRELIMINARY:
+        raise ConfigurationError(
+            ["the database is of a preliminary version that can no longer be upgraded: begin with a new one"]
+        )
     config = _scripts()
     config.attributes["connection"] = connection
     try:
-        command.upgrade(config, to)
+        command.upgrade(config, "head")
     except CommandError as error:
         if "Can't locate revision" in str(error):
             raise ConfigurationError(["the database was made by a newer Frontdesk: run that version"]) from None

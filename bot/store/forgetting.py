@@ -134,7 +134,7 @@ async def next_items(
     desks = await desks_among(tx, items)
     items = [item for item in items if not is_staffs(item, desks)]
     answered = await tx.execute(select(turn.c.thread).where(turn.c.id.in_([item.id for item in items])))
-    threads = {item.thread for item in items if item.kind != "press"} | set(map(ThreadRef.of, answered.scalars()))
+    threads = {item.thread for item in items if item.kind != "interaction"} | set(map(ThreadRef.of, answered.scalars()))
     shared = await shared_among(tx, user, threads)
     is_open = frozenset(row.id for row in rows if row.state == "new")
     return Batch(tuple(items), is_open, rows[-1].id, frozenset(threads) - shared, shared)
@@ -273,7 +273,7 @@ async def forget_threads(tx: AsyncConnection, user: str, threads: Collection[Thr
 async def forget_drafting(tx: AsyncConnection, cases: Collection[int]) -> None:
     """Forget what drafts remember that are being written for the cases; they have a lane of their own."""
     inbox, journal, refs = schema.inbox, schema.journal, set(map(ref_of, cases))
-    writing = select(inbox.c.id, inbox.c.body).where(inbox.c.kind == "press", inbox.c.state.in_(("new", "dead")))
+    writing = select(inbox.c.id, inbox.c.body).where(inbox.c.kind == "interaction", inbox.c.state.in_(("new", "dead")))
     asked = [row.id for row in await tx.execute(writing) if str(row.body.get("value", "")).split("/")[0] in refs]
     await tx.execute(delete(journal).where(journal.c.turn.in_(asked)))
 
@@ -287,7 +287,7 @@ async def erase_below(tx: AsyncConnection, card: ThreadRef, *, after: int, limit
         return None
     await erasure.tombstone(tx, [each for each in items if each.kind in ("staff", "edit") and not is_erased(each.body)])
     for item in items:
-        if item.kind == "press" and "fields" in item.body:
+        if item.kind == "interaction" and "fields" in item.body:
             body = {name: value for name, value in item.body.items() if name != "fields"}
             await tx.execute(update(table).where(table.c.id == item.id).values(body=body))
     await tx.execute(delete(journal).where(journal.c.turn.in_([item.id for item in items])))

@@ -13,12 +13,12 @@ from bot.store import attempts, schema
 from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import add_threads, known_among
 
-Kind = Literal["message", "staff", "press", "stop", "edit", "delete"]
+Kind = Literal["message", "staff", "interaction", "stop", "edit", "delete"]
 """A customer's message, a message in a thread of a team channel, a press of a button; and what people do to what
 they wrote (bot/store/interrupts.py)."""
 SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold what somebody said."""
-Wish = Literal["", "edited", "claimed", "called", "stop", "deleted"]
+InterruptKind = Literal["", "edited", "claimed", "called", "stop", "deleted"]
 """What is wanted of an open row since it was stored; `claimed`: a person answers in its thread from now on; `called`:
 its author wants a person instead of its answer."""
 LOOKED_THROUGH = 200
@@ -67,7 +67,7 @@ class InboxItem:
     attempts: int
     """1 on the first try; more after a crash or a failure. What only Slack's silence ended is taken back."""
     received_at: float
-    wish: Wish = ""
+    interrupt: InterruptKind = ""
     """What has been wished of it before this try began."""
     fence: int = 1
     """The number of this very try, which no other has; it decides whose the row is (bot/store/attempts.py)."""
@@ -187,11 +187,11 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
     That somebody has claimed its thread is wished of the attempt before: this one sees the case.
     """
     table = schema.inbox
-    wish = case((table.c.wish == "claimed", ""), else_=table.c.wish)
+    interrupt = case((table.c.interrupt == "claimed", ""), else_=table.c.interrupt)
     statement = (
         update(table)
         .where(table.c.id == item_id, table.c.state == "new")
-        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1, wish=wish, reason="")
+        .values(attempts=table.c.attempts + 1, fence=table.c.fence + 1, interrupt=interrupt, reason="")
         .returning(table)
     )
     row = (await tx.execute(statement)).one_or_none()
@@ -210,7 +210,7 @@ def item_of(row: Row[Any]) -> InboxItem:
         body=row.body,
         attempts=row.attempts,
         received_at=row.received_at,
-        wish=row.wish,
+        interrupt=row.interrupt,
         fence=row.fence,
     )
 

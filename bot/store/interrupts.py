@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.conversation import ThreadRef
 from bot.store import attempts, inbox, schema
 from bot.store.cases import find_open
-from bot.store.inbox import SPOKEN, Arrival, InboxItem, Wish
+from bot.store.inbox import SPOKEN, Arrival, InboxItem, InterruptKind
 from bot.store.threads import find_thread
 
 LATE_SECONDS = 3600.0
@@ -45,7 +45,7 @@ class Stored:
     """The key of the lane of that row."""
     told: tuple[int, ...] = ()
     """The open rows of which it wants something,"""
-    wish: Wish = ""
+    interrupt: InterruptKind = ""
     """which is this."""
 
 
@@ -76,13 +76,13 @@ async def store(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
             return Stored(None)
         case "message" if arrival.stops:
             return await _store_word(tx, arrival, now=now)
-        case "message" | "press" if arrival.calls:
+        case "message" | "interaction" if arrival.calls:
             return await _store_call(tx, arrival, now=now)
     return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
 
 
 def _is_plain(arrival: Arrival) -> bool:
-    return arrival.kind in ("message", "staff", "press") and not (arrival.stops or arrival.calls)
+    return arrival.kind in ("message", "staff", "interaction") and not (arrival.stops or arrival.calls)
 
 
 async def written(tx: AsyncConnection, team: str, channel: str, ts: str) -> InboxItem | None:
@@ -139,8 +139,8 @@ async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any
     values: dict[str, Any] = {"body": dict(body)}
     if anew:
         # What was wished in the meantime is graver than an edit, and stays.
-        wish = schema.inbox.c.wish
-        values |= {"wish": case((wish == "edited", ""), else_=wish), "attempts": 1}
+        interrupt = schema.inbox.c.interrupt
+        values |= {"wish": case((interrupt == "edited", ""), else_=interrupt), "attempts": 1}
     await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item_id).values(**values))
 
 
@@ -167,17 +167,17 @@ async def claim(tx: AsyncConnection, thread: ThreadRef) -> None:
     person."""
     table = schema.inbox
     begun = (table.c.state == "new", table.c.kind.in_(("message", "edit")), table.c.fence > 0)
-    lighter = table.c.wish.in_(("", "edited"))
-    await tx.execute(update(table).where(table.c.thread == thread.key, *begun, lighter).values(wish="claimed"))
+    lighter = table.c.interrupt.in_(("", "edited"))
+    await tx.execute(update(table).where(table.c.thread == thread.key, *begun, lighter).values(interrupt="claimed"))
 
 
-async def wished(tx: AsyncConnection, items: Collection[int]) -> dict[int, Wish]:
+async def find_requested(tx: AsyncConnection, items: Collection[int]) -> dict[int, InterruptKind]:
     """Those of the open rows of which something is wished, and what."""
     table = schema.inbox
-    statement = select(table.c.id, table.c.wish).where(
-        table.c.id.in_(items), table.c.wish != "", table.c.state == "new"
+    statement = select(table.c.id, table.c.interrupt).where(
+        table.c.id.in_(items), table.c.interrupt != "", table.c.state == "new"
     )
-    return {row.id: row.wish for row in await tx.execute(statement)}
+    return {row.id: row.interrupt for row in await tx.execute(statement)}
 
 
 async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
@@ -198,7 +198,7 @@ async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     if running is None or await find_open(tx, running.thread) is not None:
         return Stored(await inbox.add(tx, arrival, now=now), arrival.thread.key)
     word = replace(arrival, kind="stop", thread=running.thread, body={"text": "", "typed": True})
-    return await _with_wish(tx, word, table.c.id == running.id, "stop", now=now)
+    return await _with_interrupt(tx, word, table.c.id == running.id, "stop", now=now)
 
 
 async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
@@ -210,8 +210,8 @@ async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     running = await _first_open(tx, table.c.thread == arrival.thread.key, author=author)
     if running is None or await _has_ended(tx, arrival):
         idle = replace(arrival, body={**arrival.body, IDLE: True})
-        return await _with_wish(tx, idle, table.c.id == -1, "stop", now=now)
-    return await _with_wish(tx, arrival, table.c.id == running.id, "stop", now=now)
+        return await _with_interrupt(tx, idle, table.c.id == -1, "stop", now=now)
+    return await _with_interrupt(tx, arrival, table.c.id == running.id, "stop", now=now)
 
 
 async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
@@ -223,7 +223,7 @@ async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     theirs = and_(
         table.c.thread == arrival.thread.key, table.c.author == arrival.author, table.c.kind.in_(("message", "edit"))
     )
-    return await _wish(tx, arrival, item, theirs, "called")
+    return await _interrupt(tx, arrival, item, theirs, "called")
 
 
 async def _has_ended(tx: AsyncConnection, arrival: Arrival) -> bool:
@@ -251,7 +251,7 @@ async def _store_edit(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     is_news = row.author == arrival.author and not is_erased(row.body) and arrival.ts > newest
     if not is_news or inbox.words_of(arrival.body) == words:
         return Stored(None)
-    return await _with_wish(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "edited", now=now)
+    return await _with_interrupt(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "edited", now=now)
 
 
 async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
@@ -286,7 +286,7 @@ async def _store_delete(tx: AsyncConnection, arrival: Arrival, *, now: float) ->
     if row is None or is_erased(row.body):
         return Stored(None)
     edits = await edits_of(tx, row.thread.key, of)
-    return await _with_wish(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "deleted", now=now)
+    return await _with_interrupt(tx, replace(arrival, thread=row.thread), _concerns(row, edits), "deleted", now=now)
 
 
 async def _began_before(tx: AsyncConnection, thread: str, ts: str) -> bool:
@@ -310,18 +310,20 @@ async def _first_open(tx: AsyncConnection, place: ColumnElement[bool], *, author
     return next((inbox.item_of(row) for row in rows if author in (None, row.author)), None)
 
 
-async def _with_wish(
-    tx: AsyncConnection, arrival: Arrival, rows: ColumnElement[bool], wish: Wish, *, now: float
+async def _with_interrupt(
+    tx: AsyncConnection, arrival: Arrival, rows: ColumnElement[bool], interrupt: InterruptKind, *, now: float
 ) -> Stored:
     """Store the deed, and the wish on those of the rows that are open and have no graver one."""
     item = await inbox.insert(tx, arrival, now=now)
-    return Stored(None) if item is None else await _wish(tx, arrival, item, rows, wish)
+    return Stored(None) if item is None else await _interrupt(tx, arrival, item, rows, interrupt)
 
 
-async def _wish(tx: AsyncConnection, arrival: Arrival, item: int, rows: ColumnElement[bool], wish: Wish) -> Stored:
+async def _interrupt(
+    tx: AsyncConnection, arrival: Arrival, item: int, rows: ColumnElement[bool], interrupt: InterruptKind
+) -> Stored:
     """Put the wish on those of the rows that are open and have no graver one, and are not the arrival's own."""
-    table, wishes = schema.inbox, get_args(Wish)
-    lighter = wishes[: wishes.index(wish)]
-    where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.wish.in_(lighter))
-    told = await tx.execute(update(table).where(*where).values(wish=wish).returning(table.c.id))
-    return Stored(item, arrival.thread.key, tuple(told.scalars()), wish)
+    table, interrupts = schema.inbox, get_args(InterruptKind)
+    lighter = interrupts[: interrupts.index(interrupt)]
+    where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.interrupt.in_(lighter))
+    told = await tx.execute(update(table).where(*where).values(interrupt=interrupt).returning(table.c.id))
+    return Stored(item, arrival.thread.key, tuple(told.scalars()), interrupt)

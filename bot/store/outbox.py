@@ -348,9 +348,7 @@ def row_of(row: Row[Any]) -> OutboxRow:
 
 
 def _outgoing(stored: dict[str, Any]) -> Outgoing:
-    # `hands` is what rows call the epoch that were queued before the ownership epoch had its name.
-    source, epoch = stored["source"], stored.get("epoch") or stored.get("hands")
-    stored = {name: value for name, value in stored.items() if name != "hands"}
+    source, epoch = stored["source"], stored["epoch"]
     nested = {name: tuple(_outgoing(one) for one in stored[name]) for name in ("when_sent", "when_failed")}
     pairs = {"source": tuple(source) if source else None, "epoch": tuple(epoch) if epoch else None}
     return Outgoing(**{**stored, **nested, **pairs})

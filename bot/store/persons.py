@@ -85,7 +85,7 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
     for some in in_batches(ids):
         answered += await tx.execute(select(turn.c.id, turn.c.thread).where(turn.c.id.in_(some)))
     theirs = (await tx.execute(select(kase).where(kase.c.customer == user).order_by(kase.c.id))).all()
-    keys = {row.thread for row in rows if row.kind != "press"} | {row.thread for row in (*answered, *theirs)}
+    keys = {row.thread for row in rows if row.kind != "interaction"} | {row.thread for row in (*answered, *theirs)}
     threads = frozenset(map(ThreadRef.of, keys))
     own = threads - await shared_among(tx, user, threads)
     cards = await cards_of(tx, [case.id for case in theirs])
@@ -128,7 +128,7 @@ async def close_requests(tx: AsyncConnection, user: str, *, item: int, now: floa
     """Take the person's name from the request that is carried out, and close their other ones: this one is for all."""
     table = schema.inbox
     await tx.execute(update(table).where(table.c.id == item).values(author=ERASED, author_team=ERASED))
-    waiting = select(table).where(table.c.author == user, table.c.kind == "press", table.c.state == "new")
+    waiting = select(table).where(table.c.author == user, table.c.kind == "interaction", table.c.state == "new")
     others = [row.id for row in await tx.execute(waiting) if row.body.get("action") == REQUEST]
     closed = {"state": "dropped", "reason": ERASED, "fence": table.c.fence + 1, "finished_at": now}
     await tx.execute(update(table).where(table.c.id.in_(others)).values(author=ERASED, author_team=ERASED, **closed))
@@ -140,7 +140,7 @@ async def ask(tx: AsyncConnection, kept: Kept, team: str, *, now: float) -> None
     thread = ThreadRef(team, OPERATORS, name)
     own_team = next((item.author_team for item in reversed(kept.items)), team)
     body = {"action": REQUEST, "value": "", "message_ts": name, "response_url": "", "text": ""}
-    arrival = Arrival(f"erase/{name}", "press", thread, name, kept.user, own_team, body, addressed=True)
+    arrival = Arrival(f"erase/{name}", "interaction", thread, name, kept.user, own_team, body, addressed=True)
     await insert(tx, arrival, now=now)
 
 
@@ -151,13 +151,13 @@ async def asked_outside(tx: AsyncConnection) -> list[tuple[int, str]]:
     return [(row.id, row.thread) for row in await tx.execute(select(table.c.id, table.c.thread).where(*where))]
 
 
-async def wish_deleted(tx: AsyncConnection, user: str) -> list[int]:
+async def interrupt_deleted(tx: AsyncConnection, user: str) -> list[int]:
     """Have the turns that run for the person end, each as after the deletion of its message; their ids."""
     table = schema.inbox
     where = (table.c.author == user, table.c.state == "new", table.c.kind.in_(("message", "edit")))
     rows = await tx.execute(select(table).where(*where))
     open_rows = [item.id for item in map(item_of, rows) if not is_staffs(item, ())]
-    statement = update(table).where(table.c.id.in_(open_rows), table.c.state == "new").values(wish="deleted")
+    statement = update(table).where(table.c.id.in_(open_rows), table.c.state == "new").values(interrupt="deleted")
     return list((await tx.execute(statement.returning(table.c.id))).scalars())
 
 
@@ -180,7 +180,7 @@ async def desks_among(tx: AsyncConnection, items: Iterable[InboxItem]) -> set[st
     """Those of the channels in which the items' buttons were pressed where cards stand."""
     table = schema.outbox
     found = set()
-    for channel in {item.thread.channel for item in items if item.kind == "press"}:
+    for channel in {item.thread.channel for item in items if item.kind == "interaction"}:
         # Each card begins a lane of its own, and the index holds lanes in their order.
         card = select(table.c.id).where(table.c.channel == channel, begins(table.c.lane, "/case/"), *is_card())
         if (await tx.execute(card.limit(1))).first():
@@ -193,7 +193,7 @@ def is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
     return (
         item.kind == "staff"
         or bool(item.body.get("is_staff"))
-        or (item.kind == "press" and item.thread.channel in desks)
+        or (item.kind == "interaction" and item.thread.channel in desks)
     )
 
 

@@ -1,6 +1,6 @@
 """The tables, once for every database.
 
-inbox     every Slack message or press that Frontdesk must answer, stored before Slack hears "ok"
+inbox     every Slack message or interaction that Frontdesk must answer, stored before Slack hears "ok"
 thread    what is known of one Slack thread: who answers in it, which episode it is in
 turn      one answer to one inbox row: its transcript, its ending, its cost. A private answer to a question
           asked in a channel has two rows: the whole in the direct message's thread, a stub in the channel's
@@ -73,7 +73,7 @@ class Words(TypeDecorator[str]):
         return None if value is None else sound(value).replace("\0", "\ufffd")[: self.limit]
 
 
-OPEN_CASE = "state in ('waiting', 'away', 'human')"
+OPEN_CASE = "state in ('waiting', 'out_of_hours', 'human')"
 """A case that people have or shall have; a thread has one at the most."""
 RELAYED = "source_ts is not null"
 """A row of the outbox that shows one side what the other wrote."""
@@ -114,8 +114,8 @@ inbox = Table(
     Column("fence", Integer, nullable=False, server_default="0"),
     # Whether the engine of several processes has it in its own queue.
     Column("handed", Boolean, nullable=False, server_default=false()),
-    # What the customer wants of it since: "stop", "edited", "deleted"; "" as long as nothing.
-    Column("wish", String(16), nullable=False, server_default=""),
+    # The customer's change of mind since: "stop", "edited", "deleted"; "" for none.
+    Column("interrupt", String(16), nullable=False, server_default=""),
     Column("received_at", Float, nullable=False),
     Column("finished_at", Float),
     # One message is one row, though app_mention and message bring it under two event ids.
@@ -139,7 +139,7 @@ thread = Table(
     Column("episode", Integer, nullable=False, server_default="0"),
     Column("note", Words, nullable=False, server_default=""),
     # The ownership epoch: how often the thread went from the assistant to a person, between persons, or back.
-    Column("hands", Integer, key="epoch", nullable=False, server_default="0"),
+    Column("epoch", Integer, nullable=False, server_default="0"),
     Column("opened_at", Float, nullable=False),
 )
 
@@ -190,7 +190,7 @@ kase = Table(
     Column("thread_ts", String(32), nullable=False),
     Column("customer", String(32), nullable=False),
     Column("customer_name", Words(120), nullable=False),
-    Column("standing", String(16), key="member_type", nullable=False),
+    Column("member_type", String(16), nullable=False),
     Column("link", String(255), nullable=False, server_default=""),
     Column("language", String(8), nullable=False),
     Column("state", String(16), nullable=False),
@@ -264,7 +264,7 @@ outbox = Table(
     Column("source_ts", String(32)),
     # For what the assistant says: the conversation and its ownership epoch.
     Column("conversation", String(128)),
-    Column("hands", Integer, key="epoch"),
+    Column("epoch", Integer),
     Column("created_at", Float, nullable=False),
     Column("sent_at", Float),
     Index("ix_outbox_state", "state", "id"),

@@ -73,7 +73,7 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class DailySpending:
     """US dollars that are gone of a day."""
 
     by_all: float
@@ -151,7 +151,7 @@ async def set_aside(tx: AsyncConnection, item: InboxItem, cost: float, *, now: f
     await turns.record(tx, item.id, SET_ASIDE, {"cost": cost}, attempt=item.fence, now=now)
 
 
-async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) -> Spent:
+async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) -> DailySpending:
     """What was spent since then, and what is set aside for questions that are not closed.
 
     Where others write meanwhile, a question that is being closed may count as both for a moment, and never as neither.
@@ -165,7 +165,7 @@ async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) 
     aside = [(row.author, float(row.value["cost"])) for row in await tx.execute(statement)]
     by_all = await cost_of_workspace(tx, team, since=since)
     by_one = await cost_of_customer(tx, team, customer, since=since)
-    return Spent(
+    return DailySpending(
         by_all + sum(cost for _, cost in aside), by_one + sum(cost for author, cost in aside if author == customer)
     )
 

@@ -112,7 +112,7 @@ async def forget(tx: AsyncConnection, turn: int) -> None:
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))
 
 
-async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str, now: float) -> None:
+async def keep_side_effects(tx: AsyncConnection, turn: int, *, prefix: str, now: float) -> None:
     """Drop the steps of a turn that begins again with other words, save where its answers stand and what it changed.
 
     The latter go on under the name that they bear in their values, which begins with `prefix`. What stays is of `now`:
@@ -122,19 +122,19 @@ async def keep_deeds(tx: AsyncConnection, turn: int, *, prefix: str, now: float)
     table = schema.journal
     for row in (await tx.execute(select(table.c.name, table.c.value).where(table.c.turn == turn))).all():
         where = (table.c.turn == turn, table.c.name == row.name)
-        deed = row.value.get("write", "") if isinstance(row.value, dict) else ""
-        if deed.startswith(prefix) and row.name != deed:
-            known = select(table.c.name).where(table.c.turn == turn, table.c.name == deed)
+        side_effect = row.value.get("write", "") if isinstance(row.value, dict) else ""
+        if side_effect.startswith(prefix) and row.name != side_effect:
+            known = select(table.c.name).where(table.c.turn == turn, table.c.name == side_effect)
             if (await tx.execute(known)).first() is None:
-                await tx.execute(update(table).where(*where).values(name=deed))
+                await tx.execute(update(table).where(*where).values(name=side_effect))
                 continue
-        if row.name != deed and row.name not in STANDING:
+        if row.name != side_effect and row.name not in STANDING:
             await tx.execute(delete(table).where(*where))
     await tx.execute(update(table).where(table.c.turn == turn).values(recorded_at=now))
 
 
 async def reopen(tx: AsyncConnection, turn: int, *, thread: str, now: float) -> None:
-    """Drop what was kept of a turn that was given up and begins again; its steps are of `now`, as in `keep_deeds`."""
+    """Drop what was kept of a turn that was given up and begins again. Its steps get the time `now`."""
     await tx.execute(delete(schema.turn).where(schema.turn.c.id == turn, schema.turn.c.thread == thread))
     await tx.execute(update(schema.journal).where(schema.journal.c.turn == turn).values(recorded_at=now))
 

@@ -34,7 +34,7 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk import policy
 from bot.errors import Silenced
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.guard.guardrails import OutputGate
 from bot.guard.values import Value
 from bot.ingest.fair_semaphore import FairSemaphore
@@ -125,10 +125,10 @@ class Answers:
     async def _wait_for_place(self, question: Question) -> None:
         try:
             async with asyncio.timeout(QUEUE_SECONDS) as waiting:
-                with question.interruption.bounding(waiting):
+                with question.interrupt.bounding(waiting):
                     await self.slots.acquire(question.whose)
         except TimeoutError:
-            if question.interruption.is_set():
+            if question.interrupt.is_set():
                 raise Interrupted from None
             raise
 
@@ -187,7 +187,7 @@ class Answers:
         if journal.has_steps:
             await self._keep_unfinished(tx, item, journal, ended="failed", reason=reason, closes=not may_return)
             if may_return:
-                await turns.keep_deeds(tx, item.id, prefix=WRITE, now=self.clock.now())
+                await turns.keep_side_effects(tx, item.id, prefix=WRITE, now=self.clock.now())
 
     async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
         # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
@@ -245,7 +245,7 @@ class Answers:
         async with self._stream(question, thread, journal, "stream") as writer:
             if question.heading:
                 writer.text(f"{question.heading}\n\n")
-            asked = await self.agents.ask(question.after(journal.deeds), writer, journal, limits=self.limits)
+            asked = await self.agents.ask(question.after(journal.side_effects), writer, journal, limits=self.limits)
             if _is_of_no_use(asked):
                 raise Interrupted
             try:
@@ -489,7 +489,7 @@ class Answers:
 
         What the agent did is kept for people all the same, once: here, or with the answer in the direct messages.
         """
-        reach("answer_shown")
+        failpoint("answer_shown")
         question, outcome = asked.question, asked.outcome
         place = thread or question.item.thread
         if instead is None and (asked.reply.claim or asked.reply.leak) is not None and not asked.partly:
@@ -524,7 +524,7 @@ class Answers:
                 await spending.add(tx, use, now=self.clock.now())
             await turns.save(tx, record, now=self.clock.now(), closes=thread is None)
             await threads.set_agent(tx, record.thread, outcome.agent)
-        reach("turn_kept")
+        failpoint("turn_kept")
         return ended
 
     def _tell(self, asked: Asked, ended: str) -> None:
@@ -590,7 +590,7 @@ class Answers:
 
         async def may_speak() -> None:
             if not await guard.is_current():
-                question.interruption.tell("claimed")
+                question.interrupt.tell("claimed")
                 raise Silenced("a person has the thread")
 
         async def known() -> set[str]:
@@ -621,8 +621,8 @@ def _is_of_no_use(asked: Asked) -> bool:
     Who was called over the old words is told of the new ones when the lane comes to the edit. Where a person has
     joined meanwhile, or is wanted, they answer.
     """
-    wish = asked.question.interruption.wish
-    return wish == "deleted" or (wish in ("edited", "claimed", "called") and asked.verdict != "escalated")
+    interrupt = asked.question.interrupt.kind
+    return interrupt == "deleted" or (interrupt in ("edited", "claimed", "called") and asked.verdict != "escalated")
 
 
 def _is_better_unsaid(asked: Asked) -> bool:

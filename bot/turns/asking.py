@@ -136,7 +136,7 @@ class Agents:
             team, way = without_escalating(team), self.choose_pattern("")
         outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms)
         verdict: Verdict = judge(question.text, outcome, reply)
-        if question.interruption.is_set() and verdict != "escalated":
+        if question.interrupt.is_set() and verdict != "escalated":
             verdict = "stopped"
         sources = evidence.sources(outcome.text)
         return Asked(
@@ -168,7 +168,7 @@ class Agents:
         stood = "stands" in verdicts
         if stood:
             column.close()
-        stopped = inquiry.writer.stopped or inquiry.question.interruption.is_set()
+        stopped = inquiry.writer.stopped or inquiry.question.interrupt.is_set()
         verdict = _verdict_of(verdicts, stopped=stopped)
         reply = self._reply(inquiry, inquiry.writer, Evidence())
         reply.private = any(part.reply.private for part in parts)
@@ -259,7 +259,7 @@ class Agents:
 
     def _terms(self, inquiry: _Inquiry, *, passages: str, evidence: Evidence, emit: Emit) -> Terms:
         context = self._context(inquiry.question, evidence)
-        halt = inquiry.question.interruption
+        halt = inquiry.question.interrupt
         return Terms(self.models, context, emit, inquiry.limits, passages, inquiry.journal, halt)
 
     def _context(self, question: Question, evidence: Evidence) -> TurnContext:
@@ -300,9 +300,9 @@ class Agents:
             is_direct=question.item.thread.is_direct,
             own=OwnWordsGate(self.own_words),
             titles=titles,
-            private=any(deed.private for deed in inquiry.journal.deeds),
+            private=any(side_effect.private for side_effect in inquiry.journal.side_effects),
             is_unasked=question.is_unasked,
-            interruption=question.interruption,
+            interrupt=question.interrupt,
         )
 
 

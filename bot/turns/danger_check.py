@@ -30,8 +30,8 @@ from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.danger.asking import danger_in, framed
 from bot.desk.danger.lexicon import Danger
-from bot.ingest.interrupts import Interruption
-from bot.store import interrupts as wishes
+from bot.ingest.interrupts import Interrupt
+from bot.store import interrupts as interrupts
 from bot.store import spending, turns
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
@@ -85,9 +85,9 @@ class DangerCheck:
     _alerts: Alerts = field(default_factory=Alerts)
 
     @asynccontextmanager
-    async def beside(self, item: InboxItem, interruption: Interruption) -> AsyncIterator[Looking]:
+    async def beside(self, item: InboxItem, interrupt: Interrupt) -> AsyncIterator[Looking]:
         """Look at the message while the answer is made; when it shows danger, the answer ends as for a person."""
-        task = asyncio.create_task(self._look_in_peace(item, interruption))
+        task = asyncio.create_task(self._look_in_peace(item, interrupt))
         try:
             yield Looking(task, self.seconds)
         finally:
@@ -96,7 +96,7 @@ class DangerCheck:
 
     async def again(self, item: InboxItem) -> Look | None:
         """Look at a message whose answer was given, unless it was looked at; None when it shows no danger."""
-        async with self.beside(item, Interruption()) as looking:
+        async with self.beside(item, Interrupt()) as looking:
             return await looking.result()
 
     async def noted(self, item: InboxItem) -> Look | None:
@@ -115,7 +115,7 @@ class DangerCheck:
         if is_new:
             spending.count(self.metrics, spent)
 
-    async def _look_in_peace(self, item: InboxItem, interruption: Interruption) -> Look | None:
+    async def _look_in_peace(self, item: InboxItem, interrupt: Interrupt) -> Look | None:
         """The look with what follows from it at once; None when it saw nothing or could not be made."""
         try:
             look = await self._look(item)
@@ -134,7 +134,7 @@ class DangerCheck:
             self._alerts.tell(logger, "danger was not noted", about=type(error).__name__)
             return look
         if is_running:
-            interruption.tell("called")
+            interrupt.tell("called")
         return look
 
     async def _look(self, item: InboxItem) -> Look | None:
@@ -180,5 +180,5 @@ def _look_of(step: Any) -> Look:
 
 def _key(item: InboxItem) -> str:
     """Of the message as it reads by now: an edit of it is looked at anew."""
-    edited = wishes.edited_at(item.body)
+    edited = interrupts.edited_at(item.body)
     return f"danger/{item.id}/{edited}" if edited else f"danger/{item.id}"

@@ -25,7 +25,7 @@ from bot.language.sentences import Language, Sentences
 from bot.privacy.redaction import Redactor
 from bot.slack.outbox import Outbox
 from bot.store import cases, erasure, outbox, spending, threads, turns
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
 from bot.store.outbox import OutboxRow, Outgoing
@@ -59,39 +59,39 @@ class MessageEdits:
         """
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         async with self.database.transaction() as tx:
-            edit = await wishes.latest_edit(tx, item)
+            edit = await interrupts.latest_edit(tx, item)
             body = dict(item.body)
             # A copy that has gone out is changed by the edit's own row, for which the words must be the old ones.
             is_open = not await outbox.mirrors(tx, item.thread.channel, item.said_at)
             if edit is not None and is_open and (item.kind != "edit" or item.body.get("answers")):
                 body |= _words(edit)
-                await wishes.replace_body(tx, edit.id, {**edit.body, "before": item.words})
+                await interrupts.replace_body(tx, edit.id, {**edit.body, "before": item.words})
                 if item.kind == "edit":
                     await self._reword(tx, item, edit)
                 for use in costs_of(item, journal.rounds):
                     before = replace(use, key=f"{use.key}/before/{edit.ts}")
                     await spending.add(tx, before, now=self.clock.now())
-                await turns.keep_deeds(tx, item.id, prefix=WRITE, now=self.clock.now())
-            await wishes.replace_body(tx, item.id, body, anew=True)
-        return replace(item, body=body, wish="", attempts=1)
+                await turns.keep_side_effects(tx, item.id, prefix=WRITE, now=self.clock.now())
+            await interrupts.replace_body(tx, item.id, body, anew=True)
+        return replace(item, body=body, interrupt="", attempts=1)
 
     async def edited(self, edit: InboxItem) -> InboxItem | None:
         """Keep the new words; the edit again when it is to be answered, None when nothing more is to be done."""
         if edit.body.get("answers"):
             return edit
         async with self.database.transaction() as tx:
-            row = await wishes.written(tx, edit.thread.team, edit.thread.channel, edit.said_at)
-            if row is None or wishes.is_erased(row.body) or wishes.edited_at(row.body) >= edit.ts:
+            row = await interrupts.written(tx, edit.thread.team, edit.thread.channel, edit.said_at)
+            if row is None or interrupts.is_erased(row.body) or interrupts.edited_at(row.body) >= edit.ts:
                 return None
-            if await wishes.latest_edit(tx, edit) is not None:
+            if await interrupts.latest_edit(tx, edit) is not None:
                 # The later one stands for both.
                 return None
-            if wishes.is_overheard(row.body):
+            if interrupts.is_overheard(row.body):
                 return await self._overheard(tx, edit)
             before, said = row.words, str(row.body["text"])
             noted = {**edit.body, "before": before}
-            await wishes.replace_body(tx, edit.id, noted)
-            await wishes.replace_body(tx, row.id, {**row.body, **_words(edit)})
+            await interrupts.replace_body(tx, edit.id, noted)
+            await interrupts.replace_body(tx, row.id, {**row.body, **_words(edit)})
             await turns.reword(tx, row.id, edit.words)
             mirrors = await outbox.mirrors(tx, row.thread.channel, row.said_at)
             case = await cases.find_open(tx, row.thread)
@@ -105,28 +105,28 @@ class MessageEdits:
                 not is_for_people
                 and float(edit.ts) - float(row.ts) <= ANSWER_AGAIN_SECONDS
                 and changes_meaning(said, str(edit.body["text"]))
-                and not await wishes.stopped_since(tx, edit)
+                and not await interrupts.stopped_since(tx, edit)
             )
             if answers:
-                await wishes.replace_body(tx, edit.id, {**noted, "answers": True})
+                await interrupts.replace_body(tx, edit.id, {**noted, "answers": True})
         self.outbox.wake()
         return replace(edit, body=noted) if answers else None
 
     async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
         """An edit of what was said to others: with a mention of us it is said to us, else nothing of it is kept."""
         if not edit.body.get("to_us"):
-            await wishes.overhear(tx, edit)
+            await interrupts.overhear(tx, edit)
             return None
         body = {**edit.body, "before": "", "answers": True}
-        await wishes.replace_body(tx, edit.id, body)
+        await interrupts.replace_body(tx, edit.id, body)
         return replace(edit, body=body)
 
-    async def deleted(self, deed: InboxItem) -> None:
-        """Take back what was said to the message at `deed.said_at`, and erase it; does nothing when that is done."""
+    async def deleted(self, deletion: InboxItem) -> None:
+        """Take back what was said to the message at `deletion.said_at`, and erase it. Idempotent."""
         async with self.database.transaction() as tx:
-            row = await wishes.written(tx, deed.thread.team, deed.thread.channel, deed.said_at)
-            edits = await wishes.edits_of(tx, deed.thread.key, deed.said_at)
-        if row is None or wishes.is_erased(row.body):
+            row = await interrupts.written(tx, deletion.thread.team, deletion.thread.channel, deletion.said_at)
+            edits = await interrupts.edits_of(tx, deletion.thread.key, deletion.said_at)
+        if row is None or interrupts.is_erased(row.body):
             await self.database.scrub()
             return
         # An answer that is half written is in no table but the journal; what nobody noted is in the thread.
@@ -151,7 +151,7 @@ class MessageEdits:
         rows = await erasure.not_erased(tx, [each.id for each in messages])
         if not rows:
             return
-        edits = await wishes.edits_of(tx, rows[0].thread.key, *(row.said_at for row in rows))
+        edits = await interrupts.edits_of(tx, rows[0].thread.key, *(row.said_at for row in rows))
         edits = [erasure.unhidden(edit) for edit in edits]
         standing: dict[int, list[tuple[str, str]]] = {}
         if begun := await turns.with_steps(tx, _ids(rows, edits)):
@@ -166,9 +166,9 @@ class MessageEdits:
 
     async def _reword(self, tx: Transaction, item: InboxItem, edit: InboxItem) -> None:
         """Keep the words of a later edit for the message that an earlier one is being answered for."""
-        row = await wishes.written(tx, item.thread.team, item.thread.channel, item.said_at)
+        row = await interrupts.written(tx, item.thread.team, item.thread.channel, item.said_at)
         if row is not None:
-            await wishes.replace_body(tx, row.id, {**row.body, **_words(edit)})
+            await interrupts.replace_body(tx, row.id, {**row.body, **_words(edit)})
             await turns.reword(tx, row.id, edit.words)
 
     async def _withdraw(
@@ -268,7 +268,7 @@ class MessageEdits:
         await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
         tx = await go_on()
         # What a file holds is made of all that was cleaned, and Slack may have it as soon as this is over.
-        files = await transcripts.renewed(tx, concerned, deed=first.id, said_at="" if by_staff else since)
+        files = await transcripts.renewed(tx, concerned, deletion=first.id, said_at="" if by_staff else since)
         await outbox.add(tx, *files, now=self.clock.now())
         await erasure.blank(tx, list(copies | reworded))
         await erasure.tombstone(tx, said)
@@ -295,4 +295,4 @@ def _edits_of(message: InboxItem, edits: Iterable[InboxItem]) -> list[InboxItem]
 
 def _words(edit: InboxItem) -> dict[str, Any]:
     """What of an edit a message's body takes over."""
-    return wishes.words_in(edit.body) | {"edited": edit.ts}
+    return interrupts.words_in(edit.body) | {"edited": edit.ts}

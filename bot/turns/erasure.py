@@ -19,12 +19,11 @@ from bot.clock import Clock
 from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable
-from bot.failpoints import reach
-from bot.ingest.interrupts import Interruptions
+from bot.failpoints import failpoint
+from bot.ingest.interrupts import Interrupts
 from bot.slack.client import SlackClient, SlackRefused, SlackUnanswered
-from bot.store import audit as records
-from bot.store import forgetting, inbox, outbox, persons, spending, threads, turns
-from bot.store import interrupts as wishes
+from bot.store import audit, forgetting, inbox, outbox, persons, spending, threads, turns
+from bot.store import interrupts as interrupts
 from bot.store.cases import ERASED
 from bot.store.database import Database, Transaction
 from bot.store.forgetting import Batch, Bounds, Place
@@ -79,7 +78,7 @@ class Erasure:
     identities: Identities
     cases: Cases
     edits: MessageEdits
-    interruptions: Interruptions
+    interrupts: Interrupts
     show_home: Callable[[str], Awaitable[None]]
     """Publishes somebody's Home tab."""
 
@@ -92,7 +91,7 @@ class Erasure:
             await self._interrupt(item)
             await self._take_out(item, within)
             await self._erase(item, channel, words, within=within)
-            reach("person_erased")
+            failpoint("person_erased")
             self.cases.outbox.wake()
         # Before a crash all but this may have been done.
         await self.database.scrub()
@@ -123,9 +122,9 @@ class Erasure:
     async def _interrupt(self, item: InboxItem) -> None:
         """End what runs for the person, and wait until it has ended."""
         async with self.database.transaction() as tx:
-            told = await persons.wish_deleted(tx, item.author)
+            told = await persons.interrupt_deleted(tx, item.author)
         for each in told:
-            self.interruptions.tell(each, "deleted")
+            self.interrupts.tell(each, "deleted")
         end = self.cases.clock.monotonic() + WAIT_SECONDS
         while told and self.cases.clock.monotonic() < end:
             async with self.database.transaction() as tx:
@@ -153,7 +152,7 @@ class Erasure:
                     await self.edits.deleted_together(messages, pieces=pieces)
             if together:
                 self.cases.outbox.wake()
-                reach("messages_taken_out")
+                failpoint("messages_taken_out")
 
     async def _erase(self, item: InboxItem, channel: str, words: str, *, within: Bounds) -> None:
         """All that is left: what they wrote, their cases, and then what else is noted of them."""
@@ -165,7 +164,7 @@ class Erasure:
             for thread in batch.own:
                 await withdrawals.clear(thread)
             await self._erase_items(item, batch, withdrawals.steps)
-            reach("messages_erased")
+            failpoint("messages_erased")
         await self._erase_answers(item, withdrawals)
         await self._erase_cases(item, withdrawals, by)
         await self._finish(item, channel, words, by=by)
@@ -235,7 +234,7 @@ class Erasure:
             await withdrawals.clear_where(forgetting.of_case(case_id))
             async with self.database.transaction() as tx:
                 await self._count(tx, item, await forgetting.erase_case(tx, item.author, case))
-            reach("case_erased")
+            failpoint("case_erased")
 
     async def _finish(self, item: InboxItem, channel: str, words: str, *, by: str) -> None:
         """What else is noted of them, and the line in the audit trail."""
@@ -250,7 +249,7 @@ class Erasure:
             counts = await self._count(tx, item, await forgetting.erase_preferences(tx, item.author))
             now = self.cases.clock.now()
             await persons.close_requests(tx, item.author, item=item.id, now=now)
-            await records.note(tx, actor=by, action="person.erased", subject=item.author, detail=counts, now=now)
+            await audit.note(tx, actor=by, action="person.erased", subject=item.author, detail=counts, now=now)
             if channel:
                 await self._tell(tx, f"told/{item.id}", channel, words)
         logger.info("a person's data was erased", extra={"turn": item.id, "by": by, "counts": counts})
@@ -263,7 +262,7 @@ class Erasure:
         body = await inbox.body_of(tx, item.id)
         total = Counter(dict.fromkeys(COUNTED, 0)) + Counter(body.get(COUNTS, {})) + counts
         erased = {name: total[name] for name in COUNTED}
-        await wishes.replace_body(tx, item.id, {**body, COUNTS: erased})
+        await interrupts.replace_body(tx, item.id, {**body, COUNTS: erased})
         return erased
 
     async def _tell(self, tx: Transaction, name: str, channel: str, words: str) -> None:

@@ -28,14 +28,14 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.persons import REQUEST
 from bot.turns.erasure import Erasure
-from bot.turns.escalation import CALL_OVER, CallingOver, open_before
+from bot.turns.handover_requests import CALL_OVER, HandoverRequests, open_before
 from bot.turns.journal import open_journal
 from bot.views.article_cards import REASONS
 from bot.views.dialogs import DRAFT_LIMIT, SUGGEST
 
 logger = logging.getLogger(__name__)
 
-STAFF_PRESSES = frozenset(
+STAFF_BUTTONS = frozenset(
     {
         "case.claim",
         "case.snooze",
@@ -52,21 +52,21 @@ STAFF_PRESSES = frozenset(
         "kb.discard",
     }
 )
-SLOW_PRESSES = frozenset({"case.draft", "kb.suggest"})
+SLOW_BUTTONS = frozenset({"case.draft", "kb.suggest"})
 """Staff presses with a lane of their own: what is written under the card must not wait for a model."""
 DISCARDS = {f"kb.discard.{reason}": reason for reason in REASONS}
 """The entries of a suggestion's menu, and why it is discarded then."""
 DECISIONS = DISCARDS.keys() | {"kb.new", "kb.update", "submit.article"}
 """What staff say of articles; it names no case."""
-BY_STAFF = STAFF_PRESSES | SUBMISSIONS | DISCARDS.keys()
+BY_STAFF = STAFF_BUTTONS | SUBMISSIONS | DISCARDS.keys()
 """What only staff can have pressed or submitted: whoever stored it has made sure of that."""
 CALLS = frozenset({"esc.customer", "esc.accept"})
 """What customers press who want a person."""
-CUSTOMER_PRESSES = CALLS | frozenset({"esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"})
+CUSTOMER_BUTTONS = CALLS | frozenset({"esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"})
 
 
 @dataclass(frozen=True, slots=True)
-class Presses:
+class Interactions:
     """Carries presses out; the parts are put together in `bot.app`."""
 
     database: Database
@@ -78,7 +78,7 @@ class Presses:
     relay: Relay
     drafts: CaseDrafts
     drafting: Drafting
-    calling_over: CallingOver
+    handover_requests: HandoverRequests
     learning: Learning
     articles: Articles
     erasure: Erasure
@@ -97,7 +97,7 @@ class Presses:
             return await self.erasure.carry_out(item)
         try:
             if item.body["action"] == CALL_OVER:
-                return await self.calling_over.carry_out(item)
+                return await self.handover_requests.carry_out(item)
             if item.body["action"] in BY_STAFF:
                 return await self._staff(item, item.body["action"], item.body["value"])
             return await self._customer(item, item.body["action"], item.body["value"])
@@ -150,7 +150,7 @@ class Presses:
                     return await self.drafting.draft(value, user, asked=item.id, journal=journal)
                 case "case.more.why":
                     card = await self.why.card(await self.cases.find(value))
-                    channel, told_in = item.thread.channel, pressed_in(item)
+                    channel, told_in = item.thread.channel, interaction_thread(item)
                     await self.slack.post_ephemeral(
                         channel, user, text=card.text, blocks=card.blocks, thread_ts=told_in
                     )
@@ -164,7 +164,7 @@ class Presses:
         except MovedOn as error:
             if item.fence == 1 or not _was_done(action, error.case, user):
                 await self.cases.tell_moved_on(
-                    error.case, user, action, channel=item.thread.channel, thread_ts=pressed_in(item)
+                    error.case, user, action, channel=item.thread.channel, thread_ts=interaction_thread(item)
                 )
                 return "moved_on"
         if SUGGEST in item.body.get("fields", {}).get("kb", ()):
@@ -214,7 +214,7 @@ class Presses:
         if item.body["action"] == REQUEST:
             await self.erasure.tell_failed(item)
             return
-        if (action := item.body["action"]) in SLOW_PRESSES:
+        if (action := item.body["action"]) in SLOW_BUTTONS:
             journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
             work = self.drafting if action == "case.draft" else self.learning
             with contextlib.suppress(UnknownCase):
@@ -305,14 +305,16 @@ class Presses:
             return await turns.customer_of(tx, int(turn)) in (user, None)
 
     async def _tell_one(self, item: InboxItem, words: str) -> None:
-        await self.slack.post_ephemeral(item.thread.channel, item.author, text=words, thread_ts=pressed_in(item))
+        await self.slack.post_ephemeral(
+            item.thread.channel, item.author, text=words, thread_ts=interaction_thread(item)
+        )
 
 
-def pressed_in(press: Arrival | InboxItem) -> str | None:
+def interaction_thread(interaction: Arrival | InboxItem) -> str | None:
     """The thread in which the button stands; None when it stands in the channel itself, as on a card."""
     # The thread of a slow press is only its lane, and no place in the channel.
-    is_root = press.body["action"] in SLOW_PRESSES or press.body["message_ts"] == press.thread.ts
-    return None if is_root else press.thread.ts
+    is_root = interaction.body["action"] in SLOW_BUTTONS or interaction.body["message_ts"] == interaction.thread.ts
+    return None if is_root else interaction.thread.ts
 
 
 def _one_of(closed: Any, value: object) -> Any:
@@ -325,7 +327,7 @@ def _suggesting(item: InboxItem, case: str) -> Arrival:
     lane = f"suggest-{item.id}"
     return Arrival(
         event_id=lane,
-        kind="press",
+        kind="interaction",
         thread=replace(item.thread, ts=lane),
         ts=lane,
         author=item.author,
@@ -365,7 +367,7 @@ def _was_done(action: str, case: Case, user: str) -> bool:
         case "submit.transfer" | "case.reopen" | "case.snooze":
             return case.waits
         case "esc.urgent" | "esc.wait":
-            return case.state == "away"
+            return case.state == "out_of_hours"
         case "esc.keep":
             return case.keeps_helping
         case "submit.spam":

@@ -11,7 +11,7 @@ from typing import Any
 from bot.agent.journal import WRITE
 from bot.agent.messages import ToolResult, from_json
 from bot.clock import Clock
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.store import turns
 from bot.store.database import Database
 
@@ -47,12 +47,12 @@ class TurnJournal:
         """Store a finished step. Superseded when a later attempt has begun; then nothing is stored."""
         kind = _kind_of(name)
         if kind:
-            reach(f"{kind}_done")
+            failpoint(f"{kind}_done")
         async with self._database.transaction() as tx:
             await turns.record(tx, self._turn, name, value, attempt=self._attempt, now=self._clock.now())
         self._known[name] = value
         if kind:
-            reach(f"{kind}_kept")
+            failpoint(f"{kind}_kept")
 
     def known(self, name: str) -> Any | None:
         """The step's value as it was when the journal was opened, or recorded since; whoever owns the turn by now."""
@@ -79,7 +79,7 @@ class TurnJournal:
         return [result for result in noted if isinstance(result, ToolResult)]
 
     @property
-    def deeds(self) -> list[ToolResult]:
+    def side_effects(self) -> list[ToolResult]:
         """What was changed before the customer edited the message, and stays changed."""
         kept = (from_json(value["result"]) for name, value in self._known.items() if name.startswith(WRITE))
         return [result for result in kept if isinstance(result, ToolResult)]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from bot.agent.messages import CustomerMessage, Message, SystemNote, ToolResult
 from bot.conversation import Customer
-from bot.ingest.interrupts import Interruption
+from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import Language
 from bot.store.inbox import InboxItem, naming_files
 
@@ -40,7 +40,7 @@ class Question:
     """The app was not mentioned: what it cannot answer ends in silence."""
     concerns: bool = True
     """Whether the words name the matter of the conversation; else no person is called over them."""
-    interruption: Interruption = field(default_factory=Interruption)
+    interrupt: Interrupt = field(default_factory=Interrupt)
     """Ends the answer early."""
 
     @property
@@ -58,11 +58,11 @@ class Question:
         """The message as the agent reads it."""
         return CustomerMessage(naming_files(self.text, self.files), speaker=self.customer.user, ts=self.item.ts)
 
-    def after(self, deeds: Sequence[ToolResult]) -> "Question":
+    def after(self, side_effects: Sequence[ToolResult]) -> "Question":
         """The question, with what was done for it before the customer edited it."""
-        if not deeds:
+        if not side_effects:
             return self
-        done = "\n".join(f"- {result.name}: {result.content}" for result in deeds)
+        done = "\n".join(f"- {result.name}: {result.content}" for result in side_effects)
         note = (
             f"Before the customer edited this message, this was done for it and stays done; do not do it again:\n{done}"
         )

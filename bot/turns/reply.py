@@ -21,7 +21,7 @@ from bot.desk.own_words import Leak, OwnWords, OwnWordsGate
 from bot.guard.claims import Claim, ClaimGate
 from bot.guard.tool_results import ESCALATE, SEARCH
 from bot.guard.values import Value
-from bot.ingest.interrupts import Interruption
+from bot.ingest.interrupts import Interrupt
 from bot.slack.stream import TaskStatus
 
 FAILURES_KEPT = 8
@@ -79,7 +79,7 @@ class Reply:
     """Requests to a model that failed, at most FAILURES_KEPT: the model, and what its provider said of it."""
     is_unasked: bool = False
     """True: nothing is shown before the answer is."""
-    interruption: Interruption = field(default_factory=Interruption)
+    interrupt: Interrupt = field(default_factory=Interrupt)
     """Told when the page turns out to be stopped, so that nobody writes on for it."""
     _held: list[str] = field(default_factory=list)
     _broke: bool = False
@@ -88,8 +88,8 @@ class Reply:
 
     def emit(self, event: Event) -> None:
         """Show an event, or keep it back."""
-        if self.writer.stopped and not self.interruption.is_set():
-            self.interruption.tell("stop")
+        if self.writer.stopped and not self.interrupt.is_set():
+            self.interrupt.tell("stop")
         match event:
             case TextDelta(text):
                 self._say(self.gate.feed(text))

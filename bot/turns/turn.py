@@ -39,15 +39,15 @@ from bot.desk.danger.lexicon import Danger
 from bot.desk.identity import Identities
 from bot.desk.intents import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
-from bot.failpoints import reach
+from bot.failpoints import failpoint
 from bot.ingest.dead_letters import UNSTORABLE, dead_line
-from bot.ingest.interrupts import Interrupted, Interruption, Interruptions
+from bot.ingest.interrupts import Interrupt, Interrupted, Interrupts
 from bot.language.sentences import Language, Sentences
 from bot.slack.client import DEAD_TOKEN, PERSON_GONE, SlackRefused, SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import attempts, inbox, outbox, pauses, threads, turns
 from bot.store import cases as case_rows
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import FinishedState, InboxItem, file_names
@@ -59,7 +59,7 @@ from bot.turns import erasure
 from bot.turns.answer import UNANSWERED, Answers
 from bot.turns.danger_check import DangerCheck, Look
 from bot.turns.edits import MessageEdits
-from bot.turns.interactions import BY_STAFF, Presses
+from bot.turns.interactions import BY_STAFF, Interactions
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
@@ -107,7 +107,7 @@ class Hearing:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class IncomingMessage:
     """A customer's message with what was read beside it."""
 
     item: InboxItem
@@ -116,7 +116,7 @@ class Heard:
     agent: str
     """Who answered last in the thread; empty for nobody."""
     episode: Episode
-    interruption: Interruption
+    interrupt: Interrupt
     epoch: int
     """The ownership epoch of the thread, read before it was decided who answers."""
     local_changes: int
@@ -137,7 +137,7 @@ class Turns:
     budgets: Budgets
     cases: Cases
     relay: Relay
-    presses: Presses
+    interactions: Interactions
     summaries: Summaries
     metrics: Metrics
     edits: MessageEdits
@@ -145,7 +145,7 @@ class Turns:
     danger: DangerFinder = field(default_factory=DangerFinder)
     danger_check: DangerCheck | None = None
     """None: there is no cheap model to look for danger beside an answer."""
-    interruptions: Interruptions = field(default_factory=Interruptions)
+    interrupts: Interrupts = field(default_factory=Interrupts)
     allowance: Allowance | None = None
     """None: as many messages as they like."""
     faults: dict[int, str] = field(default_factory=dict)
@@ -159,10 +159,10 @@ class Turns:
         """
         is_over = False
         while not is_over:
-            with self.interruptions.running(item_id) as interruption:
-                is_over = await self._take_up(item_id, interruption)
+            with self.interrupts.running(item_id) as interrupt:
+                is_over = await self._take_up(item_id, interrupt)
 
-    async def _take_up(self, item_id: int, interruption: Interruption) -> bool:
+    async def _take_up(self, item_id: int, interrupt: Interrupt) -> bool:
         """Begin one attempt; False when it was interrupted, and the row now says how it goes on."""
         over: Window | None = None
         async with self.database.transaction() as tx:
@@ -171,7 +171,7 @@ class Turns:
                 item is not None
                 and self.allowance is not None
                 and item.kind in ("message", "edit")
-                and item.wish in COUNTED
+                and item.interrupt in COUNTED
             ):
                 over = await self.allowance.admit(tx, item)
             # A crash between the turn's end and the row's leaves a row whose answer was given.
@@ -180,19 +180,17 @@ class Turns:
             return True
         try:
             with attempts.working_on(item.id, item.fence):
-                if not ended and item.wish == "edited":
+                if not ended and item.interrupt == "edited":
                     item = await self.edits.begin_anew(item)
-                await self._take(item, ended, interruption, over=over)
+                await self._take(item, ended, interrupt, over=over)
         except (Interrupted, Silenced):
             return False
         return True
 
-    async def _take(
-        self, item: InboxItem, ended: str | None, interruption: Interruption, *, over: Window | None
-    ) -> None:
-        reach("turn_begun")
+    async def _take(self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None) -> None:
+        failpoint("turn_begun")
         try:
-            ending = await self._attempt(item, ended, interruption, over=over)
+            ending = await self._attempt(item, ended, interrupt, over=over)
         except (Interrupted, Silenced):
             raise
         except Exception as error:
@@ -214,7 +212,7 @@ class Turns:
                 await self.answers.keep_leftover(tx, item, reason=why, may_return=state == "dead")
             if state == "dead":
                 await outbox.add(tx, dead_line(item, agent_channel=self.relay.agent_channel), now=self.clock.now())
-        reach("row_closed")
+        failpoint("row_closed")
         self.faults.pop(item.id, None)
         if state == "dead" or unsettled is not None:
             self.outbox.wake()
@@ -225,14 +223,14 @@ class Turns:
             await self.summaries.catch_up(item)
 
     async def _attempt(
-        self, item: InboxItem, ended: str | None, interruption: Interruption, *, over: Window | None
+        self, item: InboxItem, ended: str | None, interrupt: Interrupt, *, over: Window | None
     ) -> Ending:
         try:
             if ended:
                 return "done", await self._answered_before(item, ended)
             if item.attempts > ATTEMPTS or item.body.get(UNSTORABLE):
                 return await self._give_up(item)
-            return await self._work(item, interruption, over=over)
+            return await self._work(item, interrupt, over=over)
         except asyncio.CancelledError:
             # The process ends in good order, which is no fault of the row's.
             with contextlib.suppress(FrontdeskError, TimeoutError):
@@ -270,9 +268,11 @@ class Turns:
             async with self.database.transaction() as tx:
                 state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
             episode = Episode(state.episode, state.note, turns=(), summary=None)
-            interruption = Interruption()
-            heard = Heard(item, customer, language, "", episode, interruption, state.epoch, state.local_changes)
-            await self._see_to(heard, seen)
+            interrupt = Interrupt()
+            incoming = IncomingMessage(
+                item, customer, language, "", episode, interrupt, state.epoch, state.local_changes
+            )
+            await self._see_to(incoming, seen)
         return ended
 
     async def _unreachable(self, item: InboxItem, error: str) -> Ending:
@@ -287,15 +287,15 @@ class Turns:
             async with self.database.transaction(urgent=True) as tx:
                 await inbox.uncount(tx, item.id)
 
-    async def _work(self, item: InboxItem, interruption: Interruption, *, over: Window | None) -> Ending:
+    async def _work(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Ending:
         if item.kind in ("message", "edit"):
-            return await self._customer_thought(item, interruption, over=over)
+            return await self._customer_thought(item, interrupt, over=over)
         async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else SETTLE_SECONDS):
             match item.kind:
                 case "delete":
                     await self.edits.deleted(item)
                     return "done", "deleted"
-                case "staff" if item.wish == "deleted":
+                case "staff" if item.interrupt == "deleted":
                     await self.edits.deleted(item)
                     return "dropped", "deleted"
                 case "staff":
@@ -305,12 +305,12 @@ class Turns:
                     # `TurnSessions.settle`.
                     return "done", "noted"
                 case _:
-                    return "done", await self.presses.carry_out(item)
+                    return "done", await self.interactions.carry_out(item)
 
-    async def _customer_thought(self, item: InboxItem, interruption: Interruption, *, over: Window | None) -> Ending:
+    async def _customer_thought(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Ending:
         """A message, or an edit of one: unless the customer has thought again since."""
         async with asyncio.timeout(SETTLE_SECONDS):
-            if item.wish == "deleted":
+            if item.interrupt == "deleted":
                 await self.edits.deleted(item)
                 return "dropped", "deleted"
             if item.kind == "edit":
@@ -322,11 +322,11 @@ class Turns:
             if not hearing.is_for_us:
                 await self._leave(item)
                 return "dropped", OVERHEARD
-            if item.wish == "stop":
+            if item.interrupt == "stop":
                 return "done", await self.answers.stop_leftover(item, await self._language(item))
             if over is not None and not await self._is_for_people(item):
                 return await self._over_limit(item, over)
-        return await self._customer_wrote(item, interruption, hearing, is_over=over is not None)
+        return await self._customer_wrote(item, interrupt, hearing, is_over=over is not None)
 
     async def _language(self, item: InboxItem) -> Language:
         async with self.database.transaction() as tx:
@@ -387,10 +387,10 @@ class Turns:
     async def _leave(self, item: InboxItem) -> None:
         """Keep nothing of a message that was for others."""
         async with self.database.transaction() as tx:
-            await wishes.overhear(tx, item)
+            await interrupts.overhear(tx, item)
 
     async def _customer_wrote(
-        self, item: InboxItem, interruption: Interruption, hearing: Hearing, *, is_over: bool
+        self, item: InboxItem, interrupt: Interrupt, hearing: Hearing, *, is_over: bool
     ) -> Ending:
         async with asyncio.timeout(SETTLE_SECONDS):
             customer = await self._identify(item, is_unasked=hearing.is_unasked)
@@ -408,25 +408,25 @@ class Turns:
             ended = None if case or is_stop else await case_rows.latest_of(tx, item.thread)
             is_paused = await pauses.is_paused(tx, item.thread.channel)
             episode = await self.summaries.read(tx, item.thread, state)
-        heard = Heard(
-            item, customer, language, state.agent, episode, interruption, state.epoch, state.local_changes, hearing
+        incoming = IncomingMessage(
+            item, customer, language, state.agent, episode, interrupt, state.epoch, state.local_changes, hearing
         )
         if item.body.get("masked"):
-            await self._say(heard, "masked")
+            await self._say(incoming, "masked")
         seen = await self.danger_check.noted(item) if self.danger_check else None
         danger = self.danger.find(item.words) or (seen.danger if seen else None)
         if seen and (case is None or case.waits):
-            return "done", await self._call(heard, seen)
+            return "done", await self._call(incoming, seen)
         if case is not None:
             if danger:
-                await self._endangered(case, heard, danger)
+                await self._endangered(case, incoming, danger)
             if seen and self.danger_check:
                 await self.danger_check.book(item, seen)
-            return "done", await self._to_people(case, heard, is_helped=not (is_paused or is_over))
+            return "done", await self._to_people(case, incoming, is_helped=not (is_paused or is_over))
         if ended is not None and hearing.concerns and await self._is_about(ended, item, customer):
-            return "done", await self._comes_back(ended, heard, danger)
-        if item.wish == "called":
-            return "done", await self._call(heard)
+            return "done", await self._comes_back(ended, incoming, danger)
+        if item.interrupt == "called":
+            return "done", await self._call(incoming)
         reason = danger or ("asked_for_person" if policy.asks_for_person(item.words) else None)
         if is_paused and not reason and not await self.answers.has_begun(item, before=self.clock.now()):
             return "dropped", "paused"
@@ -436,10 +436,10 @@ class Turns:
             await self._leave(item)
             return "dropped", OVERHEARD
         if not item.body["text"]:
-            await self._say(heard, "file_unread" if item.body.get("files") else "greeting")
+            await self._say(incoming, "file_unread" if item.body.get("files") else "greeting")
             return "done", "no_words"
         if is_stop:
-            return "done", await self._nothing_runs(heard)
+            return "done", await self._nothing_runs(incoming)
         if reason:
             await self.cases.open(item.thread, customer, reason=reason, priority="medium")
             return "done", "escalated"
@@ -447,57 +447,57 @@ class Turns:
             if hearing.is_unasked:
                 await self._leave(item)
                 return "dropped", "over_budget"
-            return await self._over_budget(heard)
+            return await self._over_budget(incoming)
         if len(episode.turns) >= self.summaries.turns and not hearing.is_unasked:
-            heard = await self._begin_anew(heard)
-        ended_as = await self._answer(heard)
+            incoming = await self._begin_anew(incoming)
+        ended_as = await self._answer(incoming)
         if ended_as == UNANSWERED:
             await self._leave(item)
             return "dropped", ended_as
         return "done", ended_as
 
-    async def _to_people(self, case: Case, heard: Heard, *, is_helped: bool) -> str:
+    async def _to_people(self, case: Case, incoming: IncomingMessage, *, is_helped: bool) -> str:
         """The message belongs to a case: to whoever is on it, and with `is_helped` perhaps to the assistant as well."""
-        item = heard.item
+        item = incoming.item
         if case.waits and await self.answers.has_begun(item, before=case.opened_at):
             # A case that was opened in the course of this very answer does not take its place, until somebody claims.
-            return await self._answer(heard) if item.wish != "called" else await self._call(heard)
+            return await self._answer(incoming) if item.interrupt != "called" else await self._call(incoming)
         if is_helped and await self._may_help(case, item):
-            await self.relay.from_customer(case, item, heard.customer, is_helped=True)
-            return await self._help(case, heard)
+            await self.relay.from_customer(case, item, incoming.customer, is_helped=True)
+            return await self._help(case, incoming)
         await self.answers.close_leftover(item)
-        await self.relay.from_customer(case, item, heard.customer)
+        await self.relay.from_customer(case, item, incoming.customer)
         if case.waits and item.author == case.customer and says_settled(item.words):
-            await self.presses.waiting.offer_end(case.ref, key=f"turn/{item.id}/settled")
+            await self.interactions.waiting.offer_end(case.ref, key=f"turn/{item.id}/settled")
         return "relayed"
 
-    async def _endangered(self, case: Case, heard: Heard, danger: Danger) -> None:
+    async def _endangered(self, case: Case, incoming: IncomingMessage, danger: Danger) -> None:
         """The case is as urgent as this is, and who waits for a person reads what to do until one is there."""
-        is_news = await self.cases.endanger(case.ref, heard.item.author, danger) is not None
+        is_news = await self.cases.endanger(case.ref, incoming.item.author, danger) is not None
         if is_news and case.waits and (key := SAID_FIRST.get(danger)):
-            await self._say(heard, key)
+            await self._say(incoming, key)
 
-    async def _call(self, heard: Heard, seen: Look | None = None) -> str:
+    async def _call(self, incoming: IncomingMessage, seen: Look | None = None) -> str:
         """The author wants a person instead of this answer, and has asked for one since: the case holds what was asked.
         Or they need one, as was `seen` while it was being made.
 
         It is opened here and not by what they asked with, which may be edited or deleted before its turn comes.
         """
-        item = heard.item
+        item = incoming.item
         await self.answers.close_leftover(item)
         if seen:
-            await self._see_to(heard, seen)
+            await self._see_to(incoming, seen)
         else:
-            await self.cases.open(item.thread, heard.customer, reason="asked_for_person", priority="medium")
+            await self.cases.open(item.thread, incoming.customer, reason="asked_for_person", priority="medium")
         return "called"
 
-    async def _see_to(self, heard: Heard, seen: Look) -> None:
+    async def _see_to(self, incoming: IncomingMessage, seen: Look) -> None:
         """The model saw danger: a person is called, or the case that is there is as urgent as that."""
         if seen.danger is None or self.danger_check is None:
             return
-        case = await self.cases.open(heard.item.thread, heard.customer, reason=seen.danger, priority="high")
-        await self._endangered(case, heard, seen.danger)
-        await self.danger_check.book(heard.item, seen)
+        case = await self.cases.open(incoming.item.thread, incoming.customer, reason=seen.danger, priority="high")
+        await self._endangered(case, incoming, seen.danger)
+        await self.danger_check.book(incoming.item, seen)
 
     async def _is_about(self, ended: Case, item: InboxItem, customer: Customer) -> bool:
         """Whether the message goes on with the case that ended, rather than with an answer that was begun."""
@@ -505,16 +505,16 @@ class Turns:
         is_theirs = ended.customer == customer.user and may_be_reopened(ended, now=now)
         return is_theirs and not await self.answers.has_begun(item, before=now)
 
-    async def _comes_back(self, ended: Case, heard: Heard, danger: Danger | None) -> str:
+    async def _comes_back(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:
         """The customer writes after a person has solved it: thanks, or the case waits again with what they wrote."""
-        item, customer = heard.item, heard.customer
+        item, customer = incoming.item, incoming.customer
         if danger is None and not item.body.get("files") and is_last_word(item.words):
             await self.relay.thanked(ended, item)
             return "thanked"
         case = await self.cases.reopen(ended.ref, customer.user, wrote=True)
-        reach("case_reopened")
+        failpoint("case_reopened")
         if danger:
-            await self._endangered(case, heard, danger)
+            await self._endangered(case, incoming, danger)
         await self.relay.from_customer(case, item, customer)
         return "relayed"
 
@@ -530,16 +530,16 @@ class Turns:
             and not await self.budgets.set_aside(item)
         )
 
-    async def _help(self, case: Case, heard: Heard) -> str:
+    async def _help(self, case: Case, incoming: IncomingMessage) -> str:
         """Answer while the case waits.
 
         When the agent calls a person, or gives no answer, the customer is told how the case stands.
         """
-        told = replace(heard.episode, note=f"{heard.episode.note}\n{_waits(case)}".strip())
-        ended = await self._answer(replace(heard, episode=told))
+        told = replace(incoming.episode, note=f"{incoming.episode.note}\n{_waits(case)}".strip())
+        ended = await self._answer(replace(incoming, episode=told))
         if ended in ("escalated", "failed"):
-            words = status_text(self.sentences, heard.language, case)
-            await self._queue(self._words(heard, "waits", words))
+            words = status_text(self.sentences, incoming.language, case)
+            await self._queue(self._words(incoming, "waits", words))
         return ended
 
     def _is_for_a_person(self, text: str) -> bool:
@@ -573,89 +573,89 @@ class Turns:
         self.metrics.message_over_limit(window)
         return "dropped", OVER_LIMIT
 
-    async def _nothing_runs(self, heard: Heard) -> str:
+    async def _nothing_runs(self, incoming: IncomingMessage) -> str:
         """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""
-        if await self.answers.has_begun(heard.item, before=self.clock.now()):
-            return await self.answers.stop_leftover(heard.item, heard.language)
-        await self._say(heard, "nothing_to_stop")
+        if await self.answers.has_begun(incoming.item, before=self.clock.now()):
+            return await self.answers.stop_leftover(incoming.item, incoming.language)
+        await self._say(incoming, "nothing_to_stop")
         return "nothing_to_stop"
 
-    async def _answer(self, heard: Heard) -> str:
-        item, episode = heard.item, heard.episode
+    async def _answer(self, incoming: IncomingMessage) -> str:
+        item, episode = incoming.item, incoming.episode
         question = Question(
             item,
-            heard.customer,
-            heard.language,
+            incoming.customer,
+            incoming.language,
             str(item.body["text"]),
-            heard.agent,
+            incoming.agent,
             episode.number,
             episode.history,
             episode.covered,
             in_vain_before=bool(episode.turns) and episode.turns[-1].ended == "no_answer",
-            heading=self._heading(heard),
+            heading=self._heading(incoming),
             files=file_names(item.body),
-            epoch=heard.epoch,
-            local_changes=heard.local_changes,
-            is_unasked=heard.hearing.is_unasked,
-            concerns=heard.hearing.concerns,
-            interruption=heard.interruption,
+            epoch=incoming.epoch,
+            local_changes=incoming.local_changes,
+            is_unasked=incoming.hearing.is_unasked,
+            concerns=incoming.hearing.concerns,
+            interrupt=incoming.interrupt,
         )
         if self.danger_check is None or not question.concerns:
             return await self.answers.answer(question)
-        async with self.danger_check.beside(item, heard.interruption) as looking:
+        async with self.danger_check.beside(item, incoming.interrupt) as looking:
             ended = await self.answers.answer(question)
             seen = await looking.result()
         if seen is None:
             return ended
-        await self._see_to(heard, seen)
+        await self._see_to(incoming, seen)
         return ended if ended != UNANSWERED else "escalated"
 
-    def _heading(self, heard: Heard) -> str:
+    def _heading(self, incoming: IncomingMessage) -> str:
         """What is said before the answer: that it is of an edit, and which files nobody has read."""
-        lines = [self.sentences.say(heard.language, "saw_edit")] if heard.item.kind == "edit" else []
-        if names := file_names(heard.item.body):
+        lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
+        if names := file_names(incoming.item.body):
             shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
             files = f"{shown} …" if len(names) > FILES_NAMED else shown
-            lines.append(self.sentences.say(heard.language, "file_beside", files=files))
+            lines.append(self.sentences.say(incoming.language, "file_beside", files=files))
         return "\n".join(lines)
 
-    async def _begin_anew(self, heard: Heard) -> Heard:
+    async def _begin_anew(self, incoming: IncomingMessage) -> IncomingMessage:
         """Tell the customer, and begin an episode that knows the summary of the one before, with nobody's turn."""
-        item, episode = heard.item, heard.episode
+        item, episode = incoming.item, incoming.episode
         key = f"{item.thread.key}/{episode.number}/long_conversation"
-        words = self._words(heard, "", self.sentences.say(heard.language, "long_conversation"))
+        words = self._words(incoming, "", self.sentences.say(incoming.language, "long_conversation"))
         with contextlib.suppress(TimeoutError, SlackRefused):
             async with asyncio.timeout(SAY_SECONDS):
                 await self.outbox.deliver(replace(words, key=key))
         note = await self.summaries.closing(item, episode)
         async with self.database.transaction() as tx:
             await threads.begin_episode(tx, item.thread, note=note)
-        return replace(heard, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
+        return replace(incoming, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
 
-    async def _over_budget(self, heard: Heard) -> Ending:
+    async def _over_budget(self, incoming: IncomingMessage) -> Ending:
         """The day's money is spent: a person instead of a model, but nobody is called for a thank-you.
 
         One case a customer is enough: what they ask in further threads is shown there.
         """
-        item, customer = heard.item, heard.customer
+        item, customer = incoming.item, incoming.customer
         if policy.is_small_talk(item.words):
-            await self._say(heard, "standing_by")
+            await self._say(incoming, "standing_by")
             return "done", "over_budget"
         case = await self.cases.open(item.thread, customer, reason="budget", priority="medium", one_a_customer=True)
         if case.thread != item.thread:
-            await self._say(heard, "over_budget", "passed_on")
+            await self._say(incoming, "over_budget", "passed_on")
             await self.relay.from_customer(case, item, customer)
         return "done", "over_budget"
 
-    async def _say(self, heard: Heard, key: str, *more: str) -> None:
+    async def _say(self, incoming: IncomingMessage, key: str, *more: str) -> None:
         """Say one of our own sentences in the thread, and `more` behind it; once."""
-        words = " ".join(self.sentences.say(heard.language, each) for each in (key, *more))
-        await self._queue(self._words(heard, key, words))
+        words = " ".join(self.sentences.say(incoming.language, each) for each in (key, *more))
+        await self._queue(self._words(incoming, key, words))
 
-    def _words(self, heard: Heard, name: str, words: str) -> Outgoing:
+    def _words(self, incoming: IncomingMessage, name: str, words: str) -> Outgoing:
         """What the assistant says in the thread, unless a person gets it before."""
-        item, thread = heard.item, heard.item.thread
-        epoch = (thread.key, heard.epoch)
+        item, thread = incoming.item, incoming.item.thread
+        epoch = (thread.key, incoming.epoch)
         key = f"turn/{item.id}/{name}"
         return Outgoing(key, "post", thread.channel, {"text": words}, thread_ts=thread.ts, epoch=epoch)
 
@@ -669,12 +669,12 @@ class Turns:
 
         That can fail too, each time; past three more tries the row is closed with nothing but its dead letter.
         """
-        if item.wish == "deleted" and item.attempts <= 2 * ATTEMPTS:
+        if item.interrupt == "deleted" and item.attempts <= 2 * ATTEMPTS:
             # Nobody waits for an answer any more.
             async with asyncio.timeout(SETTLE_SECONDS):
                 await self.edits.deleted(item)
             return "dropped", "deleted"
-        if item.wish == "stop" and item.attempts <= 2 * ATTEMPTS:
+        if item.interrupt == "stop" and item.attempts <= 2 * ATTEMPTS:
             async with asyncio.timeout(SETTLE_SECONDS):
                 return "done", await self.answers.stop_leftover(item, await self._language(item))
         reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
@@ -690,7 +690,7 @@ class Turns:
         if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.body.get("answers")):
             return "dead", reason
         if item.body.get("action") in (*BY_STAFF, REQUEST):
-            await self.presses.tell_failed(item)
+            await self.interactions.tell_failed(item)
             return "dead", reason
         if item.body.get("to_us") is False and not self._is_for_a_person(item.words):
             # Nobody has asked us, so nobody waits for an answer.

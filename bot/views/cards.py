@@ -92,9 +92,9 @@ def usual_reply_time(sentences: Sentences, language: Language, minutes: float) -
     return sentences.say(language, "usual_minutes", minutes=str(max(1, round(minutes))))
 
 
-def away(sentences: Sentences, language: Language, *, case: str, back: str) -> Card:
+def out_of_hours(sentences: Sentences, language: Language, *, case: str, back: str) -> Card:
     """A person has been called, and none is there before `back`, as mrkdwn."""
-    words = sentences.say(language, "away", back=back, case=escape(case))
+    words = sentences.say(language, "out_of_hours", back=back, case=escape(case))
     return Card(
         words,
         (

@@ -115,7 +115,7 @@ def for_staff(
 
 
 def _of_customer(sentences: Sentences, language: Language, entry: Entry) -> Block:
-    key = {"waiting": "home_waiting", "away": "home_waiting", "human": "home_human", "resolved": "home_solved"}
+    key = {"waiting": "home_waiting", "out_of_hours": "home_waiting", "human": "home_human", "resolved": "home_solved"}
     stands = sentences.say(language, key.get(entry.state, "home_ended"), staff=one_line(entry.staff, 80))
     when = moment(entry.since, "{date_short} {time}")
     return _linked(f"*{entry.ref}* · {one_line(entry.title, 150)}\n{stands} · {when}", entry)

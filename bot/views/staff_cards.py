@@ -390,7 +390,7 @@ def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper
             words = f"{escape(case)} has moved on: <@{staff}> is on it now."
         case "waiting":
             words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
-        case "away":
+        case "out_of_hours":
             words = f"{escape(case)} has moved on: nobody has it, and it waits for the desk to open."
         case "resolved":
             words = f"{escape(case)} has moved on: it is solved.{before}"

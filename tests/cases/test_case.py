@@ -75,7 +75,7 @@ def test_whatever_is_pressed_an_owner_and_an_open_human_case_go_together(pressed
         assert (case.state in ("human", "resolved", "closed")) <= (case.owner is not None)
         assert (case.state in OPEN_STATES) == (case.ended_at is None)
         assert (case.due is not None) == (
-            (case.state == "waiting" and case.step < 3) or case.state in ("away", "resolved")
+            (case.state == "waiting" and case.step < 3) or case.state in ("out_of_hours", "resolved")
         )
         assert case.keeps_helping <= case.waits
 
@@ -131,7 +131,7 @@ def test_what_was_called_for_at_another_desk_is_not_snoozed_any_more() -> None:
 
 def test_a_case_that_comes_at_night_waits_from_the_opening_on() -> None:
     away = steps.wait(a_case(priority="low"), now=NIGHT, targets=DAYTIME)
-    assert (away.state, away.due) == ("away", DAY)
+    assert (away.state, away.due) == ("out_of_hours", DAY)
     opened = steps.open_up(away, targets=DAYTIME)
     assert (opened.state, opened.waiting_since, opened.due) == ("waiting", DAY, DAY + 60 * MINUTE)
 

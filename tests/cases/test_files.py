@@ -28,7 +28,7 @@ from tests.turns.test_edits import Desk
 AGENTS, DIRECT = "C0AGENTS", "D0CUSTOMERA"
 STAFF, WHO = "U0AGENTA", "U0CUSTOMERA"
 COLLEAGUE = "U0AGENTB"
-PLACES = ("files_sent", "files_noted", "post_marked", "files_shared", "post_sent", "post_kept")
+FAILPOINTS = ("files_sent", "files_noted", "post_marked", "files_shared", "post_sent", "post_kept")
 
 
 class Killed(BaseException):
@@ -187,7 +187,7 @@ async def test_a_note_with_a_file_stays_inside(desk: FilesDesk) -> None:
     assert desk.copies(DIRECT) == []
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", FAILPOINTS)
 async def test_a_kill_at_any_place_leaves_one_message_with_one_file(
     desk: FilesDesk, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -105,7 +105,7 @@ def test_a_customer_reads_why_and_then_once_that_it_was_passed_on(language: Lang
 
 
 @pytest.mark.parametrize("notice", ["thread", "ephemeral"])
-@pytest.mark.parametrize("state", ["waiting", "away"])
+@pytest.mark.parametrize("state", ["waiting", "out_of_hours"])
 def test_who_was_escalated_by_a_colleague_reads_who_did_it_and_no_button(
     notice: Literal["thread", "ephemeral"], state: State
 ) -> None:

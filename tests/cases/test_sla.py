@@ -234,7 +234,7 @@ async def test_a_snooze_puts_the_next_rung_off_once_and_says_who_did_it(desk: De
 async def test_who_comes_at_night_reads_when_somebody_is_there_and_is_called_for_at_the_opening(office: Desk) -> None:
     office.clock.advance(-10 * HOUR)
     case = await office.opens()
-    assert case.state == "away"
+    assert case.state == "out_of_hours"
     told = office.posts("D0CUSTOMERA")[-1]
     assert f"<!date^{int(MONDAY)}^{{date_short_pretty}} {{time}}|08:00 UTC> (2026-11-23 09:00 Europe/Berlin)" in str(
         told
@@ -290,9 +290,9 @@ async def test_who_can_wait_is_offered_the_assistant_until_then(office: Desk) ->
     assert "esc.keep" in str(office.posts("D0CUSTOMERA")[-1]["blocks"])
     helped = await office.waiting.keep_helping(case.ref, CUSTOMER.user)
     assert helped.keeps_helping
-    for press in (office.waiting.urge, office.waiting.can_wait, office.waiting.keep_helping):
+    for interaction in (office.waiting.urge, office.waiting.can_wait, office.waiting.keep_helping):
         with pytest.raises(MovedOn):
-            await press(case.ref, "U0CUSTOMERB")
+            await interaction(case.ref, "U0CUSTOMERB")
 
 
 async def test_a_case_that_is_opened_again_at_night_says_when_somebody_is_there(office: Desk) -> None:
@@ -302,7 +302,7 @@ async def test_a_case_that_is_opened_again_at_night_says_when_somebody_is_there(
     office.clock.advance(12 * HOUR)
     again = await office.cases.reopen(case.ref, CUSTOMER.user)
     await office.delivers()
-    assert again.state == "away"
+    assert again.state == "out_of_hours"
     assert "is open again" in office.told()
     assert "2026-11-24 09:00 Europe/Berlin" in office.told()
     stands = status_text(load_sentences(), "en", again)
@@ -436,7 +436,7 @@ async def test_what_is_due_when_the_desk_opens_is_not_put_off(office: Desk) -> N
     office.clock.jump(-10 * HOUR)
     await office.after(0)
     case = await office.opens()
-    assert case.state == "away"
+    assert case.state == "out_of_hours"
     office.clock.jump(10 * HOUR)
     await office.after(0)
     assert (await office.now(case)).state == "waiting"

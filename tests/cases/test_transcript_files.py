@@ -9,7 +9,7 @@ from bot.conversation import ThreadRef
 from bot.store import forgetting, inbox, outbox
 from bot.store.cases import card_key
 from bot.store.database import Database
-from tests.cases.test_files import AGENTS, DIRECT, PLACES, STAFF, WHO, FilesDesk
+from tests.cases.test_files import AGENTS, DIRECT, FAILPOINTS, STAFF, WHO, FilesDesk
 from tests.doubles.local_slack import LocalSlack
 from tests.store.test_interrupts import deletion
 from tests.turns.answering import CUSTOMER
@@ -113,7 +113,7 @@ async def test_what_a_message_cuts_is_whole_in_the_file(talk: LongTalk) -> None:
     assert opener
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", FAILPOINTS)
 async def test_a_process_that_ends_on_the_way_attaches_it_once(
     talk: LongTalk, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 import aiohttp
 from sqlalchemy import func, select
 
-from bot.failpoints import PLACES
+from bot.failpoints import FAILPOINTS
 from bot.store import schema
 from bot.store.database import Database, open_database
 from bot.store.leases import FROZEN_STATUS, LEASE_SECONDS
@@ -516,7 +516,7 @@ async def open_campaign(
 
 def places(*, again: bool) -> list[tuple[str, int]]:
     """Every place with the passing at which it kills; with `again` several passings of some."""
-    return [(place, passing) for place in PLACES for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
+    return [(place, passing) for place in FAILPOINTS for passing in (PLACES_AGAIN.get(place, (1,)) if again else (1,))]
 
 
 async def _is_ready(session: aiohttp.ClientSession, url: str) -> bool:

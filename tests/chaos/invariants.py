@@ -269,8 +269,8 @@ async def _look_at_database(database: Database, lines: Sequence[Line], findings:
             findings.wrong(f"{line.mark} is {row.state} ({row.reason}) after {row.attempts} attempts")
     if len(rows) != len(by_ts):
         findings.wrong("a message is in the inbox twice")
-    for press in open_presses:
-        findings.wrong(f"a {press.kind} is {press.state} ({press.reason})")
+    for interaction in open_presses:
+        findings.wrong(f"a {interaction.kind} is {interaction.state} ({interaction.reason})")
     # What Slack cannot mark, since its author deleted it before.
     unmarked = {f"relay/{AGENTS}/{line.ts}/sent" for line in lines if line.is_gone and line.kind == "reply"}
     for key, state in left:

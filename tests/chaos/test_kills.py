@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.failpoints import PLACES, arm
+from bot.failpoints import FAILPOINTS, arm
 from tests.chaos.campaign import open_campaign
 from tests.chaos.invariants import Findings
 from tests.chaos.victims import ROOT
@@ -50,7 +50,7 @@ def test_every_place_in_the_code_is_one_that_can_be_armed() -> None:
     passed = {f"{kind}_{what}" for kind in ("round", "call") for what in ("done", "kept")}
     for source in (ROOT / "bot").rglob("*.py"):
         passed.update(re.findall(r'\breach\("(\w+)"\)', source.read_text("utf-8")))
-    assert passed == PLACES.keys()
+    assert passed == FAILPOINTS.keys()
 
 
 def test_a_place_that_does_not_exist_cannot_be_armed() -> None:

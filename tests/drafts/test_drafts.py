@@ -37,7 +37,7 @@ from bot.store.outbox import OutboxRow
 from bot.store.spending import Spending
 from bot.store.turns import TurnRecord
 from bot.telemetry import Metrics
-from bot.turns.interactions import Presses
+from bot.turns.interactions import Interactions
 from bot.turns.journal import TurnJournal, open_journal
 from bot.views import staff_cards
 from handlers.dialogs import read_submission
@@ -87,9 +87,9 @@ class Room:
     drafting: Drafting
     case: Case
 
-    async def presses(self, *, asked: int | None = None, user: str = OWNER) -> tuple[int, str]:
+    async def interactions(self, *, asked: int | None = None, user: str = OWNER) -> tuple[int, str]:
         """Ask for drafts; the press's number and how it ended."""
-        asked = await self.stores("press") if asked is None else asked
+        asked = await self.stores("interaction") if asked is None else asked
         journal = await open_journal(self.database, ManualClock(), turn=asked, attempt=await self.begins(asked))
         return asked, await self.drafting.draft(self.case.ref, user, asked=asked, journal=journal)
 
@@ -188,7 +188,7 @@ def scripted(room: Room, *replies: Sequence[Step]) -> Room:
 
 
 async def test_a_press_brings_three_drafts_in_the_cases_thread(room: Room) -> None:
-    asked, ended = await room.presses()
+    asked, ended = await room.interactions()
     assert ended == "drafted"
     shown = await room.shown(asked)
     assert [text.splitlines()[0] for text in shown] == ["*1 · Short*", "*2 · Warm*", "*3 · Thorough*"]
@@ -200,7 +200,7 @@ async def test_a_press_brings_three_drafts_in_the_cases_thread(room: Room) -> No
 
 
 async def test_each_draft_is_asked_for_in_a_voice_of_its_own_with_what_is_known(room: Room) -> None:
-    await room.presses()
+    await room.interactions()
     systems = [request.system for request in room.model.requests]
     heard = [next(voice for voice in room.drafting.voices if voice in system[0]) for system in systems]
     assert sorted(heard) == sorted(room.drafting.voices)
@@ -230,7 +230,7 @@ async def test_drafts_go_on_with_what_all_sides_have_said(room: Room) -> None:
     assert await room.relay.from_staff(written) == "relayed"
     await room.delivers()
     await room.customer_writes("And may I return it?", ts=f"{float(room.case.thread.ts) + 500:.6f}")
-    await room.presses()
+    await room.interactions()
     request = room.model.requests[0]
     assert [(type(message).__name__, _words(message)) for message in request.messages] == [
         ("CustomerMessage", "Where is ORD-12345?"),
@@ -257,7 +257,7 @@ async def test_where_others_read_the_writer_is_told_nothing_private_and_everybod
     told = "Order ships to Elm Street 7, wants to return it."
     opened = await room.cases.open(thread, CUSTOMER, reason="no_answer", priority="medium", summary=told)
     public = replace(room, case=await room.cases.claim(opened.ref, OWNER))
-    asked, ended = await public.presses()
+    asked, ended = await public.interactions()
     assert ended == "drafted"
     for request in room.model.requests:
         assert "Elm Street" not in str(request)
@@ -271,7 +271,7 @@ async def test_where_others_read_the_writer_is_told_nothing_private_and_everybod
 
 
 async def test_in_a_direct_message_nobody_else_reads(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     assert "Others read" not in str((await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload)
     assert "Others read" not in str(room.model.requests)
 
@@ -285,14 +285,14 @@ async def test_what_an_earlier_case_of_the_thread_was_about_is_left_out(room: Ro
     again = await room.cases.open(room.case.thread, CUSTOMER, reason="asked_for_person", priority="medium")
     claimed = await room.cases.claim(again.ref, OWNER)
     later = replace(room, case=claimed)
-    _, ended = await later.presses()
+    _, ended = await later.interactions()
     assert ended == "nothing_to_draft"
     assert room.model.requests == []
     assert any("written nothing yet" in words for words in room.ephemerals)
 
 
 async def test_the_model_pings_nobody_and_links_nowhere(room: Room) -> None:
-    asked, _ = await scripted(room, says(HOSTILE), says("Two."), says("Three.")).presses()
+    asked, _ = await scripted(room, says(HOSTILE), says("Two."), says("Three.")).interactions()
     async with room.database.transaction() as tx:
         kept = await draft_rows.find(tx, room.case.id, asked)
     for text in [*kept, *await room.shown(asked)]:
@@ -302,7 +302,7 @@ async def test_the_model_pings_nobody_and_links_nowhere(room: Room) -> None:
 
 async def test_a_draft_that_says_a_deed_was_done_is_marked_for_the_reader(room: Room) -> None:
     done = says("I have refunded you 20 EUR.")
-    asked, _ = await scripted(room, says("I will look into it."), done, says("You have 30 days.")).presses()
+    asked, _ = await scripted(room, says("I will look into it."), done, says("You have 30 days.")).interactions()
     blocks = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload["blocks"]
     marked = [blocks[at - 1]["text"]["text"] for at, block in enumerate(blocks) if "Make sure of it" in str(block)]
     assert [text.splitlines()[1] for text in marked] == [">I have refunded you 20 EUR."]
@@ -322,7 +322,7 @@ def test_a_long_draft_is_cut_and_says_so() -> None:
 
 
 async def test_a_draft_goes_out_as_the_owners_words_and_the_message_says_so(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     await room.delivers()
     post = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert post.ts is not None
@@ -337,7 +337,7 @@ async def test_a_draft_goes_out_as_the_owners_words_and_the_message_says_so(room
 
 
 async def test_a_refused_draft_says_that_the_customer_does_not_see_it(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     await room.delivers()
     post = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert post.ts is not None
@@ -351,7 +351,7 @@ async def test_a_refused_draft_says_that_the_customer_does_not_see_it(room: Room
 
 
 async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     await room.delivers()
     post = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
     assert post.ts is not None
@@ -367,10 +367,19 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
 
     for words, is_sent in (("As agreed & <!here>, card 4111 1111 1111 1111", True), ("Something else", False)):
         body = {"view": {**view, "state": {"values": {"text": {"text": {"value": words}}}}}, "user": {"id": OWNER}}
-        press = read_submission(cast(ViewSubmission, body), About.of(view["private_metadata"], team=TEAM))
-        assert press.body["value"] == about.case
+        interaction = read_submission(cast(ViewSubmission, body), About.of(view["private_metadata"], team=TEAM))
+        assert interaction.body["value"] == about.case
         item = InboxItem(
-            900, "press", press.thread, press.ts, OWNER, TEAM, press.body, attempts=1, received_at=1.0, fence=1
+            900,
+            "interaction",
+            interaction.thread,
+            interaction.ts,
+            OWNER,
+            TEAM,
+            interaction.body,
+            attempts=1,
+            received_at=1.0,
+            fence=1,
         )
         assert await presses_in(room).carry_out(item) == "pressed"
         await room.delivers()
@@ -383,7 +392,7 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
 
 
 async def test_the_pages_that_drafts_rest_on_stand_under_them_also_once_one_is_sent(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     await room.delivers()
     assert await room.sends(asked, 1)
     found = await room.rows(f"drafts/{asked}")
@@ -392,14 +401,14 @@ async def test_the_pages_that_drafts_rest_on_stand_under_them_also_once_one_is_s
 
 
 async def test_sending_twice_is_sending_once_and_of_two_drafts_one_goes_out(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     assert await asyncio.gather(*(room.sends(asked, 1) for _ in range(10))) == [True] * 10
     assert not await room.sends(asked, 2)
     assert len([key for key in await room.rows("drafts/") if key.endswith("/sent")]) == 1
 
 
 async def test_of_different_drafts_that_are_sent_at_once_one_goes_out(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     told = await asyncio.gather(*(room.sends(asked, number) for number in (1, 2, 3) * 5))
     assert told.count(True) == 5
     assert len([key for key in await room.rows("drafts/") if key.endswith("/sent")]) == 1
@@ -407,8 +416,8 @@ async def test_of_different_drafts_that_are_sent_at_once_one_goes_out(room: Room
 
 async def test_only_the_owner_gets_drafts_and_sends_them(room: Room) -> None:
     with pytest.raises(MovedOn):
-        await room.presses(user=COLLEAGUE)
-    asked, _ = await room.presses()
+        await room.interactions(user=COLLEAGUE)
+    asked, _ = await room.interactions()
     with pytest.raises(MovedOn):
         await room.sends(asked, 1, user=COLLEAGUE)
     await room.cases.take_over(room.case.ref, COLLEAGUE)
@@ -421,12 +430,12 @@ async def test_only_the_owner_gets_drafts_and_sends_them(room: Room) -> None:
 
 
 async def test_nothing_is_sent_once_the_case_has_moved_on(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     await room.cases.resolve(room.case.ref, OWNER)
     with pytest.raises(MovedOn):
         await room.sends(asked, 1)
     with pytest.raises(MovedOn):
-        await room.presses()
+        await room.interactions()
     assert not await room.rows(f"drafts/{asked}/sent")
 
 
@@ -442,7 +451,7 @@ async def test_drafts_that_come_after_the_case_moved_on_are_not_shown(room: Room
 
     drafting = replace(room.drafting, models=Models((Endpoint("scripted", Resolving(says("One."))),)))
     with pytest.raises(MovedOn):
-        await replace(room, drafting=drafting).presses()
+        await replace(room, drafting=drafting).interactions()
     assert not await room.rows("drafts/")
     async with room.database.transaction() as tx:
         assert (await tx.execute(select(schema.spending.c.purpose))).scalars().all() == ["draft"]
@@ -468,33 +477,33 @@ async def test_drafts_are_not_kept_when_a_message_was_deleted_while_they_were_wr
                 yield event
 
     drafting = replace(room.drafting, models=Models((Endpoint("scripted", Late(says("One."))),)))
-    _, ended = await replace(room, drafting=drafting).presses()
+    _, ended = await replace(room, drafting=drafting).interactions()
     assert ended == "outdated"
     assert not await room.rows("drafts/")
     async with room.database.transaction() as tx:
         assert (await tx.execute(select(schema.draft))).all() == []
         assert (await tx.execute(select(schema.spending.c.purpose))).scalars().all() == ["draft"]
     assert "deleted" in room.ephemerals[-1]
-    assert (await room.presses())[1] == ("drafted" if is_erased_yet else "outdated")
+    assert (await room.interactions())[1] == ("drafted" if is_erased_yet else "outdated")
 
 
 @pytest.mark.parametrize(("number", "ref"), [(4, "FD-1001"), (0, "FD-1001"), (1, "FD-1002")])
 async def test_a_draft_that_is_not_there_is_not_sent(room: Room, number: int, ref: str) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     with pytest.raises(UnknownCase):
         await room.drafting.drafts.send(ref, OWNER, asked=asked, number=number, ts="7.7")
 
 
 async def test_an_attempt_after_a_crash_asks_the_model_for_nothing_again_and_shows_once(room: Room) -> None:
-    asked, _ = await room.presses()
+    asked, _ = await room.interactions()
     assert len(room.model.requests) == 3
-    assert (await room.presses(asked=asked))[1] == "drafted"
+    assert (await room.interactions(asked=asked))[1] == "drafted"
     assert len(room.model.requests) == 3
     assert len([key for key in await room.rows("drafts/") if key == f"drafts/{asked}"]) == 1
 
 
 async def test_what_one_voice_said_before_a_crash_is_not_asked_again(room: Room) -> None:
-    asked = await room.stores("press")
+    asked = await room.stores("interaction")
     noted = asyncio.Event()
 
     class Noting(TurnJournal):
@@ -508,21 +517,21 @@ async def test_what_one_voice_said_before_a_crash_is_not_asked_again(room: Room)
     await asyncio.wait_for(noted.wait(), patience(10))
     await ended(attempt)
     resumed = scripted(room, says("Two."), says("Three."))
-    assert (await resumed.presses(asked=asked))[1] == "drafted"
+    assert (await resumed.interactions(asked=asked))[1] == "drafted"
     assert len(resumed.model.requests) == 2
     async with room.database.transaction() as tx:
         assert await turns.recall(tx, asked) == {}
 
 
 async def test_a_model_that_is_away_is_said_in_words(room: Room) -> None:
-    asked, ended = await scripted(room, [ModelFailure("unauthorized")]).presses()
+    asked, ended = await scripted(room, [ModelFailure("unauthorized")]).interactions()
     assert ended == "draft_failed"
     assert not await room.rows(f"drafts/{asked}")
     assert any("gave no answer" in words for words in room.ephemerals)
 
 
 async def test_two_drafts_are_better_than_none(room: Room) -> None:
-    asked, ended = await scripted(room, says("One."), [ModelFailure("refused")], says("Three.")).presses()
+    asked, ended = await scripted(room, says("One."), [ModelFailure("refused")], says("Three.")).interactions()
     assert ended == "drafted"
     assert [text.splitlines()[0] for text in await room.shown(asked)] == ["*1 · Draft*", "*2 · Draft*"]
 
@@ -538,12 +547,12 @@ async def test_a_second_press_waits_for_no_second_set(room: Room) -> None:
 
     drafting = replace(room.drafting, models=Models((Endpoint("scripted", Stuck([Silence()])),)))
     stuck = replace(room, drafting=drafting)
-    first = asyncio.create_task(stuck.presses())
+    first = asyncio.create_task(stuck.interactions())
     await asyncio.wait_for(asked.wait(), patience(10))
-    assert (await stuck.presses())[1] == "drafting"
+    assert (await stuck.interactions())[1] == "drafting"
     assert any("being written already" in words for words in room.ephemerals)
     await ended(first)
-    assert (await scripted(room, says("One.")).presses())[1] == "drafted"
+    assert (await scripted(room, says("One.")).interactions())[1] == "drafted"
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
@@ -554,7 +563,7 @@ async def ended(task: asyncio.Task[Any]) -> None:
 
 
 async def test_what_the_drafts_cost_is_kept_once(room: Room) -> None:
-    asked, _ = await scripted(room, [*says("One.")[:-1], Usage(100, 10), Finished("stop")]).presses()
+    asked, _ = await scripted(room, [*says("One.")[:-1], Usage(100, 10), Finished("stop")]).interactions()
     async with room.database.transaction() as tx:
         (row,) = (await tx.execute(select(schema.spending))).all()
     assert (row.key, row.purpose, row.customer) == (f"drafts/{asked}", "draft", CUSTOMER.user)
@@ -572,7 +581,7 @@ async def spent(room: Room) -> list[tuple[str, int, int]]:
 
 async def begins(room: Room) -> int:
     """A press whose first attempt died when one voice had spoken."""
-    asked = await room.stores("press")
+    asked = await room.stores("interaction")
     journal = await open_journal(room.database, ManualClock(), turn=asked, attempt=await room.begins(asked))
     reply = Reply("One.", (), "stop", Usage(100, 10), "scripted")
     await journal.record("voice-1/round-1", reply.to_json())
@@ -581,7 +590,7 @@ async def begins(room: Room) -> int:
 
 async def test_what_drafts_cost_that_did_not_come_in_time_is_kept(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.drafts.drafts.DRAFTS_SECONDS", 1.5)
-    asked, ended = await scripted(room, [TextDelta("One"), Usage(100, 10), Silence()]).presses()
+    asked, ended = await scripted(room, [TextDelta("One"), Usage(100, 10), Silence()]).interactions()
     assert ended == "draft_failed"
     assert await spent(room) == [(f"drafts/{asked}", 300, 30)]
 
@@ -592,7 +601,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_there_is_no_place_af
     monkeypatch.setattr("bot.drafts.drafts.DRAFTS_SECONDS", 0.1)
     full = replace(room, drafting=replace(room.drafting, places=asyncio.Semaphore(0)))
     asked = await begins(full)
-    assert (await full.presses(asked=asked))[1] == "draft_failed"
+    assert (await full.interactions(asked=asked))[1] == "draft_failed"
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
 
 
@@ -601,7 +610,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_the_case_has_moved_o
     await room.cases.resolve(room.case.ref, OWNER)
     for _ in range(2):
         with pytest.raises(MovedOn):
-            await room.presses(asked=asked)
+            await room.interactions(asked=asked)
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
     async with room.database.transaction() as tx:
         assert await turns.recall(tx, asked) == {}
@@ -614,7 +623,7 @@ async def test_what_was_spent_before_a_crash_is_kept_though_the_days_money_is_sp
         use = Spending("turn/1/scripted", "answer", room.case.thread, CUSTOMER.user, ("scripted",), Usage(cost=5.0))
         await spending.add(tx, use, now=room.drafting.clock.now())
     capped = replace(room, drafting=replace(room.drafting, budgets=budgets))
-    assert (await capped.presses(asked=asked))[1] == "over_budget"
+    assert (await capped.interactions(asked=asked))[1] == "over_budget"
     assert (f"drafts/{asked}", 100, 10) in await spent(room)
 
 
@@ -622,12 +631,12 @@ async def test_what_was_spent_before_a_crash_is_kept_though_another_press_is_bei
     asked = await begins(room)
     stuck = scripted(room, [Silence()])
     stuck.drafting._busy.add(room.case.id)
-    assert (await stuck.presses(asked=asked))[1] == "drafting"
+    assert (await stuck.interactions(asked=asked))[1] == "drafting"
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
 
 
-def presses_in(room: Room) -> Presses:
-    return Presses(
+def presses_in(room: Room) -> Interactions:
+    return Interactions(
         room.database,
         room.slack.client,
         ManualClock(),
@@ -644,7 +653,7 @@ def presses_in(room: Room) -> Presses:
 async def test_whoever_got_a_case_is_not_told_that_it_moved_on_though_the_try_that_got_it_was_taken_back(
     room: Room,
 ) -> None:
-    row = await room.stores("press")
+    row = await room.stores("interaction")
     body = {"action": "case.claim", "value": room.case.ref, "message_ts": "7.7", "response_url": ""}
     for ending in ("moved_on", "pressed"):
         async with room.database.transaction() as tx:
@@ -658,11 +667,13 @@ async def test_whoever_got_a_case_is_not_told_that_it_moved_on_though_the_try_th
 
 async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Room) -> None:
     asked = await begins(room)
-    presses = presses_in(room)
+    interactions = presses_in(room)
     async with room.database.transaction() as tx:
         item = await inbox.start(tx, asked)
     assert item is not None
-    await presses.tell_failed(replace(item, body={"action": "case.draft", "value": room.case.ref, "message_ts": "7.7"}))
+    await interactions.tell_failed(
+        replace(item, body={"action": "case.draft", "value": room.case.ref, "message_ts": "7.7"})
+    )
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
     assert any("That did not work" in words for words in room.ephemerals)
     async with room.database.transaction() as tx:
@@ -678,7 +689,7 @@ async def test_a_workspace_that_has_spent_its_day_gets_no_drafts_and_a_customer_
         budgets = Budgets(room.database, room.drafting.clock, room.drafting.metrics, **caps)
         return replace(room, drafting=replace(room.drafting, budgets=budgets))
 
-    assert (await capped(workspace_daily=5.0).presses())[1] == "over_budget"
+    assert (await capped(workspace_daily=5.0).interactions())[1] == "over_budget"
     assert room.model.requests == []
     assert any("is spent" in words for words in room.ephemerals)
-    assert (await capped(customer_daily=5.0).presses())[1] == "drafted"
+    assert (await capped(customer_daily=5.0).interactions())[1] == "drafted"

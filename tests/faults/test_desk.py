@@ -66,18 +66,18 @@ async def is_silent_after(world: World, asked: Post, cut: Seen) -> bool:
     return now.text == cut.text and not running
 
 
-@pytest.mark.parametrize("press", ["case.claim", "relay.claim_send"])
-async def test_the_assistant_stops_when_staff_come_while_it_streams(world: World, press: str) -> None:
-    thing = "lamp" if press == "case.claim" else "chair"
+@pytest.mark.parametrize("interaction", ["case.claim", "relay.claim_send"])
+async def test_the_assistant_stops_when_staff_come_while_it_streams(world: World, interaction: str) -> None:
+    thing = "lamp" if interaction == "case.claim" else "chair"
     asked, card = await helped_case(world, thing)
     said = "I have your order here."
-    if press == "case.claim":
-        await world.staff.presses(card, press)
+    if interaction == "case.claim":
+        await world.staff.presses(card, interaction)
         await world.customer.reads(asked, having=lambda seen: "Agent A has joined" in seen.text)
         await world.staff.says(said, to=card)
     else:
         await world.staff.says(said, to=card)
-        await world.staff.presses(await prompt(world, card), press)
+        await world.staff.presses(await prompt(world, card), interaction)
     reply = await world.customer.reads(asked, having=lambda seen: said in seen.text)
     cut = await world.customer.reads(asked, having=lambda seen: "I was interrupted here." in seen.text)
     assert await is_silent_after(world, asked, cut)
@@ -100,7 +100,7 @@ async def test_of_two_who_claim_at_once_while_it_streams_one_has_the_case(world:
     assert len(joined) == 1
 
 
-@pytest.mark.parametrize("how", ["words", "press"])
+@pytest.mark.parametrize("how", ["words", "interaction"])
 async def test_a_customer_who_wants_a_person_while_it_streams_does_not_wait_for_its_end(world: World, how: str) -> None:
     first = await world.customer.says(question(f"shelf, for {how}"))
     answer = await world.customer.reads(first, having=lambda seen: "esc.customer" in seen.buttons)

@@ -105,7 +105,7 @@ async def test_an_article_is_suggested_from_a_case_of_the_persons_desks_alone(
         return
     await wired.slack.workspace.act.command(user, "C0SUPPORT", f"/kb suggest {ref}")
     await wired.is_done()
-    assert [press.body["value"] for press in wired.stored] == [ref]
+    assert [interaction.body["value"] for interaction in wired.stored] == [ref]
 
 
 async def test_a_case_that_there_is_not_reads_as_one_of_another_desk(wired: Wired) -> None:

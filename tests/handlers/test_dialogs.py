@@ -11,7 +11,7 @@ from bot.conversation import ThreadRef
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.turns.interactions import STAFF_PRESSES
+from bot.turns.interactions import STAFF_BUTTONS
 from bot.turns.message_body import filled
 from bot.views import staff_cards
 from handlers import dialogs, staff
@@ -48,7 +48,7 @@ class Wired:
     case: Case
     card: str
 
-    async def presses(self, user: str, action: str = "case.handback", *, value: str | None = None) -> None:
+    async def interactions(self, user: str, action: str = "case.handback", *, value: str | None = None) -> None:
         await self.slack.workspace.act.click(user, "C0AGENTS", self.card, action, value=value)
 
     async def told(self, user: str) -> str:
@@ -95,15 +95,19 @@ async def wired(database: Database, slack: LocalSlack) -> Wired:
 
 
 async def test_what_is_filled_in_is_stored_as_a_press_of_the_case_where_it_was_pressed(wired: Wired) -> None:
-    await wired.presses(AGENT)
+    await wired.interactions(AGENT)
     view = await wired.dialog(AGENT)
     act = wired.slack.workspace.act
     await act.submit_view(AGENT, view["id"], {"note": {"note": "The lamp was replaced."}})
-    (press,) = wired.inbox.arrivals
-    assert (press.kind, press.author, press.thread) == ("press", AGENT, ThreadRef(TEAM, "C0AGENTS", wired.card))
-    assert press.body["action"] == "submit.handback"
-    assert press.body["value"] == wired.case.ref
-    assert press.body["fields"] == {"note": "The lamp was replaced."}
+    (interaction,) = wired.inbox.arrivals
+    assert (interaction.kind, interaction.author, interaction.thread) == (
+        "interaction",
+        AGENT,
+        ThreadRef(TEAM, "C0AGENTS", wired.card),
+    )
+    assert interaction.body["action"] == "submit.handback"
+    assert interaction.body["value"] == wired.case.ref
+    assert interaction.body["fields"] == {"note": "The lamp was replaced."}
     assert AGENT not in wired.slack.workspace.modals
 
 
@@ -117,11 +121,11 @@ async def test_what_is_filled_in_is_stored_as_a_press_of_the_case_where_it_was_p
     ],
 )
 async def test_what_is_typed_into_a_dialog_is_masked_before_it_is_stored(wired: Wired, typed: str, kept: str) -> None:
-    await wired.presses(AGENT)
+    await wired.interactions(AGENT)
     view = await wired.dialog(AGENT)
     await wired.slack.workspace.act.submit_view(AGENT, view["id"], {"note": {"note": typed}})
-    (press,) = wired.inbox.arrivals
-    assert press.body["fields"] == {"note": kept}
+    (interaction,) = wired.inbox.arrivals
+    assert interaction.body["fields"] == {"note": kept}
 
 
 def test_a_whole_article_and_what_is_chosen_are_kept_as_they_are() -> None:
@@ -136,37 +140,37 @@ def test_a_whole_article_and_what_is_chosen_are_kept_as_they_are() -> None:
 
 
 async def test_what_is_chosen_in_the_menu_opens_its_dialog(wired: Wired) -> None:
-    await wired.presses(AGENT, "case.more", value=f"priority/{wired.case.ref}")
+    await wired.interactions(AGENT, "case.more", value=f"priority/{wired.case.ref}")
     view = await wired.dialog(AGENT)
     await wired.slack.workspace.act.submit_view(AGENT, view["id"], {"priority": {"priority": "high"}})
-    (press,) = wired.inbox.arrivals
-    assert press.body["action"] == "submit.priority"
-    assert press.body["value"] == wired.case.ref
-    assert press.body["fields"] == {"priority": "high"}
+    (interaction,) = wired.inbox.arrivals
+    assert interaction.body["action"] == "submit.priority"
+    assert interaction.body["value"] == wired.case.ref
+    assert interaction.body["fields"] == {"priority": "high"}
 
 
 @pytest.mark.parametrize("entry", ["spam", "priority"])
 async def test_every_entry_of_the_menu_is_for_staff(wired: Wired, entry: str) -> None:
     await wired.slack.breaks(method="conversations.members", do="internal_error")
-    await wired.presses(AGENT, "case.more", value=f"{entry}/{wired.case.ref}")
+    await wired.interactions(AGENT, "case.more", value=f"{entry}/{wired.case.ref}")
     assert "support team" in await wired.told(AGENT)
     assert not wired.slack.workspace.modals
 
 
 def test_every_entry_of_the_menu_is_handled() -> None:
-    assert {f"case.more.{name}" for name in staff_cards.MORE} <= {*OPENED_BY, *STAFF_PRESSES}
+    assert {f"case.more.{name}" for name in staff_cards.MORE} <= {*OPENED_BY, *STAFF_BUTTONS}
 
 
 async def test_whoever_is_not_staff_gets_no_dialog(wired: Wired) -> None:
     await wired.slack.breaks(method="conversations.members", do="internal_error")
-    await wired.presses(AGENT)
+    await wired.interactions(AGENT)
     assert "support team" in await wired.told(AGENT)
     assert not wired.slack.workspace.modals
 
 
 async def test_a_press_that_comes_too_late_for_a_dialog_says_so(wired: Wired) -> None:
     await wired.slack.breaks(method="views.open", do="expired_trigger_id")
-    await wired.presses(AGENT)
+    await wired.interactions(AGENT)
     assert await wired.told(AGENT) == TOO_LATE
 
 
@@ -174,5 +178,5 @@ async def test_a_case_that_is_not_there_any_more_gets_no_dialog(wired: Wired, da
     card = staff_cards.lost_race(case="FD-9999", staff="U0AGENTB", staff_name="Agent B")
     blocks = [{**card.blocks[1], "elements": [{**card.blocks[1]["elements"][0], "action_id": "case.handback"}]}]
     wired.card = await wired.slack.client.post("C0AGENTS", text=card.text, blocks=blocks)
-    await wired.presses(AGENT)
+    await wired.interactions(AGENT)
     assert await wired.told(AGENT) == NO_SUCH_CASE

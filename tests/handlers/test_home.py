@@ -163,12 +163,16 @@ async def test_a_customers_wish_to_be_erased_is_stored_before_slack_hears_ok(wir
     assert "It cannot be undone." in button["confirm"]["text"]["text"]
     ack = await wired.slack.workspace.act.click_view(CUSTOMER.user, view["id"], "home.erase", value=None)
     assert ack.ok
-    (press,) = wired.stored
-    assert (press.kind, press.author, press.body["action"]) == ("press", CUSTOMER.user, "home.erase")
-    assert CUSTOMER.user not in press.thread.key
+    (interaction,) = wired.stored
+    assert (interaction.kind, interaction.author, interaction.body["action"]) == (
+        "interaction",
+        CUSTOMER.user,
+        "home.erase",
+    )
+    assert CUSTOMER.user not in interaction.thread.key
     async with wired.cases.database.transaction() as tx:
-        row = await inbox.add(tx, press, now=1.0)
-        assert await inbox.add(tx, press, now=1.0) is None
+        row = await inbox.add(tx, interaction, now=1.0)
+        assert await inbox.add(tx, interaction, now=1.0) is None
     assert row is not None
     wired.work.clear()
     assert "home.erase" not in await wired.opens(AGENT)

@@ -209,15 +209,15 @@ def test_several_odd_fields_at_once_are_read_or_left_and_nothing_else(chosen: li
 
 
 def test_what_says_who_or_where_is_no_longer_than_the_database_takes_and_all_of_it_is_seen() -> None:
-    message, press = PAYLOADS["message"], PAYLOADS["staff's press"]
+    message, interaction = PAYLOADS["message"], PAYLOADS["staff's press"]
     table = [
         (message, ("event", "channel"), ["C" * 33, "C0\n", ""]),
         (message, ("event", "user"), ["U" * 33, "U0 1", "<@U1>"]),
         (message, ("event", "ts"), ["1" * 16 + ".0", "1", "٣.٣"]),
         (message, ("event_id",), ["E" * 201, "Ev\x00"]),
-        (press, ("actions", 0, "action_id"), ["a" * 256, "case.claim\n"]),
-        (press, ("actions", 0, "value"), ["v" * 3_001, "FD-1001\x00", "FD-1001\n"]),
-        (press, ("trigger_id",), ["t" * 201, "t t"]),
+        (interaction, ("actions", 0, "action_id"), ["a" * 256, "case.claim\n"]),
+        (interaction, ("actions", 0, "value"), ["v" * 3_001, "FD-1001\x00", "FD-1001\n"]),
+        (interaction, ("trigger_id",), ["t" * 201, "t t"]),
         (PAYLOADS["menu"], ("actions", 0, "selected_option", "value"), ["v" * 3_001, "\x7f"]),
     ]
     for payload, place, values in table:

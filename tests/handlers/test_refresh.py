@@ -48,7 +48,7 @@ class Wired:
     async def runs(self, line: str = "/kb refresh") -> None:
         await self.workspace.act.command("U0AGENTA", "C0AGENTS", line)
 
-    async def presses(self, message: Json, *, user: str = "U0AGENTA") -> None:
+    async def interactions(self, message: Json, *, user: str = "U0AGENTA") -> None:
         await self.workspace.act.click(user, "C0AGENTS", message["ts"], "kb.progress")
 
     async def read(self, wanted: Callable[[list[Json]], bool]) -> list[Json]:
@@ -86,11 +86,11 @@ async def test_each_press_shows_in_the_same_message_how_far_it_is_and_the_report
     first = await wired.one(words.BEGINS)
     assert "Show progress" in str(first)
 
-    await wired.presses(first)
+    await wired.interactions(first)
     shown = await wired.one("embedding, 30 of 120")
     assert shown["ts"] == first["ts"]
     wired.base.listener(Progress("index", 60, 120))
-    await wired.presses(shown)
+    await wired.interactions(shown)
     assert (await wired.one("indexing, 60 of 120"))["ts"] == first["ts"]
 
     await wired.end()
@@ -106,7 +106,7 @@ async def test_who_never_presses_reads_two_messages(wired: Wired) -> None:
     first, report = await wired.read(lambda seen: len(seen) == 2)
     assert (first["text"], REPORT in report["text"]) == (words.BEGINS, True)
 
-    await wired.presses(first)
+    await wired.interactions(first)
     shown, _ = await wired.read(lambda seen: all(REPORT in each["text"] for each in seen))
     assert shown["ts"] == first["ts"]
     assert "Show progress" not in str(shown)
@@ -114,12 +114,12 @@ async def test_who_never_presses_reads_two_messages(wired: Wired) -> None:
 
 async def test_any_number_of_presses_uses_up_no_address(wired: Wired) -> None:
     await wired.runs()
-    await wired.presses(await wired.one(words.BEGINS))
+    await wired.interactions(await wired.one(words.BEGINS))
     # The base tells its own progress once, when it begins.
     message = await wired.one("embedding, 30 of 120")
     for done in range(12):
         wired.base.listener(Progress("embed", done, 12))
-        await wired.presses(message)
+        await wired.interactions(message)
         message = await wired.one(f"embedding, {done} of 12")
     await wired.end()
     assert REPORT in (await wired.one(REPORT))["text"]
@@ -129,7 +129,7 @@ async def test_who_asks_during_a_refresh_has_a_message_that_progresses_too(wired
     wired.base.is_building = True
     await wired.runs()
     message = await wired.one(words.JOINS)
-    await wired.presses(message)
+    await wired.interactions(message)
     await wired.one("embedding, 30 of 120")
     await wired.end()
     await wired.one(REPORT)
@@ -139,7 +139,7 @@ async def test_after_a_restart_a_press_tells_what_serves_and_the_button_goes(wir
     await wired.runs()
     message = await wired.one(words.BEGINS)
     await wired.open()
-    await wired.presses(message)
+    await wired.interactions(message)
     shown = await wired.one("not known here")
     assert "generation 7" in shown["text"]
     assert "Show progress" not in str(shown)
@@ -161,7 +161,7 @@ async def test_whoever_is_not_surely_staff_learns_nothing_by_a_press(wired: Wire
         await wired.workspace.act.click("U0AGENTA", "C0SUPPORT", message["ts"], "kb.progress")
     else:
         await wired.slack.breaks(method="conversations.members", do="internal_error")
-        await wired.presses(message)
+        await wired.interactions(message)
     first, refusal = await wired.read(lambda seen: len(seen) == 2)
     assert first["text"] == words.BEGINS
     assert "support team" in refusal["text"]

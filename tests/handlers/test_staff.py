@@ -14,8 +14,8 @@ from bot.conversation import ThreadRef
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
 from bot.store.persons import REQUEST
-from bot.turns.escalation import CALL_OVER
-from bot.turns.interactions import CUSTOMER_PRESSES, STAFF_PRESSES
+from bot.turns.handover_requests import CALL_OVER
+from bot.turns.interactions import CUSTOMER_BUTTONS, STAFF_BUTTONS
 from bot.views import staff_cards
 from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
 from handlers.desk import Desk
@@ -41,9 +41,9 @@ class Taken(Door):
         await self.refused.put(user.id)
         return user.locale
 
-    async def accept(self, press: Arrival) -> None:
-        self.bodies.append(press.body)
-        await self.names.put(press.body["action"])
+    async def accept(self, interaction: Arrival) -> None:
+        self.bodies.append(interaction.body)
+        await self.names.put(interaction.body["action"])
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
         await self.names.put(action)
@@ -54,7 +54,7 @@ def register_all(app: AsyncApp, desk: Desk) -> None:
         each.register(app, desk)
 
 
-def press(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]]:
+def interaction(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]]:
     """What Slack sends when the button is pressed, the dialog of that name submitted, the command written, or the
     shortcut chosen."""
     if name.startswith("/"):
@@ -95,9 +95,9 @@ ANSWERED_AT_ONCE = {"kb.edit", "relay.note", "kb.progress"}
 """Buttons of which nothing is stored."""
 ANYWHERE = {"/kb", "/frontdesk", "kb.add", "kb.progress"}
 """What counts for staff of the agent channel, wherever they are."""
-EVERYTHING = sorted(STAFF_PRESSES | SUBMISSIONS | set(OPENED_BY) | ANSWERED_AT_ONCE | ANYWHERE)
+EVERYTHING = sorted(STAFF_BUTTONS | SUBMISSIONS | set(OPENED_BY) | ANSWERED_AT_ONCE | ANYWHERE)
 OF_ANYBODY = {
-    *CUSTOMER_PRESSES, "esc.decline", CALL_OVER, REQUEST, "home.refresh", "home.language", "case.more",
+    *CUSTOMER_BUTTONS, "esc.decline", CALL_OVER, REQUEST, "home.refresh", "home.language", "case.more",
     re.compile(r"fb(\.positive|\.negative)?"), re.compile(r"csat\.[1-5]"), re.compile(".*"), "app_home_opened",
 }  # fmt: skip
 """What is not for staff alone: whose a case is, who may speak in it and who may be called over is asked of the row.
@@ -162,7 +162,7 @@ async def test_nothing_of_staff_is_taken_from_anybody_else(
         await slack.breaks(method="conversations.members", do="internal_error", count=10 * len(asked))
     async with asyncio.timeout(PATIENCE):
         for name in asked:
-            assert (await cast(Wiring, slack.workspace.transport).interact(*press(name, user, channel))).ok
+            assert (await cast(Wiring, slack.workspace.transport).interact(*interaction(name, user, channel))).ok
             assert await taken.refused.get() == user
     assert taken.names.empty()
 
@@ -176,7 +176,7 @@ async def test_who_is_no_staff_calls_nobody_for_others(slack: LocalSlack, user: 
     slack.workspace.channels["C0AGENTS"].members += ["U0STRANGER", "U0OTHERAPP"]
     people["U0AGENTB"].deleted = True
     for name in (user, AGENT):
-        assert (await cast(Wiring, slack.workspace.transport).interact(*press(CALL_OVER, name, "C0SUPPORT"))).ok
+        assert (await cast(Wiring, slack.workspace.transport).interact(*interaction(CALL_OVER, name, "C0SUPPORT"))).ok
     assert [body["by_staff"] for body in taken.bodies] == [False, True]
 
 
@@ -185,7 +185,7 @@ async def test_every_press_and_dialog_is_taken_from_staff(slack: LocalSlack) -> 
     await wire(slack, register_all, inbox=taken, dialogs=taken, identities=taken)
     async with asyncio.timeout(PATIENCE):
         for name in [name for name in EVERYTHING if name not in ANSWERED_AT_ONCE | ANYWHERE]:
-            assert (await cast(Wiring, slack.workspace.transport).interact(*press(name, AGENT, "C0AGENTS"))).ok
+            assert (await cast(Wiring, slack.workspace.transport).interact(*interaction(name, AGENT, "C0AGENTS"))).ok
             assert await taken.names.get() == name
     assert taken.refused.empty()
 

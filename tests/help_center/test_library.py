@@ -38,7 +38,7 @@ STATUS = Status(
     chunks=25_000,
     built_at="2026-11-21T03:00:00+00:00",
     sources=(Source("/srv/help", 1_150, "help"), Source("https://help.example.com/map.xml", 50, "site", "It is away.")),
-    floor=0.71,
+    threshold=0.71,
     previous=6,
 )
 REPORT = Report(
@@ -52,7 +52,7 @@ REPORT = Report(
     documents=1_199,
     chunks=25_010,
     embedded=80,
-    floor=0.7,
+    threshold=0.7,
     sources=STATUS.sources,
     embedded_tokens=20_000,
 )
@@ -99,7 +99,7 @@ class FakeBase:
 
     async def alike(self, texts: Sequence[str]) -> list[list[int]]:
         if self.alike_fails:
-            raise EmbedderFailed("away")
+            raise EmbedderFailed("out_of_hours")
         return [list(range(len(texts)))] if texts else []
 
 

@@ -52,7 +52,7 @@ def test_entries_sort_as_their_messages_do_and_no_two_rows_share_one() -> None:
     ids = [entry_id(Waiting(1, "message", thread, ts)) for ts in stamps]
     assert ids == sorted(ids)
     assert ids[1] == "turn|T1|C1|1795000000.000100|001795000000.000100"
-    kinds = {entry_id(Waiting(1, kind, thread, stamps[1])) for kind in ("message", "press", "staff")}
+    kinds = {entry_id(Waiting(1, kind, thread, stamps[1])) for kind in ("message", "interaction", "staff")}
     assert len(kinds) == 3
 
 

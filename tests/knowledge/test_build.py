@@ -322,8 +322,8 @@ def test_the_floor_lies_where_foreign_questions_do_not_reach(kb: Path) -> None:
     current = Generations(kb).current()
     assert current is not None
 
-    assert 0.3 < current.manifest.floor < 1
-    assert 0.1 < current.manifest.words_floor < current.manifest.floor
+    assert 0.3 < current.manifest.threshold < 1
+    assert 0.1 < current.manifest.words_threshold < current.manifest.threshold
 
 
 def test_a_base_reads_back_what_it_holds(kb: Path) -> None:

@@ -18,8 +18,8 @@ def manifest(number: int) -> Manifest:
         chunks=2,
         sources=(Source("/kb", 1),),
         built_at="2026-01-01T00:00:00+00:00",
-        floor=0.8,
-        words_floor=0.4,
+        threshold=0.8,
+        words_threshold=0.4,
         calibrated_chunks=2,
     )
 

@@ -138,7 +138,7 @@ async def test_status_tells_what_is_served(kb: Path, library: Path, embedder: Ta
     assert (status.generation, status.documents, status.previous) == (1, len(PAGES) + 3, None)
     assert status.sources[0].path == str(library)
     assert status.embedder == embedder.name
-    assert 0 < status.floor < 1
+    assert 0 < status.threshold < 1
     assert not status.degraded
     assert status.error is None
     assert not status.building

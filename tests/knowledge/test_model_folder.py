@@ -21,7 +21,7 @@ from knowledge.knowledge_base import open_knowledge_base
 from tests.knowledge.conftest import ignore, sources_of
 
 WORDS = ["[CLS]", "[SEP]", "[UNK]", "lamp", "broken", "refund", "the", "when", "is", "my"]
-WIDTH, HEADS, LAYERS, PLACES, WIDE = 8, 2, 2, 12, 16
+WIDTH, HEADS, LAYERS, FAILPOINTS, WIDE = 8, 2, 2, 12, 16
 CONFIG = {"model_type": "bert", "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "layer_norm_eps": 1e-12}
 
 
@@ -45,7 +45,7 @@ def weights() -> dict[str, Vectors]:
 
     tensors = {
         "embeddings.word_embeddings.weight": made(len(WORDS), WIDTH),
-        "embeddings.position_embeddings.weight": made(PLACES, WIDTH),
+        "embeddings.position_embeddings.weight": made(FAILPOINTS, WIDTH),
         "embeddings.token_type_embeddings.weight": made(2, WIDTH),
     }
     sizes = {f"attention.self.{part}": (WIDTH, WIDTH) for part in ("query", "key", "value")}
@@ -135,7 +135,7 @@ async def test_weights_are_computed_as_the_paper_has_it(model: Path) -> None:
 async def test_a_text_longer_than_the_model_takes_is_cut_and_framed(model: Path) -> None:
     (vector,) = await FolderEmbedder(model).embed_documents(["lamp " * 50])
 
-    assert np.allclose(vector, by_the_book([0, *[3] * (PLACES - 2), 1]), atol=1e-5)
+    assert np.allclose(vector, by_the_book([0, *[3] * (FAILPOINTS - 2), 1]), atol=1e-5)
 
 
 async def test_empty_texts_and_none_at_all_have_their_vectors(model: Path) -> None:

@@ -63,23 +63,23 @@ class Room:
 
     async def suggests(self, user: str = AGENT_A) -> str:
         """Press "Suggest an article"; how it ended."""
-        item = await self.presses("kb.suggest", self.case.ref, user)
+        item = await self.interactions("kb.suggest", self.case.ref, user)
         journal = await open_journal(self.channel.database, self.clock, turn=item.id, attempt=item.fence)
         ended = await self.learning.suggest(self.case.ref, user, asked=item.id, journal=journal)
         await self.channel.delivers()
         return ended
 
-    async def presses(self, action: str, value: str, user: str, **fields: str) -> InboxItem:
+    async def interactions(self, action: str, value: str, user: str, **fields: str) -> InboxItem:
         """A press's row, as work on it begins."""
         self.pressed += 1
         card = self.channel.card["ts"]
-        said = arrival(f"8.{self.pressed}", kind="press", channel="C0AGENTS", thread_ts=card, author=user)
+        said = arrival(f"8.{self.pressed}", kind="interaction", channel="C0AGENTS", thread_ts=card, author=user)
         body = {"action": action, "value": value, "message_ts": "9.9", "response_url": "", "text": "", "fields": fields}
         return await self.channel.begins(replace(said, body=body))
 
     async def decides(self, action: str, value: str, user: str = AGENT_A, **fields: str) -> str:
         """Carry a press out; how it ended."""
-        ended = await self.channel.presses.carry_out(await self.presses(action, value, user, **fields))
+        ended = await self.channel.interactions.carry_out(await self.interactions(action, value, user, **fields))
         await self.channel.delivers()
         return ended
 
@@ -134,7 +134,7 @@ async def solved(database: Database, slack: LocalSlack, *, answers: bool = True)
         is_on=True,
     )
     articles = Articles(database, slack.client, channel.outbox, clock, knowledge, lambda: changes.append(True))
-    channel.presses = replace(channel.presses, learning=learning, articles=articles)
+    channel.interactions = replace(channel.interactions, learning=learning, articles=articles)
     return Room(channel, case, learning, articles, model, clock, changes)
 
 
@@ -256,7 +256,7 @@ async def test_without_a_close_page_nothing_is_compared(room: Room) -> None:
 
 
 async def test_what_was_deleted_while_it_was_written_is_not_shown(room: Room) -> None:
-    item = await room.presses("kb.suggest", room.case.ref, AGENT_A)
+    item = await room.interactions("kb.suggest", room.case.ref, AGENT_A)
     deleted = arrival("2.2", kind="delete", thread_ts=room.case.thread.ts)
     async with room.channel.database.transaction() as tx:
         await inbox.add(tx, replace(deleted, body={"text": "", "of": "2.1"}), now=3.0)
@@ -303,10 +303,10 @@ async def test_of_two_that_decide_one_does_and_the_other_is_told(room: Room) -> 
 
 async def test_a_press_that_is_taken_up_again_after_a_crash_says_nothing(room: Room) -> None:
     await room.suggests()
-    item = await room.presses("kb.new", "1", AGENT_A)
-    assert await room.channel.presses.carry_out(item) == "pressed"
+    item = await room.interactions("kb.new", "1", AGENT_A)
+    assert await room.channel.interactions.carry_out(item) == "pressed"
     told = len(room.channel.ephemerals(AGENT_A))
-    assert await room.channel.presses.carry_out(replace(item, fence=2)) == "pressed"
+    assert await room.channel.interactions.carry_out(replace(item, fence=2)) == "pressed"
     assert len(room.channel.ephemerals(AGENT_A)) == told
     assert (await room.only()).version == 2
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from bot.reporting.metrics import (
     Escalation,
-    Figures,
+    PeriodMetrics,
     Resolution,
     Spread,
-    figures_of,
     history_of,
+    metrics_of,
     midnight_before,
     report_of,
     spread_of,
@@ -25,7 +25,7 @@ from bot.store.metrics import Opened, Record, Relayed, Use, Verdict, Written
 from tests.desk.month import DAY, HOUR, MINUTE, MONTH, NOW, SINCE, START, at
 from tests.store.rows import a_case
 
-REPORT = figures_of(MONTH, since=SINCE, now=NOW)
+REPORT = metrics_of(MONTH, since=SINCE, now=NOW)
 WHOLE = REPORT.whole
 
 
@@ -66,7 +66,7 @@ def test_waiting_counts_as_the_desks_hours_say() -> None:
         noon = start - start % DAY + 12 * HOUR
         return max(0.0, min(end, noon) - start)
 
-    people = figures_of(MONTH, since=SINCE, now=NOW, between=until_noon).whole.people
+    people = metrics_of(MONTH, since=SINCE, now=NOW, between=until_noon).whole.people
     assert people.time_to_claim.p90 == 180 * MINUTE
     assert people.time_to_reply.p90 == 180 * MINUTE
 
@@ -118,7 +118,7 @@ def test_a_long_period_has_parts_of_several_days() -> None:
     misses = []
     for days, parts, of_days in table:
         since = midnight_before(NOW, days=days)
-        report = figures_of(MONTH, since=since, now=NOW)
+        report = metrics_of(MONTH, since=since, now=NOW)
         if (
             (len(report.parts), report.days) != (parts, of_days)
             or (report.parts[0].since, report.parts[-1].until) != (since, START + 30 * DAY)
@@ -129,7 +129,7 @@ def test_a_long_period_has_parts_of_several_days() -> None:
 
 
 def test_nothing_is_no_figure() -> None:
-    nothing = figures_of(Record(), since=SINCE, now=NOW).whole
+    nothing = metrics_of(Record(), since=SINCE, now=NOW).whole
     assert nothing.resolution.conversations == 0
     assert nothing.resolution.rate is None
     assert nothing.people.time_to_claim == Spread(0, None, None, None)
@@ -187,7 +187,7 @@ def records(draw: st.DrawFn) -> Record:
 
 @given(records())
 def test_nothing_is_counted_twice_and_sums_agree(record: Record) -> None:
-    report = figures_of(record, since=START, now=START + 9 * DAY)
+    report = metrics_of(record, since=START, now=START + 9 * DAY)
     whole = report.whole
     for counts in (lambda day: astuple(day.resolution), _counts):
         assert [sum(column) for column in zip(*map(counts, report.parts), strict=True)] == list(counts(whole))
@@ -204,13 +204,13 @@ def test_nothing_is_counted_twice_and_sums_agree(record: Record) -> None:
 @given(records())
 def test_what_is_known_by_now_of_a_week_ago_stays(record: Record) -> None:
     """Once seven days have gone by, no conversation is counted otherwise any more."""
-    then = figures_of(record, since=START, now=START + 17 * DAY).whole.resolution
-    assert figures_of(record, since=START, now=START + 40 * DAY).whole.resolution == then
+    then = metrics_of(record, since=START, now=START + 17 * DAY).whole.resolution
+    assert metrics_of(record, since=START, now=START + 40 * DAY).whole.resolution == then
     unanswered = sum(each.ended == "" for each in record.written)
     assert then.pending <= unanswered
 
 
-def _counts(figures: Figures) -> tuple[float, ...]:
+def _counts(figures: PeriodMetrics) -> tuple[float, ...]:
     return (
         figures.escalation.conversations,
         figures.escalation.escalated,

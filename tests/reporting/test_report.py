@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from bot.reporting.metrics import figures_of, midnight_before
+from bot.reporting.metrics import metrics_of, midnight_before
 from bot.reporting.report import page
 from bot.store.metrics import Opened, Record
 from tests.desk.month import MONTH, NOW, SINCE, at
@@ -17,7 +17,7 @@ def rows_of(html: str, name: str) -> list[list[str]]:
 
 
 def test_it_fetches_nothing_and_runs_nothing() -> None:
-    html = page(figures_of(MONTH, since=SINCE, now=NOW), made_at=NOW)
+    html = page(metrics_of(MONTH, since=SINCE, now=NOW), made_at=NOW)
     outline = Outline(html)
     assert not {"script", "link", "img", "iframe", "object", "a", "use", "form"} & {tag for tag, _ in outline.elements}
     assert not {"src", "href", "style", "srcset"} & {key for _, found in outline.elements for key in found}
@@ -27,7 +27,7 @@ def test_it_fetches_nothing_and_runs_nothing() -> None:
 
 
 def test_every_picture_has_a_table_beside_it() -> None:
-    outline = Outline(page(figures_of(MONTH, since=SINCE, now=NOW), made_at=NOW))
+    outline = Outline(page(metrics_of(MONTH, since=SINCE, now=NOW), made_at=NOW))
     pairs = [found for found in outline.named("div") if found.get("class") == "pair"]
     tables = [found for found in outline.named("div") if found.get("class") == "table"]
     assert len(outline.named("figure")) == len(pairs) == len(tables) == 7
@@ -36,7 +36,7 @@ def test_every_picture_has_a_table_beside_it() -> None:
 
 
 def test_tables_hold_the_days_that_have_something_and_add_up() -> None:
-    html = page(figures_of(MONTH, since=SINCE, now=NOW), made_at=NOW)
+    html = page(metrics_of(MONTH, since=SINCE, now=NOW), made_at=NOW)
     rows = rows_of(html, "Conversations a day, by what came of them")
     assert [row[0] for row in rows][:2] == ["2024-11-02", "2024-11-01"]
     assert len(rows) == 12
@@ -52,7 +52,7 @@ def test_rare_reasons_are_one_and_none_is_lost() -> None:
         Opened(number, f"t{number}", "A", reason, at(2))
         for number, reason in enumerate(["legal"] * 2 + ["upset", "billing", "other", "budget", "change", "<b>strange"])
     ]
-    html = page(figures_of(Record(cases=cases), since=SINCE, now=NOW), made_at=NOW)
+    html = page(metrics_of(Record(cases=cases), since=SINCE, now=NOW), made_at=NOW)
     (row,) = rows_of(html, "Cases a day, by reason")
     assert sum(map(int, row[1:])) == len(cases)
     assert "other reasons" in html
@@ -61,19 +61,19 @@ def test_rare_reasons_are_one_and_none_is_lost() -> None:
 
 
 def test_a_long_period_says_for_how_long_a_column_stands() -> None:
-    report = figures_of(MONTH, since=midnight_before(NOW, days=365), now=NOW)
+    report = metrics_of(MONTH, since=midnight_before(NOW, days=365), now=NOW)
     assert "A column stands for 7 days." in page(report, made_at=NOW)
     assert "Waiting is counted by" not in page(report, made_at=NOW)
     assert "Waiting is counted by &lt;9 to 5&gt;." in page(report, made_at=NOW, hours="<9 to 5>")
 
 
 def test_there_is_a_page_of_nothing() -> None:
-    html = page(figures_of(Record(), since=SINCE, now=NOW), made_at=NOW)
+    html = page(metrics_of(Record(), since=SINCE, now=NOW), made_at=NOW)
     assert html.count("Nothing in this time.") == 7
     Outline(html)
 
 
 def test_the_parts_of_a_page_are_those_of_its_report() -> None:
-    report = figures_of(MONTH, since=SINCE, now=NOW)
+    report = metrics_of(MONTH, since=SINCE, now=NOW)
     none = replace(report, parts=report.parts[:1])
     assert len(rows_of(page(none, made_at=NOW), "Conversations a day, by what came of them")) == 1

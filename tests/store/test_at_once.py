@@ -11,9 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import audit as records
-from bot.store import inbox, limits, outbox, schedule, schema, spending, summaries, threads
-from bot.store import interrupts as wishes
+from bot.store import audit, inbox, limits, outbox, schedule, schema, spending, summaries, threads
+from bot.store import interrupts as interrupts
 from bot.store.database import Database, open_database
 from bot.store.inbox import Arrival
 from bot.store.outbox import Outgoing
@@ -83,23 +82,23 @@ async def test_a_message_that_is_deleted_as_it_comes_is_not_answered(
 ) -> None:
     """Whichever is first, and however they meet: the row is closed, or the deletion is wished of it."""
     said = [arrival(f"{number}.1", thread_ts=f"{number}.1") for number in range(100, 100 + MANY)]
-    deeds = [
+    side_effects = [
         replace(each, event_id=f"{each.event_id}/gone", kind="delete", ts=f"{each.ts}1", body={"of": each.ts})
         for each in said
     ]
-    deeds = [replace(deed, body={**deed.body, "is_staff": False}) for deed in deeds]
+    side_effects = [replace(deed, body={**deed.body, "is_staff": False}) for deed in side_effects]
 
     async def store(one: Arrival) -> None:
         async with database.transaction() as tx:
-            await wishes.store_all(tx, [one], now=1.0)
+            await interrupts.store_all(tx, [one], now=1.0)
 
-    pairs = zip(said, deeds, strict=True) if message_first else zip(deeds, said, strict=True)
+    pairs = zip(said, side_effects, strict=True) if message_first else zip(side_effects, said, strict=True)
     await asyncio.gather(*(store(one) for pair in pairs for one in pair))
     table = schema.inbox
     async with database.transaction() as tx:
         rows = (await tx.execute(select(table).where(table.c.kind == "message"))).all()
     assert len(rows) == MANY
-    assert {(row.state, row.wish) for row in rows} <= {("dropped", ""), ("new", "deleted")}
+    assert {(row.state, row.interrupt) for row in rows} <= {("dropped", ""), ("new", "deleted")}
 
 
 async def test_what_is_due_falls_to_one(database: Database) -> None:
@@ -120,7 +119,7 @@ async def test_a_pace_is_not_passed_however_many_ask(database: Database) -> None
 async def test_one_key_is_one_post_one_summary_one_use_one_verdict(database: Database) -> None:
     async def write(tx: AsyncConnection, number: int) -> tuple[bool, bool]:
         await outbox.add(tx, Outgoing("case/1/card", "post", "C0AGENTS", {"text": str(number)}), now=1.0)
-        await records.rate(tx, "turn/1", "U1", f"{number}", now=float(number))
+        await audit.rate(tx, "turn/1", "U1", f"{number}", now=float(number))
         made = await summaries.save(tx, THREAD, 0, Summary("1.1", f"{number}"), now=1.0)
         use = Spending("turn/1", "answer", THREAD, "U1", ("small",), Usage(cost=1.0))
         return made, await spending.add(tx, use, now=1.0)
@@ -149,7 +148,7 @@ async def test_who_holds_a_lock_sees_what_the_one_before_wrote(database: Databas
     async def append(tx: AsyncConnection, _: int) -> None:
         await lock(tx, "counting")
         known = (await tx.execute(select(func.count()).select_from(schema.audit))).scalar_one()
-        await records.note(tx, actor="U1", action="counted", subject=f"{known}", now=1.0)
+        await audit.note(tx, actor="U1", action="counted", subject=f"{known}", now=1.0)
 
     await at_once(database, append)
     async with database.transaction() as tx:

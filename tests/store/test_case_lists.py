@@ -30,7 +30,7 @@ async def test_nobodys_cases_come_first_then_the_urgent_then_those_that_wait_lon
     late = await opened(database, "1.1", priority="low", waiting_since=1.0)
     mine = await opened(database, "1.2", priority="high", waiting_since=1.0)
     urgent = await opened(database, "1.3", priority="high", waiting_since=9.0)
-    later = await opened(database, "1.4", priority="low", waiting_since=5.0, state="away")
+    later = await opened(database, "1.4", priority="low", waiting_since=5.0, state="out_of_hours")
     async with database.transaction() as tx:
         before = await cases.find(tx, mine.id)
         assert before is not None
@@ -38,7 +38,7 @@ async def test_nobodys_cases_come_first_then_the_urgent_then_those_that_wait_lon
         queue = await case_lists.queue(tx, limit=10)
         counts = await case_lists.count_open(tx)
     assert [case.ref for case in queue] == [urgent.ref, late.ref, later.ref, mine.ref]
-    assert counts == {"waiting": 2, "away": 1, "human": 1}
+    assert counts == {"waiting": 2, "out_of_hours": 1, "human": 1}
 
 
 @pytest.mark.parametrize(

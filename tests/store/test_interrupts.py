@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from bot.conversation import ThreadRef
 from bot.store import cases, inbox, schema, turns
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.database import Database
 from bot.store.inbox import Arrival
 from bot.store.interrupts import Stored
@@ -45,14 +45,16 @@ def call(ts: str, **fields: Any) -> Arrival:
 
 async def store(database: Database, *arrivals: Arrival) -> list[Stored]:
     async with database.transaction() as tx:
-        return await wishes.store_all(tx, arrivals, now=1.0)
+        return await interrupts.store_all(tx, arrivals, now=1.0)
 
 
 async def rows(database: Database) -> list[tuple[str, str, str, str]]:
     """Every row as (kind, ts, state, wish), in the order of their coming."""
     table = schema.inbox
     async with database.transaction() as tx:
-        found = await tx.execute(select(table.c.kind, table.c.ts, table.c.state, table.c.wish).order_by(table.c.id))
+        found = await tx.execute(
+            select(table.c.kind, table.c.ts, table.c.state, table.c.interrupt).order_by(table.c.id)
+        )
         return [tuple(row) for row in found]
 
 
@@ -65,7 +67,7 @@ async def finish(database: Database, *items: int) -> None:
 async def test_an_edit_is_wished_of_the_open_row_and_told(database: Database) -> None:
     message, changed = await store(database, arrival("1.1"), edit("1.1", "2.0", "Another?"))
     assert message.item is not None
-    assert (changed.told, changed.wish) == ((message.item,), "edited")
+    assert (changed.told, changed.interrupt) == ((message.item,), "edited")
     assert await rows(database) == [("message", "1.1", "new", "edited"), ("edit", "2.0", "new", "")]
 
 
@@ -99,9 +101,9 @@ async def test_an_edit_before_its_message_is_the_message(database: Database) -> 
     assert message.item is None
     assert await rows(database) == [("message", "1.1", "new", "")]
     async with database.transaction() as tx:
-        row = await wishes.written(tx, TEAM, "D0CUSTOMERA", "1.1")
+        row = await interrupts.written(tx, TEAM, "D0CUSTOMERA", "1.1")
     assert row is not None
-    assert (row.id, row.words, wishes.edited_at(row.body)) == (changed.item, "Another?", "2.0")
+    assert (row.id, row.words, interrupts.edited_at(row.body)) == (changed.item, "Another?", "2.0")
 
 
 async def test_a_deletion_before_its_message_leaves_nothing_to_answer(database: Database) -> None:
@@ -166,7 +168,7 @@ async def test_a_deed_on_an_answered_message_is_a_row_and_no_wish(database: Data
 async def test_a_typed_stop_ends_what_is_under_way_and_is_a_message_otherwise(database: Database) -> None:
     message, typed = await store(database, arrival("1.1"), word("1.2", thread_ts="1.1"))
     assert message.item is not None
-    assert (typed.told, typed.wish) == ((message.item,), "stop")
+    assert (typed.told, typed.interrupt) == ((message.item,), "stop")
     assert typed.item is not None
     await finish(database, message.item, typed.item)
     again, twin = await store(database, word("1.3", thread_ts="1.1"), word("1.2", thread_ts="1.1", event_id="EvTwin"))
@@ -242,7 +244,7 @@ async def test_a_stop_that_stopped_nothing_speaks_against_no_edit(database: Data
 async def _stopped_since(database: Database, stored: Stored) -> bool:
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == stored.item))).one()
-        return await wishes.stopped_since(tx, inbox.item_of(row))
+        return await interrupts.stopped_since(tx, inbox.item_of(row))
 
 
 @pytest.mark.parametrize("channel", [SHARED, "D0CUSTOMERA"])
@@ -256,15 +258,15 @@ async def test_a_deletion_of_which_slack_names_no_author_is_of_the_row_that_stan
         database, arrival("1.1", channel=channel), arrival("1.2", thread_ts="1.1", channel=channel)
     )
     (gone,) = await store(database, unnamed)
-    assert (gone.told, gone.wish) == ((message.item,), "deleted")
+    assert (gone.told, gone.interrupt) == ((message.item,), "deleted")
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == gone.item))).one()
     assert (row.author, row.thread) == ("U0CUSTOMERA", f"{TEAM}/{channel}/1.1")
 
 
-@pytest.mark.parametrize("kind", ["message", "press"])
+@pytest.mark.parametrize("kind", ["message", "interaction"])
 async def test_a_call_for_a_person_is_wished_of_everything_that_its_author_has_open_in_the_thread(
-    database: Database, kind: Literal["message", "press"]
+    database: Database, kind: Literal["message", "interaction"]
 ) -> None:
     await store(
         database,
@@ -274,8 +276,8 @@ async def test_a_call_for_a_person_is_wished_of_everything_that_its_author_has_o
         arrival("2.1", channel=SHARED),
     )
     (stored,) = await store(database, call("1.4", thread_ts="1.1", channel=SHARED, kind=kind))
-    assert (stored.wish, len(stored.told)) == ("called", 2)
-    assert [(ts, wish) for _, ts, _, wish in await rows(database)] == [
+    assert (stored.interrupt, len(stored.told)) == ("called", 2)
+    assert [(ts, interrupt) for _, ts, _, interrupt in await rows(database)] == [
         *(("1.1", "called"), ("1.2", ""), ("1.3", "called"), ("2.1", "")),
         ("1.4", ""),
     ]
@@ -290,4 +292,4 @@ async def test_a_call_that_comes_again_and_one_beside_an_open_case_wish_nothing(
         await cases.add(tx, a_case(thread=ThreadRef(TEAM, "D0CUSTOMERA", "5.1")))
     await store(database, arrival("5.1"))
     (stored,) = await store(database, call("5.2", thread_ts="5.1"))
-    assert (stored.wish, stored.told) == ("", ())
+    assert (stored.interrupt, stored.told) == ("", ())

@@ -8,8 +8,7 @@ from sqlalchemy import event, text
 from bot.agent.messages import AgentMessage, CustomerMessage, Message, ToolResult, to_json
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
-from bot.store import audit as records
-from bot.store import cases, erasure, inbox, outbox, spending, turns
+from bot.store import audit, cases, erasure, inbox, outbox, spending, turns
 from bot.store import metrics as figures
 from bot.store.database import Database, Transaction
 from bot.store.metrics import Opened, Relayed, Use, Verdict, Written
@@ -109,9 +108,9 @@ async def test_verdicts_are_those_of_whom_they_are_about(database: Database) -> 
         case = await cases.add(tx, a_case(opened_at=100.0))
         assert case is not None
         for person, verdict, score in ((WHO, "up", "2"), ("U0SOMEBODY", "down", "5")):
-            await records.rate(tx, f"turn/{asked}", person, verdict, now=110.0)
-            await records.rate(tx, f"case/{case.ref}", person, score, now=111.0)
-        await records.rate(tx, f"case/{case.ref}", WHO, "4", now=112.0)
+            await audit.rate(tx, f"turn/{asked}", person, verdict, now=110.0)
+            await audit.rate(tx, f"case/{case.ref}", person, score, now=111.0)
+        await audit.rate(tx, f"case/{case.ref}", WHO, "4", now=112.0)
     found = await figures.read(database, since=0.0)
     assert found.on_answers == {asked: Verdict("up", 110.0)}
     assert found.on_cases == {case.id: Verdict("4", 112.0)}
@@ -122,7 +121,7 @@ async def test_a_case_is_known_with_its_first_claim_and_every_reopening(database
         case = await cases.add(tx, a_case(opened_at=100.0))
         assert case is not None
         for at, action in enumerate(("claimed", "resolved", "reopened", "claimed", "taken_over"), start=101):
-            await records.note(tx, actor="U0AGENTA", action=f"case.{action}", subject=case.ref, now=float(at))
+            await audit.note(tx, actor="U0AGENTA", action=f"case.{action}", subject=case.ref, now=float(at))
         await cases.change(tx, case, a_case(id=case.id, state="human", reopened=1, claimed_at=105.0))
         await cases.note_reply(tx, case, now=101.5)
     assert (await figures.read(database, since=0.0)).cases == [

@@ -11,18 +11,30 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import JSON, Boolean, Connection, Float, MetaData, String, insert, inspect, text
+from sqlalchemy import JSON, Boolean, Connection, Float, MetaData, String, insert, inspect, text, update
 
-from bot.cases.case import REOPEN_SECONDS
 from bot.errors import ConfigurationError
-from bot.store import cases, sqlite_file
+from bot.store import cases, outbox, sqlite_file
 from bot.store.database import Database, open_database
+from bot.store.schema import metadata
 from tests.doubles.postgres import Postgres
+from tests.store.preliminary import create_preliminary
 
-BEFORE, NEWEST = "0009", "0010"
-"""The schema of the release before, and today's."""
-BEFORE_CHANGES = "0004"
-"""One after which a table that was there is changed."""
+BEFORE, NEWEST = "0010", "0011"
+"""The last preliminary schema, and today's."""
+FOLLOWING: dict[str, Any] = {
+    "method": "post",
+    "channel": "C1",
+    "payload": {},
+    "thread_ts": None,
+    "parent": None,
+    "case_id": None,
+    "source": None,
+    "when_sent": [],
+    "when_failed": [],
+}
+AFTERWARDS = {"sent": [{"key": "then", "hands": ["c", 3], **FOLLOWING}], "failed": []}
+"""A post's followers as the preliminary version stored them."""
 VERSIONS = Path(__file__).parents[2] / "bot" / "store" / "migrations" / "versions"
 MIGRATE = """
 import asyncio, sys
@@ -48,9 +60,9 @@ async def revision(database: Database) -> str:
     return found
 
 
-def test_the_revisions_named_here_are_the_newest() -> None:
+def test_the_revision_named_here_is_the_newest() -> None:
     names = sorted(path.name.partition("_")[0] for path in VERSIONS.glob("0*.py"))
-    assert names[-2:] == [BEFORE, NEWEST]
+    assert names == [NEWEST]
 
 
 def test_nothing_leads_back() -> None:
@@ -68,19 +80,49 @@ async def test_processes_that_start_together_migrate_once(empty: str) -> None:
         assert await revision(database) == NEWEST
 
 
-async def test_what_the_release_before_writes_is_still_taken(empty: str) -> None:
-    """A rolling start has both for a while: the old release knows its own columns and no other."""
+async def test_a_preliminary_database_keeps_every_row_under_todays_names(empty: str) -> None:
     async with open_database(empty) as database:
-        await database.migrate(to=BEFORE)
+        await create_preliminary(database)
         known = MetaData()
         async with database.transaction() as tx:
             await tx.run_sync(lambda connection: known.reflect(connection))
             await tx.run_sync(_write_a_row_of_each, known, 1)
+            await tx.execute(update(known.tables["inbox"]).values(kind="press", wish="stop"))
+            await tx.execute(update(known.tables["case_"]).values(state="away", standing="guest"))
+            await tx.execute(update(known.tables["thread"]).values(hands=3))
+            await tx.execute(update(known.tables["outbox"]).values(conversation="c", hands=3, afterwards=AFTERWARDS))
         await database.migrate()
         async with database.transaction() as tx:
-            await tx.run_sync(_write_a_row_of_each, known, 2)
-            rows = {name: await tx.run_sync(_rows, known, name) for name in known.tables}
-    assert {name: count for name, count in rows.items() if count != 2} == {"alembic_version": 1}
+            rows = {table.name: (await tx.execute(table.select())).one() for table in metadata.sorted_tables}
+            found = await cases.find(tx, 1)
+            queued = await outbox.by_key(tx, "1")
+    assert (rows["inbox"].kind, rows["inbox"].interrupt, rows["thread"].epoch) == ("interaction", "stop", 3)
+    assert found is not None
+    assert queued is not None
+    assert (found.state, found.member_type) == ("out_of_hours", "guest")
+    assert (queued.epoch, queued.when_sent[0].epoch) == (("c", 3), ("c", 3))
+
+
+async def test_a_preliminary_schema_becomes_todays(empty: str, tmp_path: Path, postgres: Postgres) -> None:
+    new = f"sqlite+aiosqlite:///{tmp_path / 'new.db'}" if empty.startswith("sqlite") else await postgres.create()
+    schemas = []
+    for address in (empty, new):
+        async with open_database(address) as database:
+            if address == empty:
+                await create_preliminary(database)
+            await database.migrate()
+            async with database.transaction() as tx:
+                schemas.append(await tx.run_sync(_described))
+    assert schemas[0] == schemas[1]
+
+
+async def test_a_database_of_before_that_is_refused(empty: str) -> None:
+    async with open_database(empty) as database:
+        await create_preliminary(database)
+        async with database.transaction() as tx:
+            await tx.execute(text("update alembic_version set version_num = '0009'"))
+        with pytest.raises(ConfigurationError, match="can no longer be upgraded"):
+            await database.migrate()
 
 
 async def test_a_schema_that_is_newer_is_refused_and_left_alone(empty: str) -> None:
@@ -95,51 +137,18 @@ async def test_a_schema_that_is_newer_is_refused_and_left_alone(empty: str) -> N
 
 async def test_what_fails_half_way_leaves_the_schema_before(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with open_database(empty) as database:
-        await database.migrate(to=BEFORE)
+        await create_preliminary(database)
 
         def fail(_: str) -> None:
             raise ZeroDivisionError
 
-        monkeypatch.setattr("bot.store.database.reach", fail)
+        monkeypatch.setattr("bot.store.database.failpoint", fail)
         with pytest.raises(ZeroDivisionError):
             await database.migrate()
         assert await revision(database) == BEFORE
         async with database.transaction() as tx:
-            columns = await tx.run_sync(lambda connection: inspect(connection).get_columns("turn"))
-            assert "failures" not in {column["name"] for column in columns}
-
-
-@pytest.mark.parametrize(
-    ("state", "fields", "due"),
-    [
-        ("waiting", {"waiting_since": 20.0}, 20.0),
-        ("away", {}, 10.0),
-        ("waiting", {"waiting_since": 20.0, "step": 3}, None),
-        ("waiting", {"waiting_since": 20.0, "due": 900.0}, 900.0),
-        ("human", {"waiting_since": 20.0}, None),
-        ("resolved", {"ended_at": 30.0}, 30.0 + REOPEN_SECONDS),
-        ("closed", {"ended_at": 30.0}, None),
-    ],
-)
-async def test_cases_from_before_the_ladder_are_due(
-    empty: str, state: str, fields: dict[str, float], due: float | None
-) -> None:
-    """Nobody waits unheard for ever; whoever has heard everything hears nothing again."""
-    async with open_database(empty) as database:
-        await database.migrate(to="0006")
-        known = MetaData()
-        async with database.transaction() as tx:
-            await tx.run_sync(lambda connection: known.reflect(connection, only=["case_"]))
-            row = {column.name: _value(column, 1) for column in known.tables["case_"].columns}
-            none = dict.fromkeys(("due", "ended_at", "waiting_since"))
-            values = row | none | {"state": state, "opened_at": 10.0, "step": 0, "version": 4} | fields
-            await tx.execute(insert(known.tables["case_"]).values(values))
-        await database.migrate()
-        async with database.transaction() as tx:
-            found = await cases.find(tx, 1)
-        assert found is not None
-        assert found.due == due
-        assert found.version == (5 if due != fields.get("due") else 4)
+            columns = await tx.run_sync(lambda connection: inspect(connection).get_columns("inbox"))
+            assert "wish" in {column["name"] for column in columns}
 
 
 async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_else(
@@ -148,12 +157,12 @@ async def test_a_table_that_somebody_reads_for_long_stops_the_change_and_nobody_
     """As a dump does: whoever waits for the whole table makes all others wait too."""
     monkeypatch.setattr("bot.store.database.BUSY_MILLISECONDS", 200)
     async with open_database(await postgres.create()) as database:
-        await database.migrate(to=BEFORE_CHANGES)
+        await create_preliminary(database)
         async with database.transaction() as dump:
             await dump.execute(text("select count(*) from case_"))
             with pytest.raises(ConfigurationError, match="LockNotAvailable"):
                 await database.migrate()
-        assert await revision(database) == BEFORE_CHANGES
+        assert await revision(database) == BEFORE
         await database.migrate()
 
 
@@ -231,10 +240,10 @@ async def _migrate(path: Path) -> None:
 
 
 async def _older(folder: Path) -> Path:
-    """A file of the release before, with a row in it."""
+    """A file with the preliminary schema and a row."""
     path = folder / "frontdesk.db"
     async with open_database(f"sqlite+aiosqlite:///{path}") as database:
-        await database.migrate(to=BEFORE)
+        await create_preliminary(database)
         async with database.transaction() as tx:
             await tx.execute(text("insert into schedule values ('kb-refresh', '1h', 1.0)"))
     return path
@@ -249,6 +258,18 @@ def _files_up_to(size: int) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _described(connection: Connection) -> dict[str, Any]:
+    """Every table's columns and indexes, as the database tells them."""
+    inspector = inspect(connection)
+    return {
+        name: (
+            sorted((column["name"], str(column["type"]), column["nullable"]) for column in inspector.get_columns(name)),
+            sorted((str(index["name"]), tuple(index["column_names"])) for index in inspector.get_indexes(name)),
+        )
+        for name in inspector.get_table_names()
+    }
 
 
 def _write_a_row_of_each(connection: Connection, known: MetaData, number: int) -> None:
@@ -268,7 +289,3 @@ def _value(column: Any, number: int) -> Any:
         case String():
             return str(number)
     return number
-
-
-def _rows(connection: Connection, known: MetaData, name: str) -> int:
-    return len(connection.execute(known.tables[name].select()).all())

@@ -36,7 +36,7 @@ from bot.store import (
     turns,
 )
 from bot.store import (
-    interrupts as wishes,
+    interrupts as interrupts,
 )
 from bot.store.database import Database, Transaction
 from tests.doubles.local_slack import LocalSlack
@@ -144,11 +144,11 @@ async def test_what_a_message_looks_up_is_found_by_index(big: Database) -> None:
 async def _message(tx: Transaction, thread: ThreadRef, ts: str, who: str) -> None:
     """All that is read and written from an event to the end of its turn."""
     said = arrival("1900000000.000001", thread_ts=thread.ts, channel=thread.channel, author=who)
-    await wishes.store_all(tx, [said], now=2e9)
+    await interrupts.store_all(tx, [said], now=2e9)
     await inbox.unfinished(tx)
     await inbox.suspects(tx)
     item = await inbox.start(tx, 2)
-    stored = await wishes.written(tx, TEAM, thread.channel, said.ts)
+    stored = await interrupts.written(tx, TEAM, thread.channel, said.ts)
     assert (item, stored is not None) == (None, True)
     item = await inbox.start(tx, stored.id if stored else 0)
     assert item is not None
@@ -173,8 +173,8 @@ async def _message(tx: Transaction, thread: ThreadRef, ts: str, who: str) -> Non
     await inbox.last_said(tx, thread, who)
     await inbox.body_at(tx, thread.channel, ts, author=who)
     await inbox.with_files(tx, thread, author=who, latest=3)
-    await wishes.claim(tx, thread)
-    await wishes.wished(tx, [item.id])
+    await interrupts.claim(tx, thread)
+    await interrupts.find_requested(tx, [item.id])
     await outbox.open_rows(tx)
     await outbox.heads(tx, besides=[(AGENTS, "/x")], channels=["C0"], limit=20)
     await outbox.head(tx, AGENTS, "/case/1/card")
@@ -193,7 +193,7 @@ async def _case(tx: Transaction, thread: ThreadRef, who: str) -> None:
     await cases.find_open_of(tx, TEAM, who)
     await cases.find_of(tx, who)
     await cases.merged_into(tx, case.id)
-    await cases.due_by(tx, 2e9, states=("resolved", "waiting", "away"), limit=50)
+    await cases.due_by(tx, 2e9, states=("resolved", "waiting", "out_of_hours"), limit=50)
     await case_lists.queue(tx, limit=20)
     await case_lists.of_customer(tx, TEAM, who, limit=20)
     await case_lists.cards(tx, [case])
@@ -211,7 +211,7 @@ async def test_what_an_erasure_looks_up_is_found_by_index(big: Database) -> None
     with statements(big) as sent:
         async with big.transaction() as tx:
             await persons.count(tx, await persons.find(tx, user))
-            await persons.wish_deleted(tx, user)
+            await persons.interrupt_deleted(tx, user)
             within = await forgetting.bounds(tx)
             batch = await forgetting.next_items(tx, user, within, after=0, besides=0, limit=20)
             assert batch is not None
@@ -245,7 +245,7 @@ async def test_what_a_whole_desk_and_an_erasure_in_it_do_is_found_by_index(big: 
             await _serves(AnsweringDesk(big, slack, says("All about boots."), says("They are brown.")))
         answering = len(sent)
         await filled(company)
-        await company.erases(await company.wishes())
+        await company.erases(await company.interrupts())
         await company.sends()
     # What the test itself reads of everything, and what a person who searches or counts asks for.
     ours = {statement: values for statement, values in sent.items() if "WHERE" in statement}

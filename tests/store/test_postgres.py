@@ -13,8 +13,7 @@ from sqlalchemy import insert, select, text
 from bot.agent.model import Usage
 from bot.conversation import ThreadRef
 from bot.errors import ConfigurationError, FrontdeskError, StoreUnavailable
-from bot.store import audit as records
-from bot.store import cases, inbox, schema, spending, turns
+from bot.store import audit, cases, inbox, schema, spending, turns
 from bot.store import database as database_module
 from bot.store.database import Database, open_database, open_kept
 from bot.store.spending import Spending
@@ -67,7 +66,7 @@ async def notes(database: Database) -> int:
 
 async def note(database: Database) -> None:
     async with database.transaction() as tx:
-        await records.note(tx, actor="U1", action="noted", subject="x", now=1.0)
+        await audit.note(tx, actor="U1", action="noted", subject="x", now=1.0)
 
 
 @pytest.mark.parametrize("crash", [True, False])
@@ -87,9 +86,9 @@ async def test_a_restart_of_the_server_is_ridden_out(own_postgres: Postgres, *, 
 async def test_a_transaction_that_is_cut_off_is_unavailable_and_leaves_nothing(own_postgres: Postgres) -> None:
     async def cut_off(database: Database) -> None:
         async with database.transaction() as tx:
-            await records.note(tx, actor="U1", action="noted", subject="x", now=1.0)
+            await audit.note(tx, actor="U1", action="noted", subject="x", now=1.0)
             await asyncio.to_thread(own_postgres.stop)
-            await records.note(tx, actor="U1", action="noted", subject="x", now=1.0)
+            await audit.note(tx, actor="U1", action="noted", subject="x", now=1.0)
 
     async with open_database(await own_postgres.create()) as database:
         await database.migrate()
@@ -200,7 +199,7 @@ async def test_who_is_cancelled_in_the_middle_leaves_nothing_behind(postgres_url
     async def hold(database: Database, begun: asyncio.Event) -> None:
         async with database.transaction() as tx:
             await lock(tx, "held")
-            await records.note(tx, actor="U1", action="noted", subject="x", now=1.0)
+            await audit.note(tx, actor="U1", action="noted", subject="x", now=1.0)
             begun.set()
             await tx.execute(text("select pg_sleep(60)"))
 
@@ -335,7 +334,7 @@ async def test_whatever_somebody_wrote_is_stored(database: Database, words: str)
         values = {"case_id": 1, "asked": 1, "number": 1, "text": words, "made_at": 1.0}
         await cases.add(tx, a_case(customer_name=words, title=words * 40, summary=words))
         await tx.execute(insert(schema.draft).values(**values))
-        await records.note(tx, actor="U1", action="x", subject="y", detail={"said": words}, now=1.0)
+        await audit.note(tx, actor="U1", action="x", subject="y", detail={"said": words}, now=1.0)
         kept = (await tx.execute(select(schema.draft.c.text))).scalar_one()
         name, title = (await tx.execute(select(schema.kase.c.customer_name, schema.kase.c.title))).one()
         (detail,) = (await tx.execute(select(schema.audit.c.detail))).scalars()

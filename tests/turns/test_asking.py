@@ -16,7 +16,7 @@ from bot.agent.model import FailureKind, ModelEvent, ModelFailure, ModelRequest,
 from bot.conversation import Customer
 from bot.desk.answers import answer_tools
 from bot.guard.claim_patterns import load_wordings
-from bot.ingest.interrupts import Interruption
+from bot.ingest.interrupts import Interrupt
 from bot.language.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
@@ -91,7 +91,7 @@ class Room:
     limits: Limits = field(default_factory=lambda: Limits(retries=0, retry_seconds=0.001))
     writer: FakeWriter = field(default_factory=FakeWriter)
     counter: Counter = field(default_factory=Counter)
-    interruption: Interruption = field(default_factory=Interruption)
+    interrupt: Interrupt = field(default_factory=Interrupt)
 
     def __post_init__(self) -> None:
         self.model = RoutedModel(self.routes)
@@ -124,7 +124,7 @@ class Room:
             item = await inbox.start(tx, 1)
         assert item is not None
         customer = Customer("T0FRONTDESK", "U0CUSTOMERA", "Customer A", "en-US", "member")
-        question = Question(item, customer, "en", text, agent, 0, history, interruption=self.interruption)
+        question = Question(item, customer, "en", text, agent, 0, history, interrupt=self.interrupt)
         journal = await open_journal(self.database, ManualClock(), turn=item.id, attempt=item.attempts)
         return await self.agents.ask(question, cast(Any, self.writer), journal, limits=self.limits)
 
@@ -349,9 +349,9 @@ async def test_a_question_that_calls_a_person_leaves_the_others_their_answers(ro
 class EditedMeanwhile(FakeWriter):
     """As soon as something is read, the customer edits the message."""
 
-    def __init__(self, interruption: Interruption) -> None:
+    def __init__(self, interrupt: Interrupt) -> None:
         super().__init__()
-        self._interruption = interruption
+        self._interruption = interrupt
 
     def text(self, delta: str) -> None:
         super().text(delta)
@@ -360,9 +360,9 @@ class EditedMeanwhile(FakeWriter):
 
 async def test_a_person_who_was_called_stays_called_when_the_message_is_edited(room_for: OpenRoom) -> None:
     room = room_for(several([PERSON]))
-    room.writer = EditedMeanwhile(room.interruption)
+    room.writer = EditedMeanwhile(room.interrupt)
     assert (await room.ask(f"{RETURNS} {WHERE}", agent="orders")).verdict == "escalated"
-    assert room.interruption.wish == "edited"
+    assert room.interrupt.kind == "edited"
 
 
 CLAIMED = "I have refunded 500 dollars to your card."

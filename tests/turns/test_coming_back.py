@@ -61,7 +61,7 @@ class Desk:
             budgets=cast(Any, Unlimited()),
             cases=self.cases,
             relay=relay,
-            presses=nothing,
+            interactions=nothing,
             summaries=summaries,
             metrics=metrics,
             edits=nothing,

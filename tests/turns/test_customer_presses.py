@@ -11,7 +11,7 @@ from bot.store import inbox, turns
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
-from bot.turns.interactions import Presses
+from bot.turns.interactions import Interactions
 from tests.doubles.clock import ManualClock
 from tests.doubles.local_slack import LocalSlack
 from tests.store.rows import a_turn
@@ -41,7 +41,7 @@ class Desk:
         self.clock = ManualClock()
         answers, nothing = build_answers(database, slack.client, self.clock), cast(Any, None)
         self.cases = answers.cases
-        self.presses = Presses(
+        self.interactions = Interactions(
             database,
             slack.client,
             self.clock,
@@ -62,7 +62,7 @@ class Desk:
     async def opens(self) -> Case:
         return await self.cases.open(self.thread, CUSTOMER, reason="asked_for_person", priority="medium")
 
-    async def press(self, action: str, value: str, *, user: str = CUSTOMER.user) -> InboxItem:
+    async def interaction(self, action: str, value: str, *, user: str = CUSTOMER.user) -> InboxItem:
         """The row of a press that has just come, at its first try."""
         self.pressed += 1
         self.clock.advance(1.0)
@@ -70,7 +70,7 @@ class Desk:
             f"1999999999.{self.pressed:06}",
             thread_ts=self.thread.ts,
             channel=self.thread.channel,
-            kind="press",
+            kind="interaction",
             author=user,
         )
         body = {"action": action, "value": value, "response_url": "", "text": "", "message_ts": "1999999998.000001"}
@@ -84,7 +84,7 @@ class Desk:
     async def reads(self, action: str, value: str, *, user: str = CUSTOMER.user) -> str:
         """Press, and what only who pressed reads of it; empty when nothing."""
         before = len(self.slack.workspace.ephemerals)
-        await self.presses.carry_out(await self.press(action, value, user=user))
+        await self.interactions.carry_out(await self.interaction(action, value, user=user))
         told = self.slack.workspace.ephemerals[before:]
         assert all((each["user"], each["thread_ts"]) == (user, self.thread.ts) for each in told)
         return "\n".join(str(each["text"]) for each in told)
@@ -134,8 +134,8 @@ async def test_who_says_after_a_week_that_it_is_not_solved_has_a_new_case_that_f
     desk.clock.advance(REOPEN_SECONDS + 1.0)
     assert "for the person who asked" in await desk.reads("case.reopen", case.ref, user="U0CUSTOMERB")
     for fence in (1, 2):
-        item = replace(await desk.press("case.reopen", case.ref), fence=fence)
-        await desk.presses.carry_out(item)
+        item = replace(await desk.interaction("case.reopen", case.ref), fence=fence)
+        await desk.interactions.carry_out(item)
     follower = await desk.cases.find("FD-1002")
     assert (follower.state, follower.follows, follower.reason) == ("waiting", case.id, "not_solved")
     assert (await desk.cases.find(case.ref)).state == "resolved"
@@ -153,9 +153,9 @@ async def test_what_is_said_of_a_case_that_waits_is_said_once_and_then_how_it_st
 
 async def test_a_press_that_was_carried_out_before_a_crash_is_told_nothing(desk: Desk) -> None:
     case = await desk.opens()
-    item = await desk.press("esc.keep", case.ref)
+    item = await desk.interaction("esc.keep", case.ref)
     for fence in (1, 2):
-        assert await desk.presses.carry_out(replace(item, fence=fence)) == "pressed"
+        assert await desk.interactions.carry_out(replace(item, fence=fence)) == "pressed"
     assert desk.slack.workspace.ephemerals == []
 
 
@@ -191,12 +191,12 @@ async def test_who_asks_for_a_person_by_a_button_while_a_case_is_open_reads_that
 async def test_a_press_that_opened_the_case_before_a_crash_is_not_told_that_it_is_open_already(
     desk: Desk, turn: str
 ) -> None:
-    item = await desk.press("esc.customer", turn)
+    item = await desk.interaction("esc.customer", turn)
     desk.clock.advance(1.0)
     for fence in (1, 2):
-        assert await desk.presses.carry_out(replace(item, fence=fence)) == "pressed"
+        assert await desk.interactions.carry_out(replace(item, fence=fence)) == "pressed"
     assert desk.slack.workspace.ephemerals == []
     desk.clock.advance(1.0)
-    later = await desk.press("esc.customer", turn)
+    later = await desk.interaction("esc.customer", turn)
     for fence in (1, 2):
-        assert await desk.presses.carry_out(replace(later, fence=fence)) == "already_open"
+        assert await desk.interactions.carry_out(replace(later, fence=fence)) == "already_open"

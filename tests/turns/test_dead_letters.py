@@ -13,7 +13,7 @@ from bot.ingest.dead_letters import UNSTORABLE, dead_line
 from bot.language.sentences import load_sentences
 from bot.slack.outbox import Outbox
 from bot.store import dead_letters, inbox, schema, traces, turns
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.database import Database
 from bot.store.inbox import InboxItem
 from bot.turns.journal import open_journal
@@ -60,7 +60,7 @@ async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Datab
     thoughts = Erasing()
     taking = replace(untouched_turns(database), edits=cast(Any, thoughts), outbox=cast(Outbox, Waked()))
     async with database.transaction() as tx:
-        message, _ = await wishes.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
+        message, _ = await interrupts.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
         assert message.item is not None
         await tx.execute(
             update(schema.inbox).where(schema.inbox.c.id == message.item).values(attempts=ATTEMPTS, fence=ATTEMPTS)
@@ -73,7 +73,7 @@ async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Datab
 
 async def test_of_a_deletion_that_failed_it_is_said_that_the_text_is_still_there(database: Database) -> None:
     async with database.transaction() as tx:
-        _, gone = await wishes.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
+        _, gone = await interrupts.store_all(tx, [arrival("1.1"), deletion("1.1", "2.0")], now=1.0)
         assert gone.item is not None
         item = await inbox.start(tx, gone.item)
     assert item is not None

@@ -14,7 +14,7 @@ from bot.conversation import ThreadRef
 from bot.errors import StoreUnavailable
 from bot.language.sentences import load_sentences
 from bot.store import drafts, inbox, outbox, schema, summaries, turns
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.erasure import NO_TITLE
@@ -50,7 +50,7 @@ class Desk:
     async def receives(self, *arrivals: Arrival) -> list[InboxItem]:
         """Store arrivals, and begin at their rows."""
         async with self.database.transaction() as tx:
-            stored = await wishes.store_all(tx, arrivals, now=self.clock.now())
+            stored = await interrupts.store_all(tx, arrivals, now=self.clock.now())
             items = [await inbox.start(tx, each.item) for each in stored if each.item is not None]
         return [item for item in items if item is not None]
 
@@ -124,10 +124,10 @@ async def test_a_turn_that_begins_anew_keeps_what_it_changed_and_where_it_stands
         call_c2=deed("c2", write="write-abc"),
         draft__call_c3=deed("c3", write="write-def"),
     )
-    again = await desk.thoughts.begin_anew(replace(item, wish="edited"))
-    assert (again.words, again.attempts, again.wish) == ("Another?", 1, "")
+    again = await desk.thoughts.begin_anew(replace(item, interrupt="edited"))
+    assert (again.words, again.attempts, again.interrupt) == ("Another?", 1, "")
     journal = await open_journal(desk.database, desk.clock, turn=item.id, attempt=item.fence)
-    assert {result.call_id for result in journal.deeds} == {"c2", "c3"}
+    assert {result.call_id for result in journal.side_effects} == {"c2", "c3"}
     assert journal.has_written
     assert journal.known("stream") == {"opened": ["1.2"]}
     assert (journal.rounds, journal.known("call-c1")) == ({}, None)
@@ -286,7 +286,7 @@ async def test_what_somebody_else_wrote_is_theirs_even_in_words_that_nobody_keep
     (other,) = await desk.receives(arrival("1.1", channel="C0SUPPORT", text=f"It is {CANARY}"))
     await desk.answered(other, "I see.")
     async with desk.database.transaction() as tx:
-        await wishes.replace_body(tx, other.id, {**other.body, "text": ""})
+        await interrupts.replace_body(tx, other.id, {**other.body, "text": ""})
     (item,) = await desk.receives(
         arrival("1.2", thread_ts="1.1", channel="C0SUPPORT", author="U0CUSTOMERB", text=f"Not {CANARY}!")
     )
@@ -358,7 +358,7 @@ async def test_what_a_deleted_message_said_before_an_edit_is_in_no_table_either(
         (changed,) = await desk.receives(edit("1.1", "2.0", "Where is my parcel?"))
     else:
         (changed,) = await desk.receives(edit("1.1", "2.0", "Where is my parcel?"))
-        item = await desk.thoughts.begin_anew(replace(item, wish="edited"))
+        item = await desk.thoughts.begin_anew(replace(item, interrupt="edited"))
         await desk.answered(item, "On its way.")
     await desk.thoughts.edited(changed)
     later, *_ = await desk.receives(arrival("1.2", thread_ts="1.1", text="And now?"))
@@ -378,8 +378,8 @@ async def test_a_message_whose_copy_went_out_already_is_changed_by_the_edit_itse
     change = edit("2.1", "2.5", "// He is a fraud", thread_ts="0.9", channel="C0AGENTS", author="U0AGENTA")
     (changed,) = await desk.receives(change)
     # As after a crash between the copy and the end of the row.
-    again = await desk.thoughts.begin_anew(replace(said, wish="edited"))
-    assert (again.words, again.wish) == ("He is a fraud", "")
+    again = await desk.thoughts.begin_anew(replace(said, interrupt="edited"))
+    assert (again.words, again.interrupt) == ("He is a fraud", "")
     await desk.thoughts.edited(changed)
     assert ("delete", "relay/C0AGENTS/2.1/deleted/2.5") in await desk.queued()
 

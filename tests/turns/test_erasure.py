@@ -18,11 +18,12 @@ from bot.conversation import Customer, ThreadRef
 from bot.desk.identity import Identities
 from bot.errors import StoreUnavailable, Superseded
 from bot.ingest.dead_letters import dead_line
-from bot.ingest.interrupts import Interruptions
+from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import LANGUAGES, Language, load_sentences
 from bot.slack.client import SlackRefused
 from bot.store import (
     attempts,
+    audit,
     drafts,
     inbox,
     limits,
@@ -34,9 +35,6 @@ from bot.store import (
     suggestions,
     summaries,
     threads,
-)
-from bot.store import (
-    audit as records,
 )
 from bot.store.cases import ERASED, Case, card_key, cards_key, find
 from bot.store.database import Database, Transaction
@@ -117,10 +115,10 @@ class Company(Desk):
 
     def __init__(self, database: Database, slack: LocalSlack) -> None:
         super().__init__(database, slack)
-        self.homes, self.interruptions, self.count = Homes(), Interruptions(), 0
+        self.homes, self.running, self.count = Homes(), Interrupts(), 0
         identities = Identities(slack.client, None, database)
         self.erasure = Erasure(
-            database, slack.client, identities, self.cases, self.thoughts, self.interruptions, self.homes.show
+            database, slack.client, identities, self.cases, self.thoughts, self.running, self.homes.show
         )
 
     async def fills(self, who: Customer, root: str) -> Case:
@@ -138,13 +136,13 @@ class Company(Desk):
             failed = update(schema.turn).where(schema.turn.c.customer == user)
             await tx.execute(failed.values(failures=[f"model-1: refused_request: 400, “{words}”"]))
             await preferences.choose_language(tx, user, "de")
-            await records.rate(tx, f"turn/{asked.id}", user, "up", now=1.0)
+            await audit.rate(tx, f"turn/{asked.id}", user, "up", now=1.0)
             await limits.take(tx, f"tools/{TEAM}/{user}", times=5, seconds=60.0, now=1.0)
             await summaries.save(tx, thread, 0, Summary("1.1", f"They miss {words}."), now=1.0)
             for use in costs_of(asked, {"round-1": {**REPLY, "usage": USAGE}}):
                 await spending.add(tx, use, now=1.0)
             detail = {"told": f"{who.name} of {words}"}
-            await records.note(tx, actor=user, action="case.noted", subject=case.ref, detail=detail, now=1.0)
+            await audit.note(tx, actor=user, action="case.noted", subject=case.ref, detail=detail, now=1.0)
         await self.sends()
         case = await self.cases.claim(case.ref, "U0AGENTA")
         async with self.database.transaction() as tx:
@@ -196,7 +194,7 @@ class Company(Desk):
         return item
 
     async def pressed(self, thread: ThreadRef, action: str, value: str, **more: Any) -> InboxItem:
-        said = arrival(self.ts(), thread_ts=thread.ts, channel=thread.channel, author="U0AGENTA", kind="press")
+        said = arrival(self.ts(), thread_ts=thread.ts, channel=thread.channel, author="U0AGENTA", kind="interaction")
         (item,) = await self.receives(replace(said, body={"action": action, "value": value, "text": "", **more}))
         await self.closes(item)
         return item
@@ -205,10 +203,10 @@ class Company(Desk):
         async with self.database.transaction() as tx:
             await inbox.finish(tx, item.id, state, now=1.0)
 
-    async def wishes(self, who: Customer = CUSTOMER, channel: str = "V0HOME") -> InboxItem:
+    async def interrupts(self, who: Customer = CUSTOMER, channel: str = "V0HOME") -> InboxItem:
         """A press of "Delete my data", at its first try."""
-        press = arrival(self.ts(), thread_ts=channel, channel=channel, author=who.user, kind="press")
-        (item,) = await self.receives(replace(press, body=_asks()))
+        interaction = arrival(self.ts(), thread_ts=channel, channel=channel, author=who.user, kind="interaction")
+        (item,) = await self.receives(replace(interaction, body=_asks()))
         return item
 
     def is_slow(self) -> None:
@@ -310,7 +308,7 @@ async def test_nothing_of_a_customer_is_left_and_nobody_else_has_lost_anything(c
     assert text_columns() - IMPERSONAL == held | STAYS, "a column is neither filled above nor named in IMPERSONAL"
     rows = (await company.rows()).items()
     before = {key: row for key, row in rows if _is_of(OTHER, row) and not _is_of(CUSTOMER, row)}
-    assert await company.erases(await company.wishes()) == ERASED
+    assert await company.erases(await company.interrupts()) == ERASED
     after = await company.rows()
     assert await company.columns_with(CUSTOMER) == STAYS
     assert {key: after.get(key) for key in before} == before
@@ -325,7 +323,7 @@ async def test_what_stood_in_slack_is_taken_away_and_both_sides_are_told(company
     before = [company.told(place) for place in places]
     assert [CANARY[CUSTOMER.user] in told for told in before] == [True, True, True, False]
     assert ".png" in before[0]
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     await company.sends()
     agents, support, direct, theirs = (company.told(place) for place in places)
     for mark in (CANARY[CUSTOMER.user], CUSTOMER.user, CUSTOMER.name, case.ref):
@@ -344,7 +342,7 @@ async def test_what_stood_in_slack_is_taken_away_and_both_sides_are_told(company
 
 async def test_a_case_stays_as_a_number_and_the_audit_trail_says_who_and_how_much(company: Company) -> None:
     case, _ = await filled(company)
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     async with company.database.transaction() as tx:
         left = await find(tx, case.id)
         noted = (await tx.execute(select(schema.audit).where(schema.audit.c.action == "person.erased"))).one()
@@ -364,7 +362,7 @@ async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: 
         await company.answered(await company.received(who, thread, company.ts(), words), answer)
     if in_small_pieces:
         company.is_slow()
-    item = await company.wishes()
+    item = await company.interrupts()
     for lives in range(60):
         company.erases_in(Dying(company.database, lives))
         async with company.database.transaction() as tx:
@@ -380,12 +378,12 @@ async def test_wherever_it_is_cut_off_it_is_done_when_it_is_done_again(company: 
 
 
 async def test_two_presses_are_one_erasing_and_one_sentence(company: Company) -> None:
-    first, again = await company.wishes(), await company.wishes()
+    first, again = await company.interrupts(), await company.interrupts()
     await company.erases(first)
     rows = await company.rows()
     assert rows[("inbox", str(again.id))]["state"] == "dropped"
     assert await company.columns_with(CUSTOMER) == STAYS
-    later = await company.wishes()
+    later = await company.interrupts()
     await company.erases(later)
     assert [key for _, key in await company.queued()] == [f"forgotten/told/{item.id}" for item in (first, later)]
 
@@ -393,11 +391,11 @@ async def test_two_presses_are_one_erasing_and_one_sentence(company: Company) ->
 async def test_a_running_answer_ends_first_and_what_it_still_writes_is_refused(company: Company) -> None:
     thread = ThreadRef(TEAM, DIRECT[CUSTOMER.user], await company.writes(CUSTOMER, DIRECT[CUSTOMER.user], "Hello"))
     running = await company.received(CUSTOMER, thread, thread.ts, f"Where is my {CANARY[CUSTOMER.user]}?")
-    item = await company.wishes()
-    with company.interruptions.running(running.id) as interruption:
+    item = await company.interrupts()
+    with company.running.running(running.id) as interrupt:
         began = company.clock.monotonic()
         await company.erases(item)
-    assert interruption.wish == "deleted"
+    assert interrupt.kind == "deleted"
     assert company.clock.monotonic() - began >= erasure.WAIT_SECONDS
     assert (await company.rows())[("inbox", str(running.id))]["state"] == "dropped"
     with attempts.working_on(running.id, running.fence), pytest.raises(Superseded):
@@ -408,12 +406,12 @@ async def test_a_running_answer_ends_first_and_what_it_still_writes_is_refused(c
 async def test_an_answer_that_ends_in_time_is_waited_for_and_no_longer(company: Company) -> None:
     thread = ThreadRef(TEAM, SUPPORT, "1795000000.000001")
     running = await company.received(CUSTOMER, thread, thread.ts, "Hello")
-    item, clock = await company.wishes(), company.clock
+    item, clock = await company.interrupts(), company.clock
 
     async def end() -> None:
-        with company.interruptions.running(running.id) as interruption, suppress(TimeoutError):
+        with company.running.running(running.id) as interrupt, suppress(TimeoutError):
             async with asyncio.timeout(patience(20)) as limit:
-                with interruption.bounding(limit):
+                with interrupt.bounding(limit):
                     await asyncio.Event().wait()
         await company.closes(running, "dropped")
 
@@ -434,7 +432,7 @@ async def test_what_others_wrote_in_their_case_stays(company: Company) -> None:
     await company.relay.from_customer(case, said, OTHER)
     await company.closes(said)
     await company.sends()
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     await company.sends()
     assert CANARY[OTHER.user] in company.told(AGENTS)
     assert "outbox.payload" in await company.columns_with(OTHER)
@@ -473,7 +471,7 @@ async def test_much_that_somebody_wrote_among_others_goes_in_a_few_pieces_and_ne
             await company.answered(item, f"You asked: {words}")
     database = Pieces(company.database)
     company.erases_in(database)
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     assert sum(database.erased) == many
     assert max(database.erased) <= LARGEST_STEP
     assert len(database.erased) < many
@@ -521,7 +519,7 @@ async def test_between_two_steps_nothing_is_made_of_what_they_wrote(company: Com
         seen.append((begun, shown, sum(bool(file.payload.get("files")) for file in files) > 1))
 
     company.erases_in(Watched(company.database, look))
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     assert {(begun, shown) for begun, shown, _ in seen} == {(False, True), (True, False)}
     assert sum(begun and not has_new_file for begun, _, has_new_file in seen) > 3, "it was not in pieces"
     assert seen[-1] == (True, False, True)
@@ -567,7 +565,7 @@ async def test_a_post_that_is_refused_while_it_is_erased_is_quoted_to_nobody(com
         running = asyncio.create_task(company.outbox.run())
         company.outbox.wake()
         await reached.wait()
-        await company.erases(await company.wishes())
+        await company.erases(await company.interrupts())
     goes_on.set()
     assert await company.outbox.flush(10_000)
     running.cancel()
@@ -585,7 +583,7 @@ async def test_a_card_that_was_at_two_desks_is_gone_at_both(company: Company) ->
     below = ThreadRef(TEAM, SUPPORT, await company.card_of(replace(case, desk=SUPPORT)))
     note = await company.received(CUSTOMER, below, company.ts(), f"// {CUSTOMER.name}", kind="staff")
     await company.closes(note)
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     await company.sends()
     assert case.title not in company.told(AGENTS) + company.told(SUPPORT)
     assert await company.columns_with(CUSTOMER) == STAYS
@@ -594,7 +592,7 @@ async def test_a_card_that_was_at_two_desks_is_gone_at_both(company: Company) ->
 async def test_what_somebody_did_as_staff_is_not_theirs_as_a_customer(company: Company) -> None:
     await filled(company)
     before = await company.rows()
-    await company.erases(await company.wishes(replace(CUSTOMER, user="U0AGENTA")))
+    await company.erases(await company.interrupts(replace(CUSTOMER, user="U0AGENTA")))
     after = await company.rows()
     assert {key: after[key] for key in before} == before
     assert "Agent A" in company.told(DIRECT[CUSTOMER.user])
@@ -608,7 +606,7 @@ async def test_whom_slack_does_not_know_any_more_is_erased_all_the_same(
 
     await filled(company)
     monkeypatch.setattr(company.slack.client, "user", nobody)
-    await company.erases(await company.wishes())
+    await company.erases(await company.interrupts())
     assert await company.columns_with(CUSTOMER) == STAYS
     assert not [key for _, key in await company.queued() if key.startswith("forgotten/told")]
 
@@ -634,7 +632,7 @@ async def test_operators_ask_from_outside_and_it_is_found(company: Company) -> N
 
 
 async def test_who_cannot_be_erased_is_told_so(company: Company) -> None:
-    item = await company.wishes()
+    item = await company.interrupts()
     await company.erasure.tell_failed(item)
     await company.sends()
     assert load_sentences().say("en", "erase_failed") in company.told(DIRECT[CUSTOMER.user])

@@ -20,7 +20,7 @@ from bot.slack.client import SlackUnanswered
 from bot.slack.outbox import Outbox
 from bot.store import cases as case_rows
 from bot.store import inbox, schema, threads
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
@@ -59,7 +59,7 @@ class Desks(Channel):
         self.cases = Cases(self.database, self.outbox, client, clock, messages, Metrics(), desks=DESKS)
         self.staff = Staff(client, clock, agent_channel=AGENTS, others=DESKS)
         self.relay = Relay(self.database, self.outbox, client, clock, messages, self.staff)
-        self.presses = replace(self.presses, cases=self.cases, relay=self.relay)
+        self.interactions = replace(self.interactions, cases=self.cases, relay=self.relay)
         answers = replace(build_answers(self.database, client, clock), outbox=self.outbox, cases=self.cases)
         self.thoughts = MessageEdits(self.database, self.outbox, clock, sentences, answers, self.relay)
 
@@ -108,7 +108,7 @@ class Desks(Channel):
     async def hears(self, deed: Arrival) -> InboxItem:
         """Somebody edits or deletes what they wrote."""
         async with self.database.transaction() as tx:
-            (stored,) = await wishes.store_all(tx, [deed], now=1.0)
+            (stored,) = await interrupts.store_all(tx, [deed], now=1.0)
             item = await inbox.start(tx, stored.item or 0)
         assert item is not None
         return item
@@ -118,13 +118,15 @@ class Desks(Channel):
 
     async def submit(self, dialog: str, ref: str, user: str, at: Message, channel: str, **fields: str) -> str:
         """Somebody submits a dialog that they opened on a card; how it ended."""
-        ended = await self.presses.carry_out(await self.begins(submission(dialog, ref, user, at, channel, **fields)))
+        ended = await self.interactions.carry_out(
+            await self.begins(submission(dialog, ref, user, at, channel, **fields))
+        )
         await self.delivers()
         return ended
 
-    async def carries_out(self, press: InboxItem) -> None:
+    async def carries_out(self, interaction: InboxItem) -> None:
         """Do what was pressed and send what comes of it, until the process ends."""
-        await self.presses.carry_out(press)
+        await self.interactions.carry_out(interaction)
         async with asyncio.timeout(patience(20.0)):
             await self.outbox.run()
 
@@ -134,9 +136,9 @@ class Desks(Channel):
 
 
 def submission(dialog: str, ref: str, user: str, at: Message, channel: str, **fields: str) -> Any:
-    press = arrival(f"V{dialog}{ref}", thread_ts=at["ts"], channel=channel, kind="press", author=user)
+    interaction = arrival(f"V{dialog}{ref}", thread_ts=at["ts"], channel=channel, kind="interaction", author=user)
     body = {"action": dialog, "value": ref, "fields": fields, "message_ts": at["ts"], "response_url": "", "text": ""}
-    return replace(press, body=body)
+    return replace(interaction, body=body)
 
 
 @pytest.fixture
@@ -202,16 +204,16 @@ async def test_relayed_words_ping_nobody_in_either_direction(desks: Desks) -> No
     (card,) = desks.roots(AGENTS, case.ref)
     known = {message["ts"] for channel in (AGENTS, DIRECT) for message in desks.all_in(channel)}
 
-    def heard(channel: str, user: str, ts: str, thread_ts: str) -> Arrival:
+    def incoming(channel: str, user: str, ts: str, thread_ts: str) -> Arrival:
         event = {"type": "message", "channel": channel, "user": user, "ts": ts, "thread_ts": thread_ts}
         body = {"type": "event_callback", "event_id": ts, "team_id": TEAM, "event": event | {"text": HOSTILE}}
         arrived = read_event(body, ME, team_channels=desks.staff.channels)
         assert arrived is not None
         return arrived
 
-    written = heard(DIRECT, CUSTOMER.user, desks.slack.workspace.new_ts(), case.thread.ts)
+    written = incoming(DIRECT, CUSTOMER.user, desks.slack.workspace.new_ts(), case.thread.ts)
     await desks.relay.from_customer(await desks.stands(case.ref), await desks.begins(written), customer)
-    answered = heard(AGENTS, AGENT_A, desks.slack.workspace.new_ts(), card["ts"])
+    answered = incoming(AGENTS, AGENT_A, desks.slack.workspace.new_ts(), card["ts"])
     assert await desks.relay.from_staff(await desks.begins(answered)) == "relayed"
     await desks.delivers()
     said = [each for channel in (AGENTS, DIRECT) for each in desks.all_in(channel) if each["ts"] not in known]
@@ -475,9 +477,9 @@ async def test_of_a_merge_and_the_end_of_the_other_case_none_is_left_half_done(d
 
 async def test_of_many_who_move_a_case_one_does(desks: Desks) -> None:
     case = await desks.opens_in(DIRECT)
-    presses = [desks.cases.transfer(case.ref, AGENT_A, BILLING) for _ in range(10)]
-    presses += [desks.cases.claim(case.ref, AGENT_B) for _ in range(10)]
-    ended = await asyncio.gather(*presses, return_exceptions=True)
+    interactions = [desks.cases.transfer(case.ref, AGENT_A, BILLING) for _ in range(10)]
+    interactions += [desks.cases.claim(case.ref, AGENT_B) for _ in range(10)]
+    ended = await asyncio.gather(*interactions, return_exceptions=True)
     moved = [each for each in ended if isinstance(each, Case) and each.state == "waiting"]
     assert len(moved) == 1
     await desks.delivers()
@@ -512,10 +514,10 @@ async def test_what_a_customer_changes_changes_wherever_the_case_has_been(desks:
     assert "zebracanary77" not in str(stored)
 
 
-PLACES = ("case_changed", "case_stepped", "post_marked", "post_sent", "post_kept")
+FAILPOINTS = ("case_changed", "case_stepped", "post_marked", "post_sent", "post_kept")
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", FAILPOINTS)
 @pytest.mark.parametrize("step", ["claim", "take_over", "transfer", "merge"])
 async def test_a_power_cut_in_the_middle_of_a_step_loses_and_doubles_nothing(
     desks: Desks, monkeypatch: pytest.MonkeyPatch, step: str, place: str
@@ -525,13 +527,13 @@ async def test_a_power_cut_in_the_middle_of_a_step_loses_and_doubles_nothing(
         await desks.cases.claim(case.ref, AGENT_B)
         await desks.delivers()
     (card,) = [root for root in desks.roots(AGENTS, case.ref) if root["text"].startswith(case.ref)]
-    press = {
+    interaction = {
         "claim": submission("case.claim", case.ref, AGENT_A, card, AGENTS),
         "take_over": submission("case.takeover", case.ref, AGENT_A, card, AGENTS),
         "transfer": submission("submit.transfer", case.ref, AGENT_A, card, AGENTS, desk=BILLING),
         "merge": submission("submit.merge", case.ref, AGENT_A, card, AGENTS, into=other.ref),
     }[step]
-    item = await desks.begins(press)
+    item = await desks.begins(interaction)
 
     def cut(reached: str) -> None:
         if reached == place:
@@ -544,7 +546,7 @@ async def test_a_power_cut_in_the_middle_of_a_step_loses_and_doubles_nothing(
             await desks.carries_out(item)
         assert ended.type is PowerCut or ended.group_contains(PowerCut)
     desks.builds()
-    await desks.presses.carry_out(replace(item, fence=2))
+    await desks.interactions.carry_out(replace(item, fence=2))
     await desks.delivers()
 
     after = await desks.stands(case.ref)

@@ -34,7 +34,7 @@ class Counted:
         self.looks += 1
         self.has_begun.set()
         if self.is_away:
-            raise StoreUnavailable("away")
+            raise StoreUnavailable("out_of_hours")
         async with self._database.transaction() as tx:
             yield tx
             found = self.may_end

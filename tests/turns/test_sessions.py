@@ -143,7 +143,7 @@ async def test_what_is_relayed_to_a_person_who_has_claimed_stays_suspended(
         await desk.begun.wait()
         case = await desk.cases.open(ThreadRef(TEAM, CHANNEL, ts), CUSTOMER, reason="upset", priority="medium")
         await desk.cases.claim(case.ref, "U0AGENTA")
-        desk.interruptions.tell(row, "claimed")
+        desk.interrupts.tell(row, "claimed")
         desk.may_end.set()
         await running
     assert shown(slack, ts) == "suspended"

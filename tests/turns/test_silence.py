@@ -11,8 +11,7 @@ from bot.errors import Silenced
 from bot.guard.tool_results import ESCALATE
 from bot.language.sentences import load_sentences
 from bot.slack.client import EVENT_TYPE
-from bot.store import audit as records
-from bot.store import outbox, schema
+from bot.store import audit, outbox, schema
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.outbox import Outgoing
@@ -61,8 +60,8 @@ class Quiet(Desk):
     async def dropped(self, ref: str) -> list[str]:
         """The keys of what was dropped, as the audit trail of the case tells."""
         async with self.database.transaction() as tx:
-            deeds = await records.of_subject(tx, ref)
-        return [deed.detail["row"] for deed in deeds if deed.action == "post.dropped"]
+            side_effects = await audit.of_subject(tx, ref)
+        return [deed.detail["row"] for deed in side_effects if deed.action == "post.dropped"]
 
 
 @pytest.fixture

@@ -21,8 +21,8 @@ from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.schema import audit
 from bot.telemetry import Metrics
-from bot.turns.interactions import Presses
-from handlers.actions import read_press
+from bot.turns.interactions import Interactions
+from handlers.actions import read_interaction
 from handlers.dialogs import read_submission
 from handlers.payloads import Action, BlockActions, ViewSubmission
 from local_slack.interactivity import Interactivity
@@ -50,7 +50,7 @@ class Channel:
         self.cases = Cases(database, self.outbox, slack.client, clock, messages, Metrics())
         self.relay = build_relay(database, self.outbox, slack.client, clock)
         self.accepted: list[Arrival] = []
-        self.presses = Presses(
+        self.interactions = Interactions(
             database=database,
             slack=slack.client,
             clock=clock,
@@ -60,7 +60,7 @@ class Channel:
             relay=self.relay,
             drafts=nothing,
             drafting=nothing,
-            calling_over=nothing,
+            handover_requests=nothing,
             learning=nothing,
             articles=nothing,
             erasure=nothing,
@@ -68,9 +68,9 @@ class Channel:
             why=Why(database, cast(Any, FewPages())),
         )
 
-    async def accept(self, press: Arrival) -> None:
+    async def accept(self, interaction: Arrival) -> None:
         """Remember a press that followed from another one."""
-        self.accepted.append(press)
+        self.accepted.append(interaction)
 
     async def opens(self) -> Case:
         """A case of Customer A, once its card is posted."""
@@ -101,7 +101,9 @@ class Channel:
 
     async def presses_on(self, message: Message, action_id: str, user: str, *, value: str | None = None) -> str:
         """Somebody presses a button of a message, or chooses in a menu; how it ended."""
-        ended = await self.presses.carry_out(await self.begins(self.press_of(message, action_id, user, value=value)))
+        ended = await self.interactions.carry_out(
+            await self.begins(self.press_of(message, action_id, user, value=value))
+        )
         await self.delivers()
         return ended
 
@@ -114,7 +116,7 @@ class Channel:
         payload = interactivity.block_actions(
             workspace.user(user), place, message, action, state={}, is_ephemeral=is_ephemeral
         )
-        return read_press(cast(BlockActions, payload), cast(Action, action), team=TEAM)
+        return read_interaction(cast(BlockActions, payload), cast(Action, action), team=TEAM)
 
     async def submits(self, dialog: str, ref: str, user: str, **inputs: Any) -> str:
         """Somebody submits a dialog that they opened on the first case's card; how it ended."""
@@ -127,7 +129,7 @@ class Channel:
         }
         view = {"id": f"V{self.slack.workspace.new_ts()}", "callback_id": dialog, "state": {"values": state}}
         submitted = read_submission(cast(ViewSubmission, {"view": view, "user": {"id": user, "team_id": TEAM}}), about)
-        ended = await self.presses.carry_out(await self.begins(submitted))
+        ended = await self.interactions.carry_out(await self.begins(submitted))
         await self.delivers()
         return ended
 
@@ -195,11 +197,11 @@ async def test_the_card_says_until_when_a_first_reply_is_due_and_no_more_once_it
 async def test_of_fifty_who_claim_at_once_one_has_the_case_and_the_others_are_told(channel: Channel) -> None:
     case = await channel.opens()
     card = dict(channel.card)
-    presses = [
+    interactions = [
         await channel.begins(channel.press_of(card, "case.claim", (AGENT_A, AGENT_B)[number % 2]))
         for number in range(50)
     ]
-    ended = await asyncio.gather(*map(channel.presses.carry_out, presses))
+    ended = await asyncio.gather(*map(channel.interactions.carry_out, interactions))
     await channel.delivers()
     assert sorted(ended) == [*["moved_on"] * 49, "pressed"]
     assert len(channel.ephemerals(AGENT_A)) + len(channel.ephemerals(AGENT_B)) == 49
@@ -309,7 +311,7 @@ async def test_an_article_is_asked_for_though_the_try_that_resolved_the_case_end
     item = await channel.begins(read_submission(cast(ViewSubmission, {"view": view, "user": {"id": AGENT_A}}), about))
     await channel.cases.resolve(case.ref, AGENT_A)
     for _ in range(2):
-        assert await channel.presses.carry_out(replace(item, fence=2)) == "pressed"
+        assert await channel.interactions.carry_out(replace(item, fence=2)) == "pressed"
     assert len({asked.event_id for asked in channel.accepted}) == 1
 
 
@@ -412,7 +414,7 @@ async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channe
     await channel.claimed()
     await channel.presses_on(channel.card, "case.takeover", AGENT_A)
     item = await channel.begins(channel.press_of(channel.card, "case.takeover", AGENT_A))
-    await channel.presses.tell_failed(item)
+    await channel.interactions.tell_failed(item)
     for told in channel.ephemerals(AGENT_A):
         assert "thread_ts" not in told
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.cases.dialogs import SUBMISSIONS
-from bot.turns.interactions import DECISIONS, STAFF_PRESSES
+from bot.turns.interactions import DECISIONS, STAFF_BUTTONS
 from tests.turns.arrivals import arrival
 from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, channel
 
@@ -27,7 +27,7 @@ UNFIT = {
 """State -> what fits no more in it, or not for Agent B; nothing fits in the others."""
 SILENT = {"case.more.why", "kb.suggest", "case.draft", "draft.send", "submit.draft"} | DECISIONS
 """What fits always, is of no case, or speaks for one by drafts, which tests/drafts/test_drafts.py looks at."""
-ALL = (STAFF_PRESSES | SUBMISSIONS) - SILENT
+ALL = (STAFF_BUTTONS | SUBMISSIONS) - SILENT
 
 
 async def in_state(channel: Channel, state: str) -> None:
@@ -54,7 +54,9 @@ async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: 
     said = channel.slack.texts("D0CUSTOMERA")
     for number, action in enumerate(sorted(UNFIT.get(state, ALL)), start=1):
         value = {"case.snooze": "FD-1001/1", "relay.send": "FD-1001/1.1", "relay.claim_send": "FD-1001/1.1"}
-        press = arrival(f"9.{number}", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="press", author=AGENT_B)
+        interaction = arrival(
+            f"9.{number}", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="interaction", author=AGENT_B
+        )
         fields = {"desk": "C0AGENTS", "into": "FD-1002", "outcome": "solved", "priority": "high"}
         body = {
             "action": action,
@@ -63,9 +65,9 @@ async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: 
             "response_url": "",
             "text": "",
         }
-        item = await channel.begins(replace(press, body={**body, "message_ts": channel.card["ts"]}))
+        item = await channel.begins(replace(interaction, body={**body, "message_ts": channel.card["ts"]}))
         read = len(channel.ephemerals(AGENT_B))
-        assert await channel.presses.carry_out(item) == "moved_on", action
+        assert await channel.interactions.carry_out(item) == "moved_on", action
         (told,) = channel.ephemerals(AGENT_B)[read:]
         assert told["text"].startswith(("FD-1001 has moved on", f"<@{AGENT_A}> has claimed")), action
         assert TOLD[state] in told["text"], action

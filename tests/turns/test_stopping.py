@@ -16,10 +16,10 @@ from bot.conversation import ThreadRef
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.tool_results import ESCALATE
 from bot.ingest.fair_semaphore import FairSemaphore
-from bot.ingest.interrupts import Interruptions
+from bot.ingest.interrupts import Interrupts
 from bot.language.sentences import Language, load_sentences
 from bot.store import inbox, schema, threads
-from bot.store import interrupts as wishes
+from bot.store import interrupts as interrupts
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.turns.answer import WITHHELD
@@ -83,7 +83,7 @@ class Desk:
         self.begun = asyncio.Event()
         self.may_end = asyncio.Event()
         self.refunded: list[str] = []
-        self.interruptions = Interruptions()
+        self.interrupts = Interrupts()
         self.clock = clock = ManualClock()
         answers, nothing = build_answers(database, slack.client, clock), cast(Any, None)
         sentences, metrics = answers.sentences, answers.metrics
@@ -128,12 +128,12 @@ class Desk:
             budgets=cast(Any, Purse()),
             cases=cases,
             relay=relay,
-            presses=nothing,
+            interactions=nothing,
             summaries=Summaries(database, clock, metrics, models, nothing, 24_000, 30, asyncio.Semaphore(1)),
             metrics=metrics,
             edits=MessageEdits(database, outbox, clock, sentences, answers, relay),
             sessions=answers.sessions,
-            interruptions=self.interruptions,
+            interrupts=self.interrupts,
         )
 
     async def asked(self, text: str = BOOTS) -> tuple[str, int]:
@@ -144,9 +144,9 @@ class Desk:
     async def receives(self, one: Arrival) -> int:
         """Store an arrival, and tell the running turn what it wishes."""
         async with self.database.transaction() as tx:
-            stored = await wishes.store(tx, one, now=1.0)
+            stored = await interrupts.store(tx, one, now=1.0)
         for item in stored.told:
-            self.interruptions.tell(item, stored.wish)
+            self.interrupts.tell(item, stored.interrupt)
         assert stored.item is not None
         return stored.item
 
@@ -286,8 +286,8 @@ async def test_an_answer_that_is_on_its_way_ends_when_a_person_claims_and_the_pe
         case = await desk.cases.open(thread, CUSTOMER, reason="upset", priority="medium")
         await desk.cases.claim(case.ref, "U0AGENTA")
         async with database.transaction() as tx:
-            wished = await wishes.wished(tx, [row])
-        desk.interruptions.tell(row, wished[row])
+            find_requested = await interrupts.find_requested(tx, [row])
+        desk.interrupts.tell(row, find_requested[row])
         desk.may_end.set()
         await running
     assert (desk.refunded, len(desk.model.requests)) == (["1"], 1)
@@ -333,11 +333,11 @@ async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: Loc
 
 @pytest.mark.parametrize("wish", ["edited", "deleted", "stop"])
 async def test_a_wish_that_came_before_the_turn_began_is_heard(
-    wish: str, database: Database, slack: LocalSlack
+    interrupt: str, database: Database, slack: LocalSlack
 ) -> None:
     desk = Desk(database, slack, says("All about boots is this."))
     ts, row = await desk.asked("Boots?")
-    match wish:
+    match interrupt:
         case "edited":
             await desk.receives(edit(ts, "1900000000.000100", "What about boots?", channel="C0SUPPORT"))
         case "stop":
@@ -351,7 +351,7 @@ async def test_a_wish_that_came_before_the_turn_began_is_heard(
         await desk.turns.take(row)
     kept = [(turn.ended, turn.messages[0]["text"]) for turn in await desk.kept()]
     expected = {"edited": [("answered", "What about boots?")], "stop": [("stopped", "Boots?")], "deleted": []}
-    assert kept == expected[wish]
+    assert kept == expected[interrupt]
 
 
 async def test_a_question_that_was_stopped_and_failed_each_time_calls_nobody(

@@ -60,7 +60,7 @@ class Desk:
             budgets=nothing,
             cases=self.cases,
             relay=cast(Any, self.told),
-            presses=nothing,
+            interactions=nothing,
             summaries=summaries,
             metrics=metrics,
             edits=nothing,

@@ -40,7 +40,7 @@ def customer_cards(language: Language, words: str) -> Iterator[Card]:
     yield cards.escalated(SENTENCES, language, case="FD-1042")
     yield cards.escalated(SENTENCES, language, case="FD-1042", usual=cards.usual_reply_time(SENTENCES, language, 6.4))
     back = blocks.moment(1_795_200_000.0, "{date_short_pretty} {time}")
-    yield cards.away(SENTENCES, language, case="FD-1042", back=back)
+    yield cards.out_of_hours(SENTENCES, language, case="FD-1042", back=back)
     for is_paged in (False, True):
         yield cards.urgent(SENTENCES, language, case="FD-1042", back=back, is_paged=is_paged)
     yield cards.can_wait(SENTENCES, language, case="FD-1042", back=back)

@@ -26,15 +26,15 @@ NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "missing_scope", "t
 NOBODY = "Nobody of the customers wrote this message, so there is no one to open a case for."
 
 
-async def open_before(database: Database, press: InboxItem) -> Case | None:
+async def open_before(database: Database, interaction: InboxItem) -> Case | None:
     """The thread's open case, unless it may have been opened for the sake of this very press."""
     async with database.transaction() as tx:
-        case = await cases.find_open(tx, press.thread)
-    return case if case and case.opened_at < press.received_at else None
+        case = await cases.find_open(tx, interaction.thread)
+    return case if case and case.opened_at < interaction.received_at else None
 
 
 @dataclass(frozen=True, slots=True)
-class CallingOver:
+class HandoverRequests:
     """Opens the case; the parts are put together in `bot.app`."""
 
     me: Identity
