@@ -14,5 +14,5 @@ knowledge base (F24-F27: tests/stories/test_damage, tests/knowledge), damaged an
 tests/store/test_migrations), kill -9 (F33: tests/chaos), budgets while clocks jump (F36: tests/desk/test_budgets,
 tests/store/test_limits), a second process (F42: tests/stories/test_failures), settings (F44: tests/test_settings),
 files (F49: tests/slack/test_files, tests/cases/test_files).
-docs/guides/operations.md says what customers, staff and operators see of each.
+docs/guides/operations.md has a heading for each, with symptoms and what to do.
 """

@@ -14,12 +14,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RETURNS = "How do I return an item?"
 PERSON = "I want to talk to a real person"
-OPERATIONS = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
+BACKUPS = Path(__file__).parents[2] / "docs" / "guides" / "backups.md"
 
 
 async def back_up(data: Path, to: Path) -> None:
     """Run the command that the document gives."""
-    found = re.search(r"^python3 -c '(.+)' data/frontdesk.db (\S+)$", OPERATIONS.read_text("utf-8"), re.MULTILINE)
+    found = re.search(r"^python3 -c '(.+)' data/frontdesk.db (\S+)$", BACKUPS.read_text("utf-8"), re.MULTILINE)
     assert found is not None
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", found[1], str(data / "frontdesk.db"), str(to))
     assert await process.wait() == 0
