@@ -15,6 +15,7 @@ DOCUMENTS = sorted(
 )
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```[a-z]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -22,6 +23,20 @@ def test_links_within_the_repository_lead_somewhere(document: str) -> None:
     folder = (ROOT / document).parent
     targets = [link.partition("#")[0] for link in LINK.findall(read(document)) if "://" not in link]
     assert [target for target in targets if target and not (folder / target).exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_links_to_a_heading_find_it(document: str) -> None:
+    links = [link.partition("#") for link in LINK.findall(read(document)) if "://" not in link and "#" in link]
+    folder = (ROOT / document).parent
+    places = [((folder / path) if path else ROOT / document, anchor) for path, _, anchor in links]
+    assert [f"{path.name}#{anchor}" for path, anchor in places if anchor not in _anchors(path.read_text("utf-8"))] == []
+
+
+def _anchors(text: str) -> set[str]:
+    """The anchors of a document's headings, in GitHub's form."""
+    plain = (re.sub(r"\[([^\]]*)\]\([^)]*\)|[`*]", r"\1", heading) for heading in HEADING.findall(FENCE.sub("", text)))
+    return {re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-") for heading in plain}
 
 
 def test_every_picture_is_shown_in_a_document_and_soon_there() -> None:
