@@ -102,7 +102,7 @@ class CaseMessages:
         """A colleague has called for it: its customer is told, unseen by others where that is set."""
         key, words = "called_over", {"name": one_line(by, NAME_LIMIT)}
         if case.state == "out_of_hours":
-            key, words = "called_over_away", {**words, "back": self._back(case.due or 0.0)}
+            key, words = "called_over_out_of_hours", {**words, "back": self._back(case.due or 0.0)}
         said = {"text": self.sentences.say(language(case), key, **words)}
         thread, name = case.thread, f"case/{case.id}/opened/{case.version}"
         if self.escalate_notice == "thread" or thread.is_direct:

@@ -140,7 +140,7 @@ async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any
     if anew:
         # What was wished in the meantime is graver than an edit, and stays.
         interrupt = schema.inbox.c.interrupt
-        values |= {"wish": case((interrupt == "edited", ""), else_=interrupt), "attempts": 1}
+        values |= {"interrupt": case((interrupt == "edited", ""), else_=interrupt), "attempts": 1}
     await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item_id).values(**values))
 
 

@@ -95,8 +95,8 @@ class FilesDesk(Desk):
                 raise Killed
 
         with monkeypatch.context() as patched:
-            patched.setattr(copying, "reach", die)
-            patched.setattr(sending, "reach", die)
+            patched.setattr(copying, "failpoint", die)
+            patched.setattr(sending, "failpoint", die)
             running = asyncio.create_task(self.outbox.run())
             self.outbox.wake()
             with suppress(BaseExceptionGroup, Killed):

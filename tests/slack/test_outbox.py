@@ -6,13 +6,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
 
 from bot.slack.client import EVENT_TYPE, SlackClient, SlackRefused, SlackUnanswered
 from bot.slack.outbox import LANES, Claims, Outbox
 from bot.slack.rate_limiter import MemoryBudget, RateLimiter
 from bot.store import outbox as rows
-from bot.store import schema
 from bot.store.database import Database
 from bot.store.outbox import Method, Outgoing
 from tests.doubles.clock import ManualClock
@@ -67,21 +65,6 @@ async def state_of(database: Database, key: str) -> str:
 
 def post(key: str, text: str, channel: str = SUPPORT, **more: object) -> Outgoing:
     return Outgoing(key, "post", channel, {"text": text}, **more)  # type: ignore[arg-type]
-
-
-async def test_a_row_that_was_queued_before_the_epoch_had_its_name_keeps_it(database: Database) -> None:
-    after = post("after", "said afterwards", epoch=("T1/C1/1.1", 2))
-    await queue(database, post("p", "said", when_sent=(after,)))
-    async with database.transaction() as tx:
-        table = schema.outbox
-        stored = (await tx.execute(select(table.c.afterwards))).scalar_one()
-        for one in stored["sent"]:
-            one["hands"] = one.pop("epoch")
-        await tx.execute(update(table).values(afterwards=stored))
-    async with database.transaction() as tx:
-        row = await rows.by_key(tx, "p")
-    assert row is not None
-    assert row.when_sent == (after,)
 
 
 async def test_a_failure_that_nobody_has_thought_of_ends_no_outbox(database: Database, slack: LocalSlack) -> None:

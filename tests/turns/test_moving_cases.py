@@ -540,8 +540,8 @@ async def test_a_power_cut_in_the_middle_of_a_step_loses_and_doubles_nothing(
             raise PowerCut
 
     with monkeypatch.context() as patched:
-        patched.setattr(case_steps, "reach", cut)
-        patched.setattr(sender, "reach", cut)
+        patched.setattr(case_steps, "failpoint", cut)
+        patched.setattr(sender, "failpoint", cut)
         with pytest.raises((PowerCut, BaseExceptionGroup)) as ended:
             await desks.carries_out(item)
         assert ended.type is PowerCut or ended.group_contains(PowerCut)
