@@ -49,7 +49,7 @@ async def test_kills_are_noticed_by_nobody(tmp_path: Path) -> None:
 def test_every_place_in_the_code_is_one_that_can_be_armed() -> None:
     passed = {f"{kind}_{what}" for kind in ("round", "call") for what in ("done", "kept")}
     for source in (ROOT / "bot").rglob("*.py"):
-        passed.update(re.findall(r'\breach\("(\w+)"\)', source.read_text("utf-8")))
+        passed.update(re.findall(r'\bfailpoint\("(\w+)"\)', source.read_text("utf-8")))
     assert passed == FAILPOINTS.keys()
 
 
