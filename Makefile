@@ -16,7 +16,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval eval-claims eval-danger chaos chaos-short chaos-points chaos-kb clean
+	eval-retrieval eval-claims eval-danger train-danger chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -142,6 +142,9 @@ eval-retrieval: $(VENV)/.dev  ## what a search finds on the data sets beside the
 
 eval-danger: $(VENV)/.dev  ## how many sentences of people in danger are found, and how many others handed over; last line is JSON
 	@$(BIN)/python -m evals.danger
+
+train-danger: $(VENV)/.dev  ## learn the weights by which people in danger are found, from evals/danger (3 minutes)
+	@$(BIN)/python -m evals.train_danger
 
 bench-kb: $(VENV)/.dev  ## what builds, refreshes and searches of a big base cost (5 minutes); last line is JSON
 	@$(BIN)/python -m bench.kb

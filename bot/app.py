@@ -36,7 +36,7 @@ from bot.cases.staff import Staff
 from bot.clock import Clock, SystemClock
 from bot.desk.budgets import Allowance, Budgets, paced
 from bot.desk.danger.asking import build_sorter
-from bot.desk.danger.finding import DangerFinder
+from bot.desk.danger.classifier import load_classifier
 from bot.desk.escalate import leaving_cases
 from bot.desk.identity import Identities
 from bot.desk.own_words import OwnWords, instructions
@@ -56,7 +56,7 @@ from bot.help_center.schedule import Schedule
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
 from bot.ingest.admission import AdmissionControl
-from bot.ingest.engine import TIDY_SECONDS, TakeTurn, TurnEngine
+from bot.ingest.engine import CLEANUP_TIMEOUT, TakeTurn, TurnEngine
 from bot.ingest.fair_semaphore import FairSemaphore
 from bot.ingest.inbox import Inbox, author_of
 from bot.ingest.interrupts import Interrupts
@@ -109,7 +109,7 @@ logger = logging.getLogger(__name__)
 
 LANES = 1_000
 """Threads with a row in work; more wait. Answers have a bound of their own, so that staff never wait for them."""
-BESIDES = 50
+EXTRA_THREADS = 50
 """Turns that a process of a fleet takes beyond the answers it may give at once: presses and what staff write."""
 OUTBOX_POLL_SECONDS = 0.3
 """How often a process of a fleet looks for posts that others have queued."""
@@ -121,9 +121,9 @@ SUMMARIES = 8
 """Long conversations that are summed up at the same time."""
 DANGER_CHECKS = 16
 """Messages that the cheap model looks at for danger at the same time."""
-END_SECONDS = 20.0
+SHUTDOWN_TIMEOUT = 20.0
 """From SIGTERM to the end, all in all."""
-DRAIN_SECONDS = 15.0
+TURN_DRAIN_TIMEOUT = 15.0
 """How long running turns may finish after SIGTERM; the rest is taken up by the next process."""
 FLUSH_SECONDS = 3.0
 """How long the outbox may empty itself after that."""
@@ -165,7 +165,6 @@ class App:
     upkeep: Upkeep
     metrics: Metrics
     slack: SlackClient
-    danger: DangerFinder
     clock: Clock
     background: set[asyncio.Task[None]]
     """Work that outlives its request; ended with the server."""
@@ -331,7 +330,6 @@ async def open_app(
         why = Why(database, knowledge)
         identities = Identities(slack, shop, database)
         interrupts = Interrupts()
-        danger = DangerFinder()
         edits = MessageEdits(database, outbox, clock, sentences, answers, relay)
         erasure = Erasure(database, slack, identities, cases, edits, interrupts, lambda user: home.show(user))
         turns = Turns(
@@ -374,7 +372,6 @@ async def open_app(
             metrics=metrics,
             edits=edits,
             sessions=sessions,
-            danger=danger,
             danger_check=DangerCheck(
                 database=database,
                 clock=clock,
@@ -451,7 +448,6 @@ async def open_app(
             Upkeep(database, clock),
             metrics,
             slack,
-            danger,
             clock,
             background,
             watches,
@@ -469,7 +465,7 @@ def _open_engine(
         from bot.ingest.fleet import open_fleet
     except ImportError:
         raise ConfigurationError([NEEDS_FLEET]) from None
-    concurrent = settings.concurrent_answers + BESIDES
+    concurrent = settings.concurrent_answers + EXTRA_THREADS
     return open_fleet(
         settings.database, database, clock, take, membership, concurrent=concurrent, works=role != "ingress"
     )
@@ -497,6 +493,8 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
 
 async def _run(app: App, stop: asyncio.Event) -> None:
     """Everything that runs beside each other, until `stop`; then what is under way is brought to an end."""
+    if app.role != "ingress":
+        await asyncio.to_thread(load_classifier)
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(app.outbox.run()), tasks.create_task(app.inbox.run())]
         if app.settings.kb_path is not None:
@@ -508,7 +506,6 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             _start(app.background, app.publishing.run())
         if app.role != "ingress":
             _start(app.background, app.sla.run())
-            _start(app.background, app.danger.load())
         _start(app.background, app.upkeep.run())
         resumed = await app.engine.resume(app.database)
         async with _listening(app, stop):
@@ -520,7 +517,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             gc.freeze()
             logger.info("ready", extra=ready)
             await stop.wait()
-            end = app.clock.monotonic() + END_SECONDS
+            end = app.clock.monotonic() + SHUTDOWN_TIMEOUT
             logger.info("stopping")
         await wind_up(app, end)
         for task in running:
@@ -535,7 +532,7 @@ async def wind_up(app: App, end: float) -> None:
 
     for work in app.background:
         work.cancel()
-    await app.engine.drain(min(DRAIN_SECONDS, max(0.0, left() - TIDY_SECONDS)))
+    await app.engine.drain(min(TURN_DRAIN_TIMEOUT, max(0.0, left() - CLEANUP_TIMEOUT)))
     for work in app.watches:
         work.cancel()
     if ending := {*app.background, *app.watches}:

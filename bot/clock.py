@@ -23,6 +23,8 @@ class Clock(Protocol):
         """Wait."""
 
 
+MINUTE, HOUR, DAY, WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
+"""Seconds."""
 JUMP_SECONDS = 30.0
 """How far the wall clock may go astray between two looks; daemons that keep it right move it by less."""
 

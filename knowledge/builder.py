@@ -18,7 +18,7 @@ from knowledge.report import Phase, Progress, Report
 
 BUILD_SECONDS = 3_600.0
 """A build that takes longer is stopped."""
-STOP_SECONDS = 5.0
+BUILDER_STOP_TIMEOUT = 5.0
 """What a builder is given to stop by itself."""
 LINE_BYTES = 8_000_000
 """The longest line: a report may name many files that were left out."""
@@ -231,7 +231,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         return
     process.terminate()
     try:
-        async with asyncio.timeout(STOP_SECONDS):
+        async with asyncio.timeout(BUILDER_STOP_TIMEOUT):
             await process.wait()
     except TimeoutError:
         process.kill()

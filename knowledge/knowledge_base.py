@@ -51,9 +51,9 @@ VECTOR_SECONDS = 1.5
 SEARCHES = 4
 """Searches at once of each kind; more wait for a place."""
 QUERY_CHARACTERS = 2_000
-OPEN_SECONDS = 60.0
+INDEX_OPEN_TIMEOUT = 60.0
 """Opening a generation. Chroma waits up to 14 seconds for a lock."""
-CLOSE_SECONDS = 5.0
+INDEX_CLOSE_TIMEOUT = 5.0
 """Closing the index at the end."""
 REPAIRS = 3
 """Times in the life of a process that a vector index is made anew as soon as it breaks."""
@@ -401,7 +401,7 @@ class KnowledgeBase:
         await self._builder.close()
         index, self._index = self._index, None
         try:
-            async with asyncio.timeout(CLOSE_SECONDS):
+            async with asyncio.timeout(INDEX_CLOSE_TIMEOUT):
                 if index and index.server:
                     await index.server.close()
                 if index and index.retire():
@@ -477,7 +477,7 @@ class KnowledgeBase:
         if self._index and self._index.manifest == current.manifest:
             self._error = None
             return
-        async with asyncio.timeout(OPEN_SECONDS):
+        async with asyncio.timeout(INDEX_OPEN_TIMEOUT):
             fresh = await self._disk_threads.run(self._open, current)
         number = fresh.manifest.number
         self._error = self._damaged = None
@@ -506,7 +506,7 @@ class KnowledgeBase:
             if self._index is not damaged:
                 return
             try:
-                async with asyncio.timeout(OPEN_SECONDS):
+                async with asyncio.timeout(INDEX_OPEN_TIMEOUT):
                     other = await self._disk_threads.run(self._open, but=number)
             except (IndexBroken, TimeoutError):
                 self._error = f"{fault} There is no other generation: refresh the knowledge base."

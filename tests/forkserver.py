@@ -34,7 +34,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.desk.danger.finding import DangerFinder
+from bot.desk.danger.classifier import load_classifier
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.values import load_value_words
 from bot.language.sentences import load_sentences
@@ -282,7 +282,7 @@ def main() -> None:
     load_wordings()
     load_value_words()
     load_sentences()
-    DangerFinder()
+    load_classifier()
     gc.freeze()
     _become(_Server(int(sys.argv[1])).run())
 

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import Any, cast
 
-from bot.app import DRAIN_SECONDS, END_SECONDS, App, wind_up
+from bot.app import SHUTDOWN_TIMEOUT, TURN_DRAIN_TIMEOUT, App, wind_up
 from bot.clock import SystemClock
 from bot.errors import StoreUnavailable
 from tests.patience import patience
@@ -55,9 +55,9 @@ def ending(engine: Engine, outbox: Outbox, background: asyncio.Task[None], watch
 async def test_turns_end_while_what_they_need_is_there_and_the_database_may_be_away() -> None:
     work, watch = asyncio.create_task(hang()), asyncio.create_task(hang())
     engine, outbox = Engine(watch), Outbox(is_away=True)
-    await wind_up(ending(engine, outbox, work, watch), SystemClock().monotonic() + END_SECONDS)
+    await wind_up(ending(engine, outbox, work, watch), SystemClock().monotonic() + SHUTDOWN_TIMEOUT)
     assert engine.was_watched
-    assert 0 < engine.given <= DRAIN_SECONDS
+    assert 0 < engine.given <= TURN_DRAIN_TIMEOUT
     assert outbox.asked
     assert work.cancelled()
     assert watch.cancelled()

@@ -13,6 +13,7 @@ from math import inf
 from typing import Literal
 
 from bot.agent.model import FailureKind, Model, ModelFailure, Usage
+from bot.clock import HOUR
 
 Tier = Literal["strong", "cheap"]
 """strong: answers customers. cheap: routes, summarises."""
@@ -21,13 +22,13 @@ TRIP_AFTER = 5
 """Failures, one after the other, after which an endpoint is left alone; what fails at the same time is one failure."""
 FIRST_REST_SECONDS = 1.0
 """For how long, the first time; then requests go one by one until one of them is answered. A blip is over by then."""
-OPEN_SECONDS = 10.0
+BREAKER_OPEN_PERIOD = 10.0
 """For how long at the most: each time that such a request fails as well, it is twice as long."""
-PROBE_SECONDS = 1.0
+PROBE_INTERVAL = 1.0
 """Between two of these."""
 LASTING_SECONDS = 60.0
 """For how long an endpoint is left alone that cannot work: the key is wrong, the account is empty."""
-FAULT_SECONDS = 3_600.0
+FAULT_SECONDS = HOUR
 """How old the latest failure may be for a server to be called ill: of one that nobody asks nothing is known."""
 LIMITED_SECONDS = 60.0
 """The longest that one answer of "too many requests" keeps all turns away, whatever it asks for."""
@@ -116,7 +117,7 @@ class Breaker:
         if self.is_open:
             return None
         if self._failures >= TRIP_AFTER:
-            self._not_before = self._now() + PROBE_SECONDS
+            self._not_before = self._now() + PROBE_INTERVAL
         self._retries = min(RETRY_RESERVE, self._retries + RETRY_SHARE)
         return self._now()
 
@@ -172,7 +173,7 @@ class Breaker:
             self._failures += 1
             if self._failures >= TRIP_AFTER:
                 self._keep_away(self._next_rest, failure.kind)
-                self._next_rest = min(2 * self._next_rest, OPEN_SECONDS)
+                self._next_rest = min(2 * self._next_rest, BREAKER_OPEN_PERIOD)
 
     def _keep_away(self, seconds: float, because: FailureKind) -> None:
         self._not_before = max(self._not_before, self._now() + seconds)

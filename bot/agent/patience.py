@@ -8,9 +8,9 @@ which the loop was there to see them keep it.
 import asyncio
 from types import TracebackType
 
-LOOK_SECONDS = 0.5
+LAG_POLL_INTERVAL = 0.5
 """How often the loop's own delay is looked at; of a delay no more than this goes unseen."""
-LATE_SECONDS = 0.05
+ON_TIME_LAG = 0.05
 """A loop that is no later than this is on time."""
 
 
@@ -53,11 +53,11 @@ class Patience:
 
     def _look(self) -> None:
         now = self._loop.time()
-        if (late := now - self._due) > LATE_SECONDS:
+        if (late := now - self._due) > ON_TIME_LAG:
             self.late += late
             self._deadline += late
         if now < self._deadline:
-            self._look_at(min(now + LOOK_SECONDS, self._deadline))
+            self._look_at(min(now + LAG_POLL_INTERVAL, self._deadline))
         else:
             self._timer = None
             self._clock.reschedule(now)

@@ -38,9 +38,9 @@ from bot.agent.replies import Reply
 from bot.agent.tools import Context, Tool, ToolOutput, tool
 from bot.agent.wording import without_tags
 
-CHECK_SECONDS = 20.0
+ANSWER_CHECK_TIMEOUT = 20.0
 """What a check may take; past it the draft is the answer."""
-CHECK_LEAST_SECONDS = 2.0
+MIN_ANSWER_CHECK_TIME = 2.0
 """When less than this is left of the turn, the draft is the answer."""
 ASK_SHARE = 0.35
 """Of the turn's time, what one question to a colleague may take; two in a row leave the lead time to answer."""
@@ -178,9 +178,9 @@ async def _check(
     checker: Agent, history: Sequence[Message], draft: Outcome, *, terms: Terms, seconds: float
 ) -> Outcome | None:
     """What the checker says; None when there is no time or no money left to ask it."""
-    if seconds < CHECK_LEAST_SECONDS or terms.is_used_up:
+    if seconds < MIN_ANSWER_CHECK_TIME or terms.is_used_up:
         return None
-    limits = replace(terms.limits, turn_seconds=min(CHECK_SECONDS, seconds))
+    limits = replace(terms.limits, turn_seconds=min(ANSWER_CHECK_TIMEOUT, seconds))
     asked = _latest(history)
     before = [message for message in history[:asked] if isinstance(message, CustomerMessage | StaffMessage)]
     sheet = CustomerMessage(_sheet(history, draft, limits.window_characters // 2))

@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from math import inf
 from typing import Any
 
-from bot.agent.endpoints import PROBE_SECONDS, Breaker, Endpoint
+from bot.agent.endpoints import PROBE_INTERVAL, Breaker, Endpoint
 from bot.agent.events import Emit, ModelRetried, RequestFailed, TextDelta
 from bot.agent.history import size_of
 from bot.agent.limits import Limits
@@ -244,7 +244,7 @@ async def _pick(asking: Asking) -> tuple[Endpoint, float]:
 
 def _wait_for(asking: Asking, breaker: Breaker) -> float | None:
     """Seconds until a resting endpoint may be asked; None when the turn does not wait for it."""
-    wait = breaker.rest + random.uniform(0.0, PROBE_SECONDS / 2)  # noqa: S311 - not a secret
+    wait = breaker.rest + random.uniform(0.0, PROBE_INTERVAL / 2)  # noqa: S311 - not a secret
     longest = asking.limits.outage_seconds if breaker.is_ill else asking.limits.retry_after_seconds
     in_time = asking.left() > wait and asking.spent.waited + wait <= longest
     return wait if in_time and not breaker.is_hopeless else None

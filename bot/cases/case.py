@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Literal
 
 from bot.cases.hours import Targets
+from bot.clock import WEEK
 from bot.errors import FrontdeskError
 from bot.store.cases import ERASED, MERGED, WAITING, Case, Helper
 
@@ -36,7 +37,7 @@ Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"
 """How a case ended, as whoever ended it says: `elsewhere` it was answered, the assistant could have answered it."""
 Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
 """What it was about."""
-REOPEN_SECONDS = 7 * 86_400.0
+REOPEN_SECONDS = WEEK
 """For so long after a case was resolved the customer's words open it again; later they are of another."""
 
 SLA_STEPS = (1, 2, 4)

@@ -29,7 +29,7 @@ from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
 from bot.cases.hours import Targets
 from bot.cases.messages import CaseMessages, language, session_status, status_text
-from bot.clock import Clock
+from bot.clock import DAY, Clock
 from bot.conversation import Customer, ThreadRef
 from bot.errors import FrontdeskError
 from bot.failpoints import failpoint
@@ -59,7 +59,7 @@ SAID_SHOWN = 6
 """How many of a person's latest messages the assistant is shown when it goes on,"""
 SAID_LIMIT = 300
 """and characters of each."""
-USUAL_SECONDS = 30 * 86_400.0
+USUAL_SECONDS = 30 * DAY
 """Over how long the usual reply time is told;"""
 USUAL_CLAIMS = 5
 """how many cases must have been claimed in it, and"""

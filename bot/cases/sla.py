@@ -28,7 +28,7 @@ from bot.store.statements import clock_differs, lock
 
 logger = logging.getLogger(__name__)
 
-POLL_SECONDS = 2.0
+SLA_POLL_INTERVAL = 2.0
 """The time between two polls for due cases."""
 MAX_CASES = 50
 """The number of due cases that one poll handles. The next poll handles the rest."""
@@ -59,7 +59,7 @@ class SlaTimers:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - even out of memory, the timers must go on
                 self.alerts.tell(logger, "due cases could not be read", about=type(error).__name__)
-            await self.cases.clock.sleep(POLL_SECONDS)
+            await self.cases.clock.sleep(SLA_POLL_INTERVAL)
 
     async def look(self) -> None:
         """Advance the cases that are due by now. While the desk is closed, only resolved ones."""

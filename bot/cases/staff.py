@@ -15,7 +15,7 @@ from bot.store.case_lists import Desks
 
 logger = logging.getLogger(__name__)
 
-REMEMBER_SECONDS = 60.0
+STAFF_CACHE_PERIOD = 60.0
 """How long a look-up of the members, and of a person, serves."""
 
 
@@ -63,7 +63,7 @@ class Staff:
         channel = channel or self._agent_channel
         if channel not in self.channels or user not in await self._members(channel):
             return False
-        person = await self._slack.user(user, seconds=REMEMBER_SECONDS)
+        person = await self._slack.user(user, seconds=STAFF_CACHE_PERIOD)
         return not (person.deleted or person.is_bot or person.is_stranger)
 
     async def _members(self, channel: str) -> frozenset[str]:
@@ -71,5 +71,5 @@ class Staff:
         until, members = self._known.get(where, (float("-inf"), frozenset()))
         if self._clock.monotonic() >= until:
             members = await (self._slack.group_members(where) if self._group else self._slack.members(where))
-            self._known[where] = (self._clock.monotonic() + REMEMBER_SECONDS, members)
+            self._known[where] = (self._clock.monotonic() + STAFF_CACHE_PERIOD, members)
         return members

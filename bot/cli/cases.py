@@ -14,9 +14,9 @@ from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import open_kept
 from bot.store.transcripts import Line
 
-LISTED = 100
+MAX_LISTED_CASES = 100
 ENDED = ("resolved", "closed", "merged", "bot")
-TOLD = 200
+MAX_TRANSCRIPT_LINES = 200
 """Lines of a case's transcript, of each side."""
 
 
@@ -31,12 +31,21 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
                 print(f"frontdesk: there is no case {given.case}", file=sys.stderr)
                 return 1
             entries = await audit.of_subject(tx, case.ref)
-            print(_whole(case, entries, await transcripts.of_thread(tx, case.thread, latest=TOLD), clean=clean))
+            print(
+                _whole(
+                    case,
+                    entries,
+                    await transcripts.of_thread(tx, case.thread, latest=MAX_TRANSCRIPT_LINES),
+                    clean=clean,
+                )
+            )
             return 0
         if given.search:
-            found = await case_lists.search(tx, given.search, limit=LISTED)
+            found = await case_lists.search(tx, given.search, limit=MAX_LISTED_CASES)
         else:
-            found = await cases.latest(tx, states=(*OPEN_STATES, *ENDED) if given.all else OPEN_STATES, limit=LISTED)
+            found = await cases.latest(
+                tx, states=(*OPEN_STATES, *ENDED) if given.all else OPEN_STATES, limit=MAX_LISTED_CASES
+            )
     for case in found:
         owner, title = clean(case.owner_name or "-"), clean(case.title)
         print(f"{case.ref}  {_time(case.opened_at)}  {case.state:8}  {case.priority:6}  {owner:20}  {title}")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from bot.agent.agent import Team
 from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem
-from bot.clock import Clock
+from bot.clock import DAY, HOUR, MINUTE, Clock
 from bot.store import limits, spending, turns
 from bot.store.database import Database, Transaction
 from bot.store.inbox import InboxItem
@@ -26,12 +26,8 @@ from bot.telemetry import Metrics
 
 logger = logging.getLogger(__name__)
 
-DAY_SECONDS = 86_400.0
-"""The day of a budget: the last 24 hours, whenever they began."""
-HOUR = 3_600.0
-TELL_SECONDS = HOUR
+BUDGET_LOG_INTERVAL = HOUR
 """How often the log says that the workspace's day is used up."""
-MINUTE_SECONDS = 60.0
 FOR_PEOPLE = 5
 """How many times both allowances of messages somebody has for what goes to people."""
 STAFF_LINES = 12
@@ -55,7 +51,7 @@ Cap = Literal["customer", "workspace"]
 
 Window = Literal["minute", "day"]
 """Of which time somebody's messages are used up."""
-_WINDOWS: Mapping[Window, float] = {"minute": MINUTE_SECONDS, "day": DAY_SECONDS}
+_WINDOWS: Mapping[Window, float] = {"minute": MINUTE, "day": DAY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +94,7 @@ class Allowance:
         """Whom to tell of it; in the transaction that queues what they are told."""
         now, told = self.clock.now(), f"told/{window}/{_whose(item)}"
         customer = await limits.take(tx, told, times=1, seconds=_WINDOWS[window], now=now)
-        staff = customer and await limits.take(tx, f"told/staff/{_whose(item)}", times=1, seconds=DAY_SECONDS, now=now)
+        staff = customer and await limits.take(tx, f"told/staff/{_whose(item)}", times=1, seconds=DAY, now=now)
         staff = staff and await limits.take(tx, f"told/{item.thread.team}", times=STAFF_LINES, seconds=HOUR, now=now)
         return OverLimit(window, customer, staff)
 
@@ -129,7 +125,7 @@ class Budgets:
         """
         if not self._has_caps:
             return None
-        team, customer, since = item.thread.team, item.author, self.clock.now() - DAY_SECONDS
+        team, customer, since = item.thread.team, item.author, self.clock.now() - DAY
         async with self.database.transaction() as tx:
             # Where everybody's day has no end, one customer does not wait for another.
             await lock(tx, f"budget/{team}" if self.workspace_daily is not None else f"budget/{team}/{customer}")
@@ -149,7 +145,7 @@ class Budgets:
         if not self._has_caps:
             return None
         async with self.database.transaction() as tx:
-            cap = self._passed(await spending.spent(tx, team, NOBODY, since=self.clock.now() - DAY_SECONDS))
+            cap = self._passed(await spending.spent(tx, team, NOBODY, since=self.clock.now() - DAY))
         self._tell(cap, team)
         return cap
 
@@ -169,7 +165,7 @@ class Budgets:
         if cap != "workspace":
             return
         now = self.clock.monotonic()
-        if self._told is not None and now - self._told < TELL_SECONDS:
+        if self._told is not None and now - self._told < BUDGET_LOG_INTERVAL:
             return
         self._told = now
         logger.error(
@@ -197,7 +193,7 @@ def _paced_tool(tool: Tool, database: Database, clock: Clock, per_minute: int) -
         customer = context.customer
         key = f"tools/{customer.team}/{customer.user}"
         async with database.transaction() as tx:
-            allowed = await limits.take(tx, key, times=per_minute, seconds=MINUTE_SECONDS, now=clock.now())
+            allowed = await limits.take(tx, key, times=per_minute, seconds=MINUTE, now=clock.now())
         if not allowed:
             logger.warning("too many tool calls for one person", extra={**context.logged, "tool": tool.name})
             raise ToolProblem(TOO_FAST, code=TOO_MANY_CALLS)

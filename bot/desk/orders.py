@@ -15,7 +15,7 @@ from bot.agent.tools import Context, Tool, ToolOutput, ToolProblem, tool
 from bot.conversation import ShopCustomer
 from bot.shops.port import Order, OrderBackend, OrderLine, ShopUnavailable
 
-LISTED = 10
+MAX_LISTED_ORDERS = 10
 """Orders that `list_my_orders` names, newest first."""
 LINES_SHOWN = 8
 PARCELS_SHOWN = 8
@@ -91,9 +91,9 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
             found = await orders.list_orders(customer)
         except ShopUnavailable:
             raise ToolProblem(SHOP_SILENT) from None
-        listed: dict[str, Any] = {"orders": [_told_briefly(order) for order in found[:LISTED]]}
-        if len(found) > LISTED:
-            listed["older_orders_not_listed"] = len(found) - LISTED
+        listed: dict[str, Any] = {"orders": [_told_briefly(order) for order in found[:MAX_LISTED_ORDERS]]}
+        if len(found) > MAX_LISTED_ORDERS:
+            listed["older_orders_not_listed"] = len(found) - MAX_LISTED_ORDERS
         return ToolOutput(listed)
 
     return (lookup_order, list_my_orders)

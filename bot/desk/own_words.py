@@ -15,7 +15,7 @@ from typing import Literal
 
 from bot.desk.team import INSTRUCTIONS
 
-RUN = 12
+LEAK_WORDS = 12
 """Words of the instructions that tell them when they stand in a row."""
 SECRET_LENGTH = 16
 """Letters and digits from which on a secret is looked for;"""
@@ -67,7 +67,7 @@ class OwnWordsGate:
         if self.stopped:
             return ""
         longest = max(map(len, self._own.secrets), default=1)
-        self._words, self._bare = words[1 - RUN :], bare[-longest:]
+        self._words, self._bare = words[1 - LEAK_WORDS :], bare[-longest:]
         return text
 
     def find(self, text: str) -> Leak | None:
@@ -92,4 +92,4 @@ def _words(text: str) -> list[str]:
 
 
 def _runs(words: list[str]) -> set[tuple[str, ...]]:
-    return {tuple(words[at : at + RUN]) for at in range(len(words) - RUN + 1)}
+    return {tuple(words[at : at + LEAK_WORDS]) for at in range(len(words) - LEAK_WORDS + 1)}

@@ -3,7 +3,7 @@
 asks_for_person   the customer's words ask for a human being
 is_small_talk     a greeting or a thank-you, which needs no source
 is_grounded         an answer rests on something that was found
-needs_person      words of danger, fraud or law, which a person handles
+needs_person      a message of danger, fraud or law, which a person handles
 questions_in      the questions that a message asks
 questions_apart   those of them that can be answered each by itself, at the same time
 lead_up_to        what of the message may name what a question is about
@@ -13,7 +13,7 @@ is_compound       a message that asks for so much that somebody has to lead
 import re
 from typing import NamedTuple
 
-from bot.desk.danger.lexicon import find_danger
+from bot.desk.danger.classifier import find_danger
 from bot.language.person_requests import ALONE, BESIDE, PERSON
 from bot.language.rhetoric import WORD, is_about_something, is_rhetorical
 

@@ -61,7 +61,7 @@ LIMITS = Limits(rounds=2, turn_seconds=35.0, round_seconds=30.0, output_tokens=1
 """For each draft. After a long wait for a place there is less time."""
 CLOSING_SECONDS = 1.0
 """How long before the whole the last draft ends at the latest: what was spent is known then."""
-TELL_SECONDS = 2.0
+DRAFTS_NOTE_TIMEOUT = 2.0
 """How long the note that drafts are being written may take."""
 DRAFT_BYTES = 2_400
 """UTF-8 bytes of one draft as the model wrote it; three of them fit in what one message surely takes."""
@@ -306,7 +306,7 @@ class Drafting:
     async def _tell(self, case: Case, user: str, words: str) -> None:
         """A note to the person who pressed; it must not hold the drafts up."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(TELL_SECONDS):
+            async with asyncio.timeout(DRAFTS_NOTE_TIMEOUT):
                 await self.slack.post_ephemeral(self.drafts.desk(case), user, text=words)
 
 

@@ -37,9 +37,9 @@ MARK = ".indexed"
 """Says which articles the index holds. What begins with a dot is no page."""
 REVIEW = timedelta(days=182)
 """After so long somebody should look whether an article still holds."""
-LOOK_SECONDS = 20.0
+ARTICLE_POLL_INTERVAL = 20.0
 """How often it is looked whether another process has changed the articles."""
-RETRY_SECONDS = 120.0
+INDEX_RETRY_DELAY = 120.0
 """Before an index that could not follow is tried again."""
 
 
@@ -137,7 +137,7 @@ class Publishing:
     async def run(self) -> None:
         """Look again and again; for ever."""
         while True:
-            napping = asyncio.ensure_future(self._clock.sleep(LOOK_SECONDS))
+            napping = asyncio.ensure_future(self._clock.sleep(ARTICLE_POLL_INTERVAL))
             waking = asyncio.create_task(self._woken.wait())
             try:
                 await asyncio.wait({napping, waking}, return_when=asyncio.FIRST_COMPLETED)
@@ -159,7 +159,7 @@ class Publishing:
         try:
             await self._publish(follows=follows)
         except KnowledgeError as error:
-            self._not_before = self._clock.monotonic() + RETRY_SECONDS
+            self._not_before = self._clock.monotonic() + INDEX_RETRY_DELAY
             logger.warning("the articles are not in the index", extra={"reason": type(error).__name__})
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from bot.agent.messages import CustomerMessage, Message, StaffMessage
 from bot.cases.messages import payload
-from bot.clock import Clock
+from bot.clock import WEEK, Clock
 from bot.conversation import ThreadRef
 from bot.errors import FrontdeskError
 from bot.guard.guardrails import clean, mask
@@ -38,11 +38,11 @@ from bot.views.dialogs import ANSWER_LIMIT, QUESTION_LIMIT, TITLE_LIMIT
 from knowledge.config import LEARNED
 from knowledge.knowledge_base import KnowledgeBase
 
-KEPT_SECONDS = 28 * 86_400.0
+DECIDED_ARTICLES_PERIOD = 4 * WEEK
 """How long a suggestion waits to be decided on."""
-LISTED = 25
+MAX_LISTED_ARTICLES = 25
 """Articles in one list, the newest."""
-LOOK_SECONDS = 1.0
+QUESTION_TIMEOUT = 1.0
 """What finding the question to a message may take: a dialog has to open within three seconds."""
 
 _NUMBER = re.compile(rf"{LEARNED}/(?:FD-\d+-)?(\d+)\.md")
@@ -202,7 +202,7 @@ class Articles:
     async def expire(self) -> None:
         """Close what nobody has decided on in time."""
         async with self.database.transaction() as tx:
-            overdue = await suggestions.undecided_since(tx, self.clock.now() - KEPT_SECONDS)
+            overdue = await suggestions.undecided_since(tx, self.clock.now() - DECIDED_ARTICLES_PERIOD)
             for old in overdue:
                 with contextlib.suppress(Decided):
                     gone = await self._change(tx, old, "expired", "frontdesk")
@@ -217,13 +217,13 @@ class Articles:
         if not found:
             return "Nothing was added to the knowledge base yet. A solved case's card has *Suggest an article*."
         lines = [f"*Articles that staff added*: {len(found)}"]
-        for article in reversed(found[-LISTED:]):
+        for article in reversed(found[-MAX_LISTED_ARTICLES:]):
             since = words.moment(article.decided_at or article.made_at)
             origin = f", from {article.ref}" if article.ref else ""
             line = f"• *{article.id}*  {escape(article.title)}{origin}, <@{article.decided_by}> {since}"
             lines.append(f"{line}\n   {await self._finds(article)}")
-        if len(found) > LISTED:
-            lines.append(f"… and {len(found) - LISTED} older ones.")
+        if len(found) > MAX_LISTED_ARTICLES:
+            lines.append(f"… and {len(found) - MAX_LISTED_ARTICLES} older ones.")
         lines.append("`/kb forget <number>` takes one back.")
         return words.fitting("\n".join(lines))
 
@@ -246,7 +246,7 @@ class Articles:
     async def _before(self, thread: ThreadRef, ts: str) -> str:
         """What was said in the thread before the message; empty when Slack does not say in time."""
         try:
-            async with asyncio.timeout(LOOK_SECONDS):
+            async with asyncio.timeout(QUESTION_TIMEOUT):
                 said = await self.slack.replies(thread.channel, thread.ts)
         except (SlackRefused, SlackUnanswered, TimeoutError):
             return ""

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.clock import Clock
+from bot.clock import WEEK, Clock
 from bot.errors import StoreUnavailable
 from bot.store import alias
 from bot.store.alias import Alias
@@ -37,9 +37,9 @@ HEARTBEAT_SECONDS = 30.0
 """The time between two heartbeats of a machine whose content stays the same."""
 MAX_HEARTBEAT_AGE_SECONDS = 120.0
 """A machine with an older heartbeat no longer counts."""
-FORGET_SECONDS = 7 * 86_400.0
+ABSENT_MACHINE_PERIOD = WEEK
 """A machine that was not seen for this long is forgotten. If it comes back, it computes its vectors again."""
-RETRY_SECONDS = 600.0
+SOURCE_RETRY_DELAY = 600.0
 """The delay before sources that failed are read again."""
 FORCED = " forced"
 """The suffix of a target whose refresh was allowed to remove many documents."""
@@ -149,7 +149,7 @@ class IndexReplication:
             await alias.point(tx, name, content, by=self._machine, now=now)
             rows = await alias.beginning(tx, f"{_name(audience)}@")
         for row in rows:
-            if row.set_at < now - FORGET_SECONDS:
+            if row.set_at < now - ABSENT_MACHINE_PERIOD:
                 await base.forget(row.name.rpartition("@")[2])
                 async with self._database.transaction() as tx:
                     await alias.drop(tx, row)
@@ -195,7 +195,7 @@ class IndexReplication:
                 await self._refresh(audience, force=wanted.target.endswith(FORCED))
         except KnowledgeError as error:
             if not (isinstance(error, BuildRefused) and error.reason == "busy"):
-                known.not_before = self._clock.monotonic() + RETRY_SECONDS
+                known.not_before = self._clock.monotonic() + SOURCE_RETRY_DELAY
             return False
         return True
 

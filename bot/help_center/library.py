@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import get_args
 
 from bot.agent.endpoints import Price
-from bot.clock import Clock
+from bot.clock import DAY, Clock
 from bot.errors import StoreUnavailable
 from bot.help_center import texts as words
 from bot.help_center.article_folder import Shelf
@@ -31,7 +31,6 @@ from knowledge.report import Progress
 
 logger = logging.getLogger(__name__)
 
-DAY_SECONDS = 86_400
 ADDED = "Internal sources were added: restart Frontdesk, and they are read."
 BEHIND = "The articles that staff added are not all in it."
 GONE = "KB_PATH lists no such source any more: this base stays as it is until Frontdesk is restarted."
@@ -185,7 +184,7 @@ class Library:
         if self.database is None:
             return "Without a database nothing is known of what was asked."
         async with self.database.transaction() as tx:
-            since = self.clock.now() - days * DAY_SECONDS
+            since = self.clock.now() - days * DAY
             asked = await traces.unanswered(tx, since=since, limit=QUESTIONS)
         texts = [impersonal(each.text) for each in asked]
         by_meaning = True

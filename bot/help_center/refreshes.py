@@ -19,7 +19,7 @@ from bot.help_center.library import Library, Refresh
 from bot.slack.client import Block, SlackClient
 from bot.views import staff_cards
 
-KEPT = 100
+MAX_KNOWN_REFRESHES = 100
 """Refreshes whose end is remembered, for presses that come later."""
 
 
@@ -95,5 +95,5 @@ class Refreshes:
 
     def _remember(self, key: str, run: _Run) -> None:
         self._runs[key] = run
-        while len(self._runs) > KEPT:
+        while len(self._runs) > MAX_KNOWN_REFRESHES:
             self._runs.popitem(last=False)

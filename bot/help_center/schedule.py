@@ -16,7 +16,7 @@ NAME = "kb-refresh"
 """The row in the table."""
 URGENT_SECONDS = 600.0
 """Between two refreshes that are made because something is damaged."""
-NAP_SECONDS = 30.0
+SCHEDULE_POLL_INTERVAL = 30.0
 """How long is slept at a time. A machine that was suspended finds within that time that a refresh was missed."""
 
 
@@ -47,7 +47,7 @@ class Schedule:
         await self._begin()
         await self._refresh()
         while True:
-            await self._clock.sleep(NAP_SECONDS)
+            await self._clock.sleep(SCHEDULE_POLL_INTERVAL)
             if self._is_urgent() and self._clock.monotonic() >= self._not_before:
                 # The index of this process is damaged, whatever the others do.
                 self._not_before = self._clock.monotonic() + URGENT_SECONDS

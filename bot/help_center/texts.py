@@ -29,7 +29,7 @@ from knowledge.report import Phase, Progress, Report
 
 MESSAGE_CHARACTERS = 3_900
 """What Slack surely shows in one piece."""
-SHOWN = 5
+MAX_SHOWN_RESULTS = 5
 """Hits, and files that were left out, at the most."""
 SOURCES_SHOWN = 20
 GAPS_SHOWN = 10
@@ -106,7 +106,7 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
         # The floor for words alone is another one.
         lines[0] = f"{head} {verdict}: confidence {found.confidence:.2f}"
         lines.append(f":warning: Searched by words alone. {plain(status.error or '')}".rstrip())
-    lines += [_hit(hit) for hit in found.hits[:SHOWN]]
+    lines += [_hit(hit) for hit in found.hits[:MAX_SHOWN_RESULTS]]
     if not found.hits:
         lines.append("Nothing was found.")
     return "\n".join(lines)
@@ -133,9 +133,11 @@ def report(report: Report, *, audience: Audience, price: Price | None = None) ->
     lines = [head, *_embedded(report, price)]
     lines += [f":warning: `{escape(source.name)}` is stale: {plain(source.stale)}" for source in report.stale]
     left_out = report.quarantined
-    lines += [f":warning: left out `{escape(each.name)}`: {plain(each.reason)}" for each in left_out[:SHOWN]]
-    if len(left_out) > SHOWN:
-        lines.append(f"… and {len(left_out) - SHOWN:,} more left out.")
+    lines += [
+        f":warning: left out `{escape(each.name)}`: {plain(each.reason)}" for each in left_out[:MAX_SHOWN_RESULTS]
+    ]
+    if len(left_out) > MAX_SHOWN_RESULTS:
+        lines.append(f"… and {len(left_out) - MAX_SHOWN_RESULTS:,} more left out.")
     return "\n".join(lines)
 
 
@@ -241,7 +243,7 @@ def _among(status: Status, among: ReplicationStatus) -> list[str]:
         return [f":warning: Contents `{here}` here; all machines are to serve `{there}` since {since}. {DIFFERS}"]
     others = [escape(machine.set_by) for machine in among.machines if machine.target != among.content]
     if others:
-        told = f"{len(others)} of {_counted(len(among.machines), 'machine')}: {', '.join(others[:SHOWN])}"
+        told = f"{len(others)} of {_counted(len(among.machines), 'machine')}: {', '.join(others[:MAX_SHOWN_RESULTS])}"
         return [f":warning: Contents `{among.content[:HASH]}`. Something else is still served by {told}. {DIFFERS}"]
     if len(among.machines) > 1:
         return [f"Contents `{among.content[:HASH]}`, as all {len(among.machines)} machines"]
@@ -257,14 +259,14 @@ def _troubles(status: Status, failure: str | None) -> list[str]:
 def _secrets(found: Sequence[Notice], *, audience: Audience) -> list[str]:
     """Where secrets are, by document and kind, and what has become of the passages."""
     lines = []
-    for notice in found[:SHOWN]:
+    for notice in found[:MAX_SHOWN_RESULTS]:
         passages = _counted(notice.withheld, "passage")
         what = f"{passages} not served" if audience == "public" else "only staff can find it"
         lines.append(
             f":warning: `{escape(notice.document)}` contains a secret ({notice.kind}): {what}. Remove it there."
         )
-    if len(found) > SHOWN:
-        lines.append(f"… and {_counted(len(found) - SHOWN, 'more secret')}.")
+    if len(found) > MAX_SHOWN_RESULTS:
+        lines.append(f"… and {_counted(len(found) - MAX_SHOWN_RESULTS, 'more secret')}.")
     return lines
 
 
@@ -273,9 +275,9 @@ def _source(source: Source, notices: Sequence[Notice]) -> str:
     line = f"• `{escape(name)}`: {_counted(source.documents, 'document')} from {escape(source.path)}"
     if hidden := [notice for notice in notices if notice.origin == source.name and not notice.kind]:
         total = _counted(sum(notice.times for notice in hidden), "invisible character")
-        where = ", ".join(f"`{escape(notice.document)}` ({notice.times:,})" for notice in hidden[:SHOWN])
+        where = ", ".join(f"`{escape(notice.document)}` ({notice.times:,})" for notice in hidden[:MAX_SHOWN_RESULTS])
         line += f"\n   {total} removed from {_counted(len(hidden), 'document')}: {where}"
-        line += " …" if len(hidden) > SHOWN else ""
+        line += " …" if len(hidden) > MAX_SHOWN_RESULTS else ""
     return f"{line}\n   :warning: stale: {plain(source.stale)}" if source.stale else line
 
 

@@ -21,7 +21,7 @@ from bot.store.cases import Case
 from bot.store.database import Database, Transaction
 from bot.views.home import Entry
 
-LISTED = 20
+MAX_FOUND_CASES = 20
 STANDS = {
     "waiting": "waits",
     "out_of_hours": "waits for the desk to open",
@@ -51,16 +51,16 @@ class Overview:
             wanted = [
                 case for case in found if part == "all" or (case.waits if part == "waiting" else case.is_with(user))
             ]
-            lines = await self._lines(tx, wanted[:LISTED])
+            lines = await self._lines(tx, wanted[:MAX_FOUND_CASES])
         if not wanted:
             return "No open cases." if part == "all" else f"No cases ({part})."
-        more = f"\nand {len(wanted) - LISTED} more" if len(wanted) > LISTED else ""
+        more = f"\nand {len(wanted) - MAX_FOUND_CASES} more" if len(wanted) > MAX_FOUND_CASES else ""
         return "\n".join(lines) + more
 
     async def search(self, words: str, *, at: Desks) -> str:
         """The newest cases of these desks, open or not, of which something says each of the words."""
         async with self.database.transaction() as tx:
-            found = await case_lists.search(tx, words, limit=LISTED, at=at)
+            found = await case_lists.search(tx, words, limit=MAX_FOUND_CASES, at=at)
             lines = await self._lines(tx, found)
         return "\n".join(lines) if lines else f"No case says “{escape(words)}”."
 

@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 TakeTurn = Callable[[int], Awaitable[None]]
 """Works on one inbox row; may be called again with the same row after a crash."""
-RETRY_SECONDS = (0.5, 5.0, 20.0, 60.0)
+ROW_RETRY_DELAYS = (0.5, 5.0, 20.0, 60.0)
 """Waits before a failed row is tried again; the last repeats. The turn itself gives a row up after three tries."""
-TIDY_SECONDS = 4.5
+CLEANUP_TIMEOUT = 4.5
 """How long an engine may take, once it has cancelled what runs: streams are ended, tries given back, rows too."""
-STORE_SECONDS = 5.0
+MAX_STORE_RETRY_DELAY = 5.0
 """The longest wait for the database, which is all that keeps such a turn: the answer follows soon after it is back."""
 
 
@@ -75,7 +75,7 @@ class RetryingRunner:
         """Whether the row is done, here or by somebody else; False when `close` came first. Each try takes a place."""
         failures = 0
         while not self.is_closing:
-            longest = RETRY_SECONDS[-1]
+            longest = ROW_RETRY_DELAYS[-1]
             try:
                 async with place:
                     if self._closing.is_set():
@@ -85,7 +85,7 @@ class RetryingRunner:
                 logger.info("a turn goes on elsewhere", extra={"turn": item_id, "reason": str(error)})
                 return True
             except StoreUnavailable as error:
-                longest = STORE_SECONDS
+                longest = MAX_STORE_RETRY_DELAY
                 logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
             except SlackUnanswered as error:
                 logger.warning("a turn waits", extra={"turn": item_id, "reason": str(error)})
@@ -93,7 +93,7 @@ class RetryingRunner:
                 logger.exception("the turn failed", extra={"turn": item_id})
             else:
                 return True
-            await self._rest(min(longest, RETRY_SECONDS[min(failures, len(RETRY_SECONDS) - 1)]))
+            await self._rest(min(longest, ROW_RETRY_DELAYS[min(failures, len(ROW_RETRY_DELAYS) - 1)]))
             failures += 1
         return False
 

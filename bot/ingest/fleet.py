@@ -25,10 +25,10 @@ from contextlib import asynccontextmanager
 
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, EnqueueOptions
 
-from bot.clock import JUMP_SECONDS, Clock, JumpWatch
+from bot.clock import HOUR, JUMP_SECONDS, WEEK, Clock, JumpWatch
 from bot.errors import ConfigurationError, StoreUnavailable
 from bot.failpoints import failpoint
-from bot.ingest.engine import TIDY_SECONDS, RetryingRunner, TakeTurn, cancel_all
+from bot.ingest.engine import CLEANUP_TIMEOUT, RetryingRunner, TakeTurn, cancel_all
 from bot.store import handover, inbox, leases
 from bot.store.database import Database
 from bot.store.handover import Waiting
@@ -42,7 +42,7 @@ WORKFLOW = "take_turn"
 APPLICATION = "frontdesk"
 VERSION = "1"
 """Of what is in the queue, not of the program: with another one, what an older program left would never run."""
-POLL_SECONDS = 0.15
+QUEUE_POLL_INTERVAL = 0.15
 """How often a worker looks for entries."""
 THREADS = 16
 """DBOS' threads for its own statements; without a bound it starts one for each entry."""
@@ -52,18 +52,18 @@ HAND_LIMIT = 50
 """Rows that are handed over in one transaction, for as long as which their turns cannot begin."""
 SHARE = 20
 """Open rows of one person that are in the queue at once; it works through them in order, so others would wait."""
-HAND_SECONDS = 1.0
+HANDOVER_POLL_INTERVAL = 1.0
 """How often the pump looks for rows that nobody told it of."""
-SWEEP_SECONDS = 2.0
+SWEEP_INTERVAL = 2.0
 """How often workers look for entries that nobody works on."""
-LOST_SECONDS = 120.0
+LOST_ROW_DELAY = 120.0
 """After which an open row is looked for in the queue."""
 LOST_LIMIT = 500
-CLOSE_SECONDS = 1.0
+ENTRY_CLOSE_TIMEOUT = 1.0
 """How long, at the end, entries may take to be closed whose turns are done."""
-END_SECONDS = 2.5
+DBOS_STOP_TIMEOUT = 2.5
 """How long the end of DBOS is waited for: a database that is away keeps it for longer than a process has."""
-KEEP_SECONDS = 7 * 86_400.0
+DONE_ENTRIES_PERIOD = WEEK
 """How long ended entries are kept: longer than Slack delivers anything again."""
 DELETE_LIMIT = 1_000
 
@@ -181,10 +181,10 @@ class Fleet:
             event.set()
         if self._turns:
             await asyncio.wait(self._turns, timeout=seconds)
-        await cancel_all(tuple(self._turns), TIDY_SECONDS - END_SECONDS)
+        await cancel_all(tuple(self._turns), CLEANUP_TIMEOUT - DBOS_STOP_TIMEOUT)
         ending, self._dbos = self._dbos, None
         closing = asyncio.create_task(asyncio.to_thread(_end, ending, self._member), name="fleet end")
-        await asyncio.wait({closing}, timeout=END_SECONDS)
+        await asyncio.wait({closing}, timeout=DBOS_STOP_TIMEOUT)
 
     def let_go(self) -> None:
         """Cancel what runs, since others may soon have it; what they do not take is found by the sweep."""
@@ -208,7 +208,7 @@ class Fleet:
                 logger.exception("rows were not handed over")
                 is_empty = True
             if is_empty:
-                await _wait(self._more, HAND_SECONDS)
+                await _wait(self._more, HANDOVER_POLL_INTERVAL)
 
     async def _hand_over(self) -> int:
         """Put rows into the queue, and note it, in one transaction; how many."""
@@ -249,7 +249,7 @@ class Fleet:
             QUEUE,
             partition_concurrency=1,
             worker_concurrency=self._concurrent,
-            polling_interval_sec=POLL_SECONDS,
+            polling_interval_sec=QUEUE_POLL_INTERVAL,
             on_conflict="always_update",
         )
 
@@ -289,7 +289,7 @@ class Fleet:
                 logger.warning("the database is away; nothing is taken over", extra={"reason": str(error)})
             except Exception:
                 logger.exception("nothing was taken over")
-            await self._clock.sleep(SWEEP_SECONDS)
+            await self._clock.sleep(SWEEP_INTERVAL)
 
     async def _trusts_clock(self) -> bool:
         """Whether leases can be read by our clock: one that was set forward would take everybody else for dead."""
@@ -326,16 +326,16 @@ class Fleet:
     async def _look_after(self) -> None:
         now = self._clock.monotonic()
         if now >= self._next_look:
-            self._next_look = now + LOST_SECONDS / 2
+            self._next_look = now + LOST_ROW_DELAY / 2
             await self._find_lost_rows()
         if now >= self._next_cleaning:
-            self._next_cleaning = now + 3_600.0
+            self._next_cleaning = now + HOUR
             await self._clean()
 
     async def _find_lost_rows(self) -> None:
         """An open row whose entry has ended, or is not there, is handed over again."""
         async with self._database.transaction() as tx:
-            rows = await handover.handed_before(tx, self._clock.now() - LOST_SECONDS, limit=LOST_LIMIT)
+            rows = await handover.handed_before(tx, self._clock.now() - LOST_ROW_DELAY, limit=LOST_LIMIT)
             entries = {entry_id(row): row.id for row in rows}
             lost = entries.keys() - (await handover.still_open(tx, entries) if entries else set())
         if not lost:
@@ -349,7 +349,7 @@ class Fleet:
 
     async def _clean(self) -> None:
         """Forget entries and processes that ended long ago; done twice it does no harm."""
-        before = self._clock.now() - KEEP_SECONDS
+        before = self._clock.now() - DONE_ENTRIES_PERIOD
         while True:
             async with self._database.transaction() as tx:
                 await leases.prune(tx, now=self._clock.now())
@@ -381,12 +381,12 @@ def _options(row: Waiting) -> EnqueueOptions:
 
 def _end(dbos: DBOS, member: str) -> None:
     """Give back what is left, and stop DBOS; blocks for a second or two."""
-    end = time.monotonic() + CLOSE_SECONDS
+    end = time.monotonic() + ENTRY_CLOSE_TIMEOUT
     # DBOS closes its loop first: what its queue thread takes out meanwhile could not even be begun.
     for thread in dbos._background_threads:
         thread.join(max(0.0, end - time.monotonic()))
     # Those whose turn is done are being closed.
-    end = time.monotonic() + CLOSE_SECONDS
+    end = time.monotonic() + ENTRY_CLOSE_TIMEOUT
     while dbos._active_workflows_set.activeList() and time.monotonic() < end:
         time.sleep(0.02)
     try:

@@ -35,7 +35,7 @@ QUEUE_LIMIT = 5_000
 """Arrivals waiting for the disk; past it nothing is accepted, and Slack delivers again."""
 GROUP_LIMIT = 500
 """Arrivals in one transaction."""
-LOOK_SECONDS = 1.0
+WRITE_RETRY_INTERVAL = 1.0
 """Between two looks whether what could not be written can be by now; and the longest that one may take."""
 _LOOK = "look whether the disk is written"
 ACCEPT_SECONDS = 2.5
@@ -100,10 +100,10 @@ class Inbox:
     async def find_fault(self) -> str | None:
         """`fault` as it is now: nothing may have come since there is room again."""
         now = self._clock.monotonic()
-        if self.fault is not None and now - self._looked_at >= LOOK_SECONDS:
+        if self.fault is not None and now - self._looked_at >= WRITE_RETRY_INTERVAL:
             self._looked_at = now
             with contextlib.suppress(StoreUnavailable, TimeoutError):
-                async with asyncio.timeout(LOOK_SECONDS), self._database.transaction() as tx:
+                async with asyncio.timeout(WRITE_RETRY_INTERVAL), self._database.transaction() as tx:
                     # What is taken back at once goes to the disk all the same.
                     await schedule.plan(tx, _LOOK, rule="", due=self._clock.now())
                     await schedule.forget(tx, _LOOK)

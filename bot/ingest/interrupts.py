@@ -21,7 +21,7 @@ from bot.store.inbox import InterruptKind
 
 logger = logging.getLogger(__name__)
 
-LOOK_SECONDS = 0.5
+INTERRUPT_POLL_INTERVAL = 0.5
 """Between two looks at what is wished of the rows that are worked on here."""
 
 
@@ -69,7 +69,7 @@ class Interrupts:
     async def watch(self, database: Database, clock: Clock) -> None:
         """Look after wishes of which nobody told, as other processes' and a claim's, until cancelled."""
         while True:
-            await clock.sleep(LOOK_SECONDS)
+            await clock.sleep(INTERRUPT_POLL_INTERVAL)
             if not self._running:
                 continue
             try:

@@ -10,7 +10,7 @@ from collections import deque
 
 from bot.clock import Clock
 from bot.failpoints import failpoint
-from bot.ingest.engine import TIDY_SECONDS, RetryingRunner, TakeTurn, cancel_all
+from bot.ingest.engine import CLEANUP_TIMEOUT, RetryingRunner, TakeTurn, cancel_all
 from bot.store import inbox
 from bot.store.database import Database
 
@@ -60,7 +60,7 @@ class Lanes:
             lane.clear()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
-        await cancel_all(tuple(self._tasks), TIDY_SECONDS)
+        await cancel_all(tuple(self._tasks), CLEANUP_TIMEOUT)
 
     @property
     def active(self) -> int:

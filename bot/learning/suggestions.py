@@ -65,7 +65,7 @@ LIMITS = Limits(rounds=2, turn_seconds=28.0, round_seconds=25.0, output_tokens=1
 """For the article."""
 COMPARING = Limits(rounds=1, turn_seconds=12.0, round_seconds=10.0, output_tokens=200, output_characters=1_000)
 """For the comparison."""
-TELL_SECONDS = 2.0
+SUGGESTION_NOTE_TIMEOUT = 2.0
 """How long a note to whoever pressed may take."""
 PARTS = ("article", "compare")
 """The two agents, and the parts of the journal that are theirs."""
@@ -247,7 +247,7 @@ class Learning:
     async def _tell(self, case: Case, user: str, words: str) -> None:
         """A note to the person who pressed; it must not hold anything up."""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(TELL_SECONDS):
+            async with asyncio.timeout(SUGGESTION_NOTE_TIMEOUT):
                 await self.slack.post_ephemeral(self._desk(case), user, text=words)
 
 

@@ -19,9 +19,9 @@ from bot.models.frames import BODY_LIMIT
 logger = logging.getLogger(__name__)
 
 OPENAI_URL = "https://api.openai.com/v1"
-CONNECT_SECONDS = 3.0
+MODEL_CONNECT_TIMEOUT = 3.0
 KEY_SECONDS = 5.0
-DRAIN_SECONDS = 0.1
+RESPONSE_END_TIMEOUT = 0.1
 """How long the end of a response may take after its last event; a connection that was read out is used again."""
 ENDING_SECONDS = 1.0
 """How long the last event may take after the finish; only the usage comes in between."""
@@ -61,7 +61,8 @@ async def open_client(
     `base_url` None is OpenAI's. With `azure_version` it is an Azure resource's address, which is asked in the form
     with deployments in the path and the key in the header api-key.
     """
-    timeout = openai.Timeout(None, connect=CONNECT_SECONDS)  # the loop ends silence; a timer more a packet costs 15 %
+    # The loop ends silence; one more timer for each packet costs 15 %.
+    timeout = openai.Timeout(None, connect=MODEL_CONNECT_TIMEOUT)
     http = openai.DefaultAioHttpClient(timeout=timeout, follow_redirects=False)
     client: openai.AsyncOpenAI
     if azure_version is None:
@@ -152,12 +153,12 @@ async def _ending(reader: Reader, blocks: AsyncIterator[bytes]) -> list[ModelEve
     events: list[ModelEvent] = []
     now = asyncio.get_running_loop().time
     try:
-        async with asyncio.timeout(DRAIN_SECONDS if reader.done else ENDING_SECONDS) as patience:
+        async with asyncio.timeout(RESPONSE_END_TIMEOUT if reader.done else ENDING_SECONDS) as patience:
             async for block in blocks:
                 drained = reader.done
                 events += [] if drained else reader.feed(block)
                 if reader.done and not drained:
-                    patience.reschedule(now() + DRAIN_SECONDS)
+                    patience.reschedule(now() + RESPONSE_END_TIMEOUT)
     except TimeoutError:
         logger.debug("a response was not ended in time")
     except Exception as error:  # whatever a connection can raise while it is read

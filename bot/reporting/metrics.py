@@ -20,11 +20,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TypeVar
 
+from bot.clock import DAY
 from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
 from bot.store.database import Database
 from bot.store.metrics import Opened, Record, Relayed, Use, read
 
-DAY_SECONDS = 86_400.0
 PARTS = 62
 """A period has so many parts at the most."""
 COULD_HAVE = "assistant_could_have"
@@ -289,7 +289,7 @@ def history_of(since: float) -> float:
 
 def midnight_before(now: float, *, days: int) -> float:
     """The beginning (UTC) of so many days, today included."""
-    return now - now % DAY_SECONDS - (days - 1) * DAY_SECONDS
+    return now - now % DAY - (days - 1) * DAY
 
 
 def metrics_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
@@ -300,10 +300,10 @@ def metrics_of(record: Record, *, since: float, now: float, between: Between = a
     conversations = parted(record)
     judged = [each for each in judge_all(conversations, record, now=now) if each.conversation.is_whole]
     spent = _spent(conversations, record.uses)
-    days = int((now - since) // DAY_SECONDS) + 1
+    days = int((now - since) // DAY) + 1
     step = next((step for step in (1, 7) if days <= step * PARTS), math.ceil(days / PARTS))
-    starts = [since + day * DAY_SECONDS for day in range(0, days, step)]
-    ends = [*starts[1:], since + days * DAY_SECONDS]
+    starts = [since + day * DAY for day in range(0, days, step)]
+    ends = [*starts[1:], since + days * DAY]
 
     def over(start: float, end: float) -> PeriodMetrics:
         begun = _within(judged, start, end, lambda each: each.conversation.begun)

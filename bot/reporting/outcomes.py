@@ -31,13 +31,14 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Literal, NamedTuple
 
+from bot.clock import DAY, WEEK
 from bot.desk.affirmation import affirms, asks_nothing
 from bot.store.metrics import Opened, Record, Verdict, Written
 from knowledge.questions import IDENTIFIER
 
-SILENCE_SECONDS = 86_400.0
+SILENCE_SECONDS = DAY
 """After so long without a question a conversation is over."""
-RETURN_SECONDS = 7 * 86_400.0
+RETURN_SECONDS = WEEK
 """For so long a resolution may be withdrawn."""
 
 NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted"})

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import NamedTuple
 
+from bot.clock import DAY, HOUR
+
 HEIGHT = 100.0
 GAP = 0.16
 """Of a column's place, what is left free on either side."""
@@ -101,8 +103,8 @@ def even_count(highest: float) -> float:
 
 def even_time(highest: float) -> float:
     """The same of seconds."""
-    steps = (*TIMES, *(hours * 3_600.0 for hours in HOURS))
-    return next((step for step in steps if step >= highest), even(highest / 86_400.0) * 86_400.0)
+    steps = (*TIMES, *(hours * HOUR for hours in HOURS))
+    return next((step for step in steps if step >= highest), even(highest / DAY) * DAY)
 
 
 def _height(place: int, series: Sequence[Series], *, stacked: bool) -> float:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from bot.cases.messages import WHY
-from bot.clock import Clock
+from bot.clock import DAY, Clock
 from bot.reporting.metrics import (
-    DAY_SECONDS,
     Between,
     Escalation,
     Money,
@@ -143,7 +142,7 @@ def table(figures: PeriodMetrics) -> str:
 
 def period(figures: PeriodMetrics) -> str:
     """The days of it."""
-    first, last = day_of(figures.since), day_of(figures.until - DAY_SECONDS)
+    first, last = day_of(figures.since), day_of(figures.until - DAY)
     return first if first == last else f"{first} to {last}"
 
 

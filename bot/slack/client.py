@@ -44,9 +44,9 @@ EVENT_TYPE = "frontdesk"
 """The metadata type that marks our posts, so that one whose answer was lost can be found."""
 CALL_SECONDS = 10.0
 """How long one HTTP exchange may take."""
-PATIENCE_SECONDS = 60.0
+RATE_LIMIT_TIMEOUT = 60.0
 """How long a call may wait for rate limits, all waits together."""
-START_PATIENCE_SECONDS = 3.0
+START_RATE_LIMIT_TIMEOUT = 3.0
 """The same for the start of a stream: past it the text is better posted whole than waited for."""
 STOP_PATIENCE_SECONDS = 5.0
 """The same for its end, which nothing but an answer of Slack's ever delays."""
@@ -56,7 +56,7 @@ USERS_KEPT = 2_000
 """How many people are remembered."""
 UNSUPPORTED_SECONDS = 600.0
 """After this long a feature that Slack refused is tried again."""
-TOKEN_SECONDS = 5.0
+REFUSED_TOKEN_RETRY_INTERVAL = 5.0
 """How often a token that Slack refused is tried again for its own sake."""
 RESPONSE_HOSTS = (".slack.com", ".slack-gov.com")
 """How the hosts end where presses and commands are answered; Slack uses `hooks.` in front of these."""
@@ -281,7 +281,7 @@ class SlackClient:
     async def find_token_fault(self) -> str | None:
         """What Slack has against the app's token, asked anew now and then while it has; None: nothing."""
         now = self._clock.monotonic()
-        if self._token_fault is not None and now - self._token_asked >= TOKEN_SECONDS:
+        if self._token_fault is not None and now - self._token_asked >= REFUSED_TOKEN_RETRY_INTERVAL:
             self._token_asked = now
             with suppress(SlackRefused, SlackUnanswered):
                 await self._call("auth.test", self.web.auth_test, patience=0.0)
@@ -344,7 +344,7 @@ class SlackClient:
         await self._call(
             "chat.update",
             partial(self.web.chat_update, channel=channel, ts=ts, text=text, blocks=_blocks(blocks) or []),
-            patience=0.0 if at_once else PATIENCE_SECONDS,
+            patience=0.0 if at_once else RATE_LIMIT_TIMEOUT,
             ready=ready,
         )
 
@@ -456,7 +456,7 @@ class SlackClient:
         It is not opened when its end could not be paid for.
         """
         try:
-            slot = await self._rate_limiter.open_slot(self._team, patience=START_PATIENCE_SECONDS)
+            slot = await self._rate_limiter.open_slot(self._team, patience=START_RATE_LIMIT_TIMEOUT)
         except TooLong as late:
             raise SlackUnanswered("chat.startStream", "ratelimited", sent=False, retry_after=late.seconds) from None
         try:
@@ -472,7 +472,7 @@ class SlackClient:
                         chunks=_chunks(chunks),
                     ),
                     change=change,
-                    patience=START_PATIENCE_SECONDS,
+                    patience=START_RATE_LIMIT_TIMEOUT,
                     ready=ready,
                 )
         except BaseException:
@@ -893,7 +893,7 @@ class SlackClient:
         request: Callable[[], Awaitable[AsyncSlackResponse]],
         *,
         channel: str = "",
-        patience: float = PATIENCE_SECONDS,
+        patience: float = RATE_LIMIT_TIMEOUT,
         done: frozenset[str] | set[str] = frozenset(),
         ready: Ready | None = None,
     ) -> dict[str, Any]:

@@ -40,7 +40,7 @@ MEGABYTES = 25
 REDIRECTS = 5
 TRANSFER_SECONDS = 60.0
 """How long one file may take to come, and how long to go."""
-PATIENCE_SECONDS = 60.0
+FILES_TIMEOUT = 60.0
 """How long a message waits for files that Slack does not hand over or take; then its text goes without them."""
 HOSTS = ("slack.com", "slack-edge.com", "slack-files.com")
 """Slack's own, with everything below them."""
@@ -166,7 +166,7 @@ class FileCopies:
                 raise
             refusal = self._refusal(row, error)
         except SlackUnanswered as failure:
-            if self._clock.now() - row.created_at < PATIENCE_SECONDS:
+            if self._clock.now() - row.created_at < FILES_TIMEOUT:
                 raise
             refusal = "unanswered"
             logger.warning("Slack does not carry a file", extra={"key": row.key, "reason": str(failure)})

@@ -27,31 +27,30 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from bot.clock import Clock
+from bot.clock import MINUTE, Clock
 from bot.errors import FrontdeskError, StoreUnavailable
 from bot.store import limits
 from bot.store.database import Database, Transaction
 
 logger = logging.getLogger(__name__)
 
-MINUTE_SECONDS = 60.0
 STREAM_SLOTS = 19
 """The number of streams that can start, and stop, in any minute. Slack's tier 2 is "20+"."""
 STREAM_SECONDS = 320.0
 """Slack ends every stream after this time at the latest. A slot that was not closed is free again then."""
-TOKEN_SECONDS = 3.0
+PAID_CALL_TIMEOUT = 3.0
 """A paid call that does not leave within this time is lost, so that calls do not pile up."""
 AHEAD = 3
 """The number of calls that are paid for in advance when the calls of a line follow one another quickly."""
-QUICKLY_SECONDS = 1.0
+SHORT_WAIT = 1.0
 """Calls follow one another quickly if the last payment is not older than this."""
 ANSWER_SECONDS = 12.0
 """The typical time for which an answer is streamed."""
-STORE_SECONDS = 2.0
+SHARED_BUDGET_TIMEOUT = 2.0
 """The timeout for a question to the shared budgets."""
-AWAY_SECONDS = 10.0
+SHARED_BUDGET_RETRY_DELAY = 10.0
 """After such a timeout, the shared budgets are not asked again for this time."""
-STAND_SECONDS = 0.5
+MIN_QUEUE_WAIT = 0.5
 """Even a call with no patience waits this long for the call before it to be paid, which takes milliseconds."""
 HOLD_LIMIT_SECONDS = 300.0
 """The longest time that one 429 blocks a line. After that Slack is asked again."""
@@ -75,12 +74,12 @@ class Pace:
 def _counted(per_minute: int) -> Pace:
     """At most `per_minute` in any minute, however it is counted: the burst is taken from the steady rate."""
     burst = per_minute // 5
-    return Pace(burst, MINUTE_SECONDS / (0.95 * per_minute - burst))
+    return Pace(burst, MINUTE / (0.95 * per_minute - burst))
 
 
 def _bursting(per_minute: int) -> Pace:
     """For methods that read. Slack allows sporadic bursts there."""
-    return Pace(int(0.9 * per_minute), MINUTE_SECONDS / (0.9 * per_minute))
+    return Pace(int(0.9 * per_minute), MINUTE / (0.9 * per_minute))
 
 
 POST_PACE = Pace(10, 1.0)
@@ -276,10 +275,10 @@ class RateLimiter:
         self._refuse_if_late(line, deadline)
         line.waiting += 1
         try:
-            async with asyncio.timeout(max(STAND_SECONDS, deadline - self._clock.monotonic())):
+            async with asyncio.timeout(max(MIN_QUEUE_WAIT, deadline - self._clock.monotonic())):
                 await line.lock.acquire()
         except TimeoutError:
-            raise TooLong(max(STAND_SECONDS, line.wait(self._clock.monotonic()))) from None
+            raise TooLong(max(MIN_QUEUE_WAIT, line.wait(self._clock.monotonic()))) from None
         finally:
             line.waiting -= 1
         try:
@@ -292,7 +291,7 @@ class RateLimiter:
         now = self._clock.monotonic()
         if line.blocked_until > now or line.pace is None:
             return max(0.0, line.blocked_until - now)
-        while line.tokens and line.tokens[0] + TOKEN_SECONDS < now:
+        while line.tokens and line.tokens[0] + PAID_CALL_TIMEOUT < now:
             line.tokens.popleft()
         if not line.tokens:
             await self._pay(line, line.pace, deadline)
@@ -306,7 +305,7 @@ class RateLimiter:
         """Pay for the first call, and in advance for others if each payment costs something."""
         now, times = self._clock.monotonic(), 1
         if self._budget.ahead:
-            is_quick = now - line.paid_at < QUICKLY_SECONDS
+            is_quick = now - line.paid_at < SHORT_WAIT
             times = min(1 + max(line.waiting, self._budget.ahead if is_quick else 0), pace.burst)
         patience = max(0.0, deadline - now)
         first = await self._budget.pay(line.key, pace, times=times, patience=patience)
@@ -378,15 +377,15 @@ class MemoryBudget:
         place = min(range(len(taken)), key=taken.__getitem__)
         if taken[place] > now:
             return taken[place] - now
-        taken[place] = now + STREAM_SECONDS + MINUTE_SECONDS
-        live = sum(until > now + MINUTE_SECONDS for until in taken)
+        taken[place] = now + STREAM_SECONDS + MINUTE
+        live = sum(until > now + MINUTE for until in taken)
         return StreamSlot(f"{key}/{place}", taken[place], live)
 
     async def free_slot(self, slot: StreamSlot) -> None:
         key, _, place = slot.name.rpartition("/")
         taken = self._slots.get(key, ())
         if taken and taken[int(place)] == slot.until:
-            self._slots[key][int(place)] = self._clock.monotonic() + MINUTE_SECONDS
+            self._slots[key][int(place)] = self._clock.monotonic() + MINUTE
 
     def _mark(self, key: str, until: float) -> None:
         """Set a mark; when there are very many, those that say nothing any more are forgotten."""
@@ -431,8 +430,8 @@ class SharedBudget:
         try:
             async with self._asking() as tx:
                 now = self._clock.now()
-                until = now + STREAM_SECONDS + MINUTE_SECONDS
-                found = await limits.take_slot(tx, key, slots=slots, until=until, live=now + MINUTE_SECONDS, now=now)
+                until = now + STREAM_SECONDS + MINUTE
+                found = await limits.take_slot(tx, key, slots=slots, until=until, live=now + MINUTE, now=now)
         except StoreUnavailable:
             return await self._own.take_slot(key, slots=slots)
         if found.slot is None:
@@ -443,7 +442,7 @@ class SharedBudget:
         await self._own.free_slot(slot)  # taken while the database was away, perhaps
         try:
             async with self._asking(is_urgent=True) as tx:
-                await limits.free_slot(tx, slot.name, was=slot.until, until=self._clock.now() + MINUTE_SECONDS)
+                await limits.free_slot(tx, slot.name, was=slot.until, until=self._clock.now() + MINUTE)
         except StoreUnavailable:
             logger.warning("a slot was not given back; it is free by itself later", extra={"slot": slot.name})
 
@@ -457,8 +456,8 @@ class SharedBudget:
         if self._clock.monotonic() < self._away_until and not is_urgent:
             raise StoreUnavailable("it did not answer a moment ago")
         try:
-            async with asyncio.timeout(STORE_SECONDS), self._database.transaction() as tx:
+            async with asyncio.timeout(SHARED_BUDGET_TIMEOUT), self._database.transaction() as tx:
                 yield tx
         except (StoreUnavailable, TimeoutError) as error:
-            self._away_until = self._clock.monotonic() + AWAY_SECONDS
+            self._away_until = self._clock.monotonic() + SHARED_BUDGET_RETRY_DELAY
             raise StoreUnavailable(str(error) or "timeout") from None

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 PING_SECONDS = 5.0
 """Between two signs of life; so long a connection that broke goes unnoticed, and about twice as long a silent one."""
-CALM_SECONDS = 60.0
+STABLE_CONNECTION_PERIOD = 60.0
 """A connection that held for so long may be replaced at once."""
 WAITS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 """Before the first, second … new address after that; the last repeats."""
@@ -30,7 +30,7 @@ ALERT_AFTER = 4
 """Connections in such a row after which operators are told."""
 HELLO_SECONDS = 30.0
 """How long Slack may take to say hello on a connection; past it, another one is opened."""
-FAREWELL_SECONDS = 1.0
+GOODBYE_TIMEOUT = 1.0
 """How long the old connection's end may take."""
 
 
@@ -46,7 +46,7 @@ class SocketConnection(SocketModeClient):
         self._clock = clock
         self._alerts = Alerts(now=clock.monotonic)
         self._in_a_row = 0
-        self._asked_at = -CALM_SECONDS
+        self._asked_at = -STABLE_CONNECTION_PERIOD
         self._opened_at = 0.0
         self._greeted = asyncio.Event()
         """Set while Slack has said hello on the present connection: from then on it sends events."""
@@ -79,7 +79,7 @@ class SocketConnection(SocketModeClient):
         Raises SlackRefused and SlackUnanswered, told to operators.
         """
         now = self._clock.monotonic()
-        self._in_a_row = 0 if now - self._asked_at >= CALM_SECONDS else self._in_a_row + 1
+        self._in_a_row = 0 if now - self._asked_at >= STABLE_CONNECTION_PERIOD else self._in_a_row + 1
         wait = WAITS[min(self._in_a_row, len(WAITS) - 1)]
         self._asked_at = now + wait
         if self._in_a_row >= ALERT_AFTER:
@@ -128,7 +128,7 @@ class SocketConnection(SocketModeClient):
         if self.current_session is None:
             return
         try:
-            async with asyncio.timeout(FAREWELL_SECONDS):
+            async with asyncio.timeout(GOODBYE_TIMEOUT):
                 await self.current_session.close()
         except (aiohttp.ClientError, OSError, TimeoutError):
             logger.debug("the old connection was dropped")

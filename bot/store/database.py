@@ -49,9 +49,9 @@ SCRUB_MILLISECONDS = 200
 """How long the emptying of SQLite's log waits for those who read in it."""
 CONNECTIONS, MORE_CONNECTIONS = 8, 4
 """Connections of one process to Postgres: those it keeps, and what it may open beyond them."""
-WAIT_SECONDS = 30.0
+POOL_TIMEOUT = 30.0
 """How long a transaction waits for a connection."""
-CONNECT_SECONDS = 10.0
+DATABASE_CONNECT_TIMEOUT = 10.0
 BREAK_OFF_SECONDS = 0.1
 """How often a look through SQLite's file is asked to end, until it does."""
 STATEMENT_SECONDS = 20.0
@@ -101,7 +101,7 @@ class Database:
         """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self._turnstile.passing(urgent=urgent, seconds=WAIT_SECONDS))
+                await stack.enter_async_context(self._turnstile.passing(urgent=urgent, seconds=POOL_TIMEOUT))
             except TimeoutError:
                 raise StoreUnavailable("every connection was busy for too long") from None
             try:
@@ -125,7 +125,7 @@ class Database:
         """
         if self._file is None:
             return
-        async with self._turnstile.passing(urgent=False, seconds=WAIT_SECONDS), self._engine.connect() as connection:
+        async with self._turnstile.passing(urgent=False, seconds=POOL_TIMEOUT), self._engine.connect() as connection:
             # Not in a transaction, which SQLAlchemy would begin.
             driver: Any = (await connection.get_raw_connection()).driver_connection
             try:
@@ -150,7 +150,7 @@ class Database:
             return await asyncio.shield(reading)
         except asyncio.CancelledError:
             # SQLite forgets to break off what had not quite begun when it was asked to.
-            for _ in range(round(CONNECT_SECONDS / BREAK_OFF_SECONDS)):
+            for _ in range(round(DATABASE_CONNECT_TIMEOUT / BREAK_OFF_SECONDS)):
                 check.end()
                 done, _ = await asyncio.wait({reading}, timeout=BREAK_OFF_SECONDS)
                 if done:
@@ -266,7 +266,7 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
         poolclass=AsyncAdaptedQueuePool,
         pool_size=1,
         max_overflow=0,
-        pool_timeout=WAIT_SECONDS,
+        pool_timeout=POOL_TIMEOUT,
         connect_args={"factory": _SqliteConnection},
         # An error's text would hold what customers wrote.
         hide_parameters=True,
@@ -338,7 +338,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
                     # The driver reads the address by itself, so that all that Postgres' own programs know may be in it.
                     connection = await driver.connect(
                         address,
-                        timeout=CONNECT_SECONDS,
+                        timeout=DATABASE_CONNECT_TIMEOUT,
                         command_timeout=seconds + GRACE_SECONDS,
                         server_settings=settings,
                     )
@@ -370,7 +370,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
             _prepare_postgres(engine)
             return engine
 
-        lasting = {"pool_size": CONNECTIONS, "max_overflow": MORE_CONNECTIONS, "pool_timeout": WAIT_SECONDS}
+        lasting = {"pool_size": CONNECTIONS, "max_overflow": MORE_CONNECTIONS, "pool_timeout": POOL_TIMEOUT}
         engine = build(STATEMENT_SECONDS, BUSY_MILLISECONDS / 1_000, whole=TRANSACTION_SECONDS, **lasting)
         migrating = build(MIGRATION_SECONDS, MIGRATION_SECONDS, whole=2 * MIGRATION_SECONDS, poolclass=NullPool)
         yield Database(engine, places=CONNECTIONS + MORE_CONNECTIONS, migrating=migrating)

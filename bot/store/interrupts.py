@@ -26,7 +26,7 @@ from bot.store.cases import find_open
 from bot.store.inbox import SPOKEN, Arrival, InboxItem, InterruptKind
 from bot.store.threads import find_thread
 
-LATE_SECONDS = 3600.0
+MAX_EDIT_DELAY = 3600.0
 """How much later than its message an edit may come to stand for a message that has not come itself."""
 
 OVERHEARD = "overheard"
@@ -258,7 +258,7 @@ async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float
     """An edit of what has not come: the message itself, when it now speaks to us or has only been overtaken."""
     of = arrival.body["of"]
     if not arrival.body["speaks_anew"]:
-        if float(arrival.ts) - float(of) > LATE_SECONDS:
+        if float(arrival.ts) - float(of) > MAX_EDIT_DELAY:
             return Stored(None)
         if not arrival.addressed and not await _began_before(tx, arrival.thread.key, of):
             return Stored(None)

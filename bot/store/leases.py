@@ -25,7 +25,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import delete, exists, literal, literal_column, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.clock import Clock
+from bot.clock import DAY, Clock
 from bot.errors import StoreUnavailable
 from bot.store import schema
 from bot.store.database import Database
@@ -35,15 +35,15 @@ logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
 """How long a process counts as alive after its last beat."""
-BEAT_SECONDS = 5.0
+HEARTBEAT_INTERVAL = 5.0
 """Between two beats."""
-BEAT_TIMEOUT_SECONDS = 3.0
+HEARTBEAT_TIMEOUT = 3.0
 """How long one beat may take."""
 MISSED_SECONDS = 1.0
 """Before a beat that failed is tried again."""
 OVERDUE_SECONDS = 10.0
 """A process whose last beat is older must let its work go: soon others will take it for a dead one's."""
-FORGET_SECONDS = 86_400.0
+GONE_MEMBER_PERIOD = DAY
 """How long the row of a process that is gone is kept, for people who look."""
 FROZEN_STATUS = 70
 """The exit status of a process that could not keep its lease (EX_SOFTWARE of sysexits.h)."""
@@ -106,7 +106,7 @@ async def held_by_others(tx: AsyncConnection, prefix: str, owner: str, *, now: f
 async def prune(tx: AsyncConnection, *, now: float) -> None:
     """Forget processes that ended a day ago, and claims of processes that nobody knows."""
     table, member = schema.claim, schema.member
-    await tx.execute(delete(member).where(member.c.until < now - FORGET_SECONDS))
+    await tx.execute(delete(member).where(member.c.until < now - GONE_MEMBER_PERIOD))
     await tx.execute(delete(table).where(~exists().where(member.c.id == table.c.owner)))
 
 
@@ -149,7 +149,7 @@ class Membership:
     async def beat(self) -> None:
         """Renew the lease. The time counts from before the statement: that is what others read."""
         began = self._clock.monotonic()
-        async with asyncio.timeout(BEAT_TIMEOUT_SECONDS), self._database.transaction(urgent=True) as tx:
+        async with asyncio.timeout(HEARTBEAT_TIMEOUT), self._database.transaction(urgent=True) as tx:
             await beat(tx, self.id, self._role, now=self._clock.now())
         self._last = self._tried = began
 
@@ -159,10 +159,10 @@ class Membership:
 
     async def run(self) -> None:
         """Beat until cancelled, after the first beat."""
-        pause = BEAT_SECONDS
+        pause = HEARTBEAT_INTERVAL
         while True:
             await self._clock.sleep(pause)
-            pause = BEAT_SECONDS if await self._beats() else MISSED_SECONDS
+            pause = HEARTBEAT_INTERVAL if await self._beats() else MISSED_SECONDS
 
     async def leave(self) -> None:
         """Say that this process ends, so that nobody waits for its lease."""
@@ -218,7 +218,7 @@ async def open_membership(
         with contextlib.suppress(asyncio.CancelledError):
             await beating
         with contextlib.suppress(StoreUnavailable, TimeoutError):
-            async with asyncio.timeout(BEAT_TIMEOUT_SECONDS):
+            async with asyncio.timeout(HEARTBEAT_TIMEOUT):
                 await membership.leave()
 
 

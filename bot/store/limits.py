@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from sqlalchemy import case, delete, func, literal, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.clock import DAY
 from bot.store import schema
 from bot.store.statements import insert_all_new, insert_into
 
-PRUNED_SECONDS = 86_400.0
+PRUNED_SECONDS = DAY
 """A clock that is put back by less finds what was used up."""
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import BigInteger, ColumnElement, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.agent.model import Usage
+from bot.clock import DAY
 from bot.conversation import ThreadRef
 from bot.store import schema, turns
 from bot.store.inbox import InboxItem
@@ -27,7 +28,6 @@ conversation, drafts for staff, a suggested article."""
 By = Literal["day", "customer", "thread", "model", "purpose"]
 """What totals are told apart by."""
 
-DAY_SECONDS = 86_400
 SET_ASIDE = "set-aside"
 """The journal's step that holds what an answer is expected to cost."""
 LATEST_ROWS = 60
@@ -195,7 +195,7 @@ async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
         "thread": table.c.thread,
         "model": table.c.models,
         "purpose": table.c.purpose,
-        "day": seconds - seconds % DAY_SECONDS,
+        "day": seconds - seconds % DAY,
     }
     group = columns[by].label("group")
     estimated = func.max(case((table.c.estimated, 1), else_=0))

@@ -30,7 +30,7 @@ from bot.agent.limits import Limits
 from bot.agent.messages import AgentMessage, CustomerMessage, JsonObject, Message, ToolResult, to_json
 from bot.alerts import Alerts
 from bot.cases.cases import Cases
-from bot.clock import Clock
+from bot.clock import DAY, Clock
 from bot.conversation import ThreadRef
 from bot.desk import policy
 from bot.errors import Silenced
@@ -61,13 +61,13 @@ from knowledge.passages import Hit
 
 logger = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 30.0
+ANSWER_OVERHEAD_TIMEOUT = 30.0
 """What an answer may take beyond the agent's own limit: searching, ending the stream, storing."""
-QUEUE_SECONDS = 300.0
+ANSWER_SLOT_TIMEOUT = 300.0
 """How long a question may wait for a place; past it the attempt has failed."""
 UNANSWERED = "unanswered"
 """How a turn ends that says nothing, since the message was not said to the assistant."""
-NOTICE_SECONDS = 86_400.0
+NOTICE_SECONDS = DAY
 """For so long staff are told once that answers were withheld."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
 """What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
@@ -117,14 +117,14 @@ class Answers:
             await self._halt(item, journal)
         await self._wait_for_place(question)
         try:
-            async with asyncio.timeout(self.limits.turn_seconds + SETTLE_SECONDS):
+            async with asyncio.timeout(self.limits.turn_seconds + ANSWER_OVERHEAD_TIMEOUT):
                 return await self._answer(question, journal)
         finally:
             self.slots.release(question.whose)
 
     async def _wait_for_place(self, question: Question) -> None:
         try:
-            async with asyncio.timeout(QUEUE_SECONDS) as waiting:
+            async with asyncio.timeout(ANSWER_SLOT_TIMEOUT) as waiting:
                 with question.interrupt.bounding(waiting):
                     await self.slots.acquire(question.whose)
         except TimeoutError:
@@ -155,7 +155,7 @@ class Answers:
         sentence = self.sentences.say(language, "cut_short")
         for name in STANDING:
             if begun := journal.known(name):
-                async with asyncio.timeout(SETTLE_SECONDS):
+                async with asyncio.timeout(ANSWER_OVERHEAD_TIMEOUT):
                     await journal.record(name, await self._cut_short(item, name, begun, sentence))
 
     async def _cut_short(self, item: InboxItem, name: str, begun: JsonObject, sentence: str) -> JsonObject:
@@ -192,7 +192,7 @@ class Answers:
     async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
         # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
         try:
-            async with asyncio.timeout(SETTLE_SECONDS):
+            async with asyncio.timeout(ANSWER_OVERHEAD_TIMEOUT):
                 for name in STANDING:
                     if journal.known(name) is not None:
                         await self._stop_streams(item, name)

@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from bot.clock import Clock
 from bot.store.database import Database, Transaction
 
-STEP_SECONDS = 0.05
+MAX_TRANSACTION_TIME = 0.05
 """How long one transaction may hold the database. After a batch with a longer one the next is smaller, and after one
 with short ones alone it is larger,"""
 SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 10, 20, 40
@@ -34,9 +34,9 @@ class Steps:
 
         Short ones among these say nothing: another one of the batch holds most of the work.
         """
-        if self._longest is not None and self._longest > STEP_SECONDS:
+        if self._longest is not None and self._longest > MAX_TRANSACTION_TIME:
             self._size = max(SMALLEST_STEP, self._size // 2)
-        elif self._longest is not None and self._longest < STEP_SECONDS / 4:
+        elif self._longest is not None and self._longest < MAX_TRANSACTION_TIME / 4:
             self._size = min(LARGEST_STEP, self._size * 2)
         self._longest = None
         return self._size
@@ -68,7 +68,7 @@ class Pieces:
 
     async def go_on(self) -> Transaction:
         """The transaction for what comes next: what came before must be right if nothing ever follows."""
-        if self._open is not None and self._clock.monotonic() - self._open[1] > ENOUGH * STEP_SECONDS:
+        if self._open is not None and self._clock.monotonic() - self._open[1] > ENOUGH * MAX_TRANSACTION_TIME:
             await self.pause()
         if self._open is None:
             self._open = await self._stack.enter_async_context(self._steps.transaction()), self._clock.monotonic()

@@ -29,7 +29,7 @@ from bot.clock import Clock
 from bot.conversation import Customer
 from bot.desk import policy
 from bot.desk.danger.asking import danger_in, framed
-from bot.desk.danger.lexicon import Danger
+from bot.desk.danger.classifier import Danger
 from bot.ingest.interrupts import Interrupt
 from bot.store import interrupts as interrupts
 from bot.store import spending, turns
@@ -41,7 +41,7 @@ from bot.turns.costs import UNKNOWN
 
 logger = logging.getLogger(__name__)
 
-CHECK_SECONDS = 5.0
+DANGER_CHECK_TIMEOUT = 5.0
 """What a look may take once it has a place, and for how long an answer that is there waits for it."""
 STEP = "danger-check"
 """The journal's step that holds a look that saw danger."""
@@ -81,7 +81,7 @@ class DangerCheck:
     team: Team
     places: asyncio.Semaphore
     """Looks at the same time."""
-    seconds: float = CHECK_SECONDS
+    seconds: float = DANGER_CHECK_TIMEOUT
     _alerts: Alerts = field(default_factory=Alerts)
 
     @asynccontextmanager

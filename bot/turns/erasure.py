@@ -39,15 +39,15 @@ logger = logging.getLogger(__name__)
 
 SECONDS = 600.0
 """How long one try may take: somebody may have written for years."""
-WAIT_SECONDS = 20.0
+RUNNING_TURNS_TIMEOUT = 20.0
 """How long turns that run for the person may take to end; then they are refused whatever they still write."""
-LOOK_SECONDS = 0.2
+RUNNING_TURNS_POLL_INTERVAL = 0.2
 """Between two looks whether they have."""
 COUNTS = "erased"
 """Where the request's own row holds how much was erased so far,"""
 COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs")
 """of all of these."""
-WATCH_SECONDS = 5.0
+ERASURE_POLL_INTERVAL = 5.0
 """Between two looks whether an operator wishes it."""
 
 
@@ -58,7 +58,7 @@ async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int
     """
     alerts = Alerts()
     while True:
-        await clock.sleep(WATCH_SECONDS)
+        await clock.sleep(ERASURE_POLL_INTERVAL)
         try:
             async with database.transaction() as tx:
                 found = await persons.asked_outside(tx)
@@ -125,12 +125,12 @@ class Erasure:
             told = await persons.interrupt_deleted(tx, item.author)
         for each in told:
             self.interrupts.tell(each, "deleted")
-        end = self.cases.clock.monotonic() + WAIT_SECONDS
+        end = self.cases.clock.monotonic() + RUNNING_TURNS_TIMEOUT
         while told and self.cases.clock.monotonic() < end:
             async with self.database.transaction() as tx:
                 if not await persons.still_open(tx, told):
                     return
-            await self.cases.clock.sleep(LOOK_SECONDS)
+            await self.cases.clock.sleep(RUNNING_TURNS_POLL_INTERVAL)
 
     async def _take_out(self, item: InboxItem, within: Bounds) -> None:
         """Erase what the person wrote where others write too, and what has not ended, as if they had deleted it."""

@@ -26,7 +26,7 @@ from bot.store.outbox import Outgoing
 
 logger = logging.getLogger(__name__)
 
-STATUS_SECONDS = 2.0
+STATUS_DELAY = 2.0
 """How long a call for the session may take."""
 TITLE_LIMIT = 80
 """Characters of a session's title; Slack takes 200."""
@@ -47,7 +47,7 @@ class TurnSessions:
         Unreachable, when the conversation is gone."""
         thread = item.thread
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(STATUS_SECONDS):
+            async with asyncio.timeout(STATUS_DELAY):
                 await self.slack.show_work(
                     thread.channel,
                     thread.ts,
@@ -103,7 +103,7 @@ class TurnSessions:
         if not is_unknown and not is_busy and status == "active":
             return None
         try:
-            async with asyncio.timeout(STATUS_SECONDS):
+            async with asyncio.timeout(STATUS_DELAY):
                 await self.slack.settle_session(thread.channel, thread.ts, status, clears_line=is_unknown)
         except (SlackUnanswered, TimeoutError):
             logger.info("a session is settled later", extra={"turn": item.id})

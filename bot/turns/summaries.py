@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 SUMMARY_SECONDS = 15.0
 """What a summary may take; the thread's next message waits for it."""
-WAIT_SECONDS = 5.0
+SUMMARY_SLOT_TIMEOUT = 5.0
 """How long it may wait for a place."""
 PAUSE_TURNS = 3
 """After a summary that was not made, the turns until it is tried again; the window is trimmed meanwhile."""
@@ -176,7 +176,7 @@ class Summaries:
         customer = Customer(item.author_team, item.author, name="", locale="", member_type="member")
         limits = Limits(turn_seconds=self.seconds, output_tokens=2_000, output_characters=8_000)
         try:
-            async with asyncio.timeout(WAIT_SECONDS):
+            async with asyncio.timeout(SUMMARY_SLOT_TIMEOUT):
                 await self.places.acquire()
         except TimeoutError:
             return None

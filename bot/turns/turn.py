@@ -34,8 +34,7 @@ from bot.conversation import Customer
 from bot.desk import addressing, policy
 from bot.desk.affirmation import is_last_word
 from bot.desk.budgets import Allowance, Budgets, Window
-from bot.desk.danger.finding import DangerFinder
-from bot.desk.danger.lexicon import Danger
+from bot.desk.danger.classifier import Danger, find_danger
 from bot.desk.identity import Identities
 from bot.desk.intents import says_settled, says_stop
 from bot.errors import FrontdeskError, Silenced, StoreUnavailable, Unreachable
@@ -68,19 +67,19 @@ logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 """Tries at one row, crashes included; and then at giving it up with a person in its place."""
-PATIENCE_SECONDS = 900.0
+UNCOUNTED_OUTAGE_PERIOD = 900.0
 """For so long a Slack that does not answer costs a row no attempt."""
-UNCOUNT_SECONDS = 5.0
+UNCOUNT_TIMEOUT = 5.0
 """How long the end of the process waits for a try to be taken back."""
-SETTLE_SECONDS = 60.0
+TURN_OVERHEAD_TIMEOUT = 60.0
 """What a turn may take beside the answer itself."""
-SIGN_SECONDS = 1.0
+WAITING_SIGN_DELAY = 1.0
 """How long a customer sees nothing, while it is found out who they are."""
 FILES_NAMED = 4
 """Files of a message that an answer names as not read;"""
 FILE_NAME_LIMIT = 80
 """characters of each name."""
-SAY_SECONDS = 10.0
+NOTICE_TIMEOUT = 10.0
 """How long an answer waits for a sentence that shall stand before it."""
 
 OVER_LIMIT = "over_limit"
@@ -142,7 +141,6 @@ class Turns:
     metrics: Metrics
     edits: MessageEdits
     sessions: TurnSessions
-    danger: DangerFinder = field(default_factory=DangerFinder)
     danger_check: DangerCheck | None = None
     """None: there is no cheap model to look for danger beside an answer."""
     interrupts: Interrupts = field(default_factory=Interrupts)
@@ -234,7 +232,7 @@ class Turns:
         except asyncio.CancelledError:
             # The process ends in good order, which is no fault of the row's.
             with contextlib.suppress(FrontdeskError, TimeoutError):
-                async with asyncio.timeout(UNCOUNT_SECONDS), self.database.transaction(urgent=True) as tx:
+                async with asyncio.timeout(UNCOUNT_TIMEOUT), self.database.transaction(urgent=True) as tx:
                     await inbox.uncount(tx, item.id)
             raise
         except SlackUnanswered:
@@ -243,7 +241,7 @@ class Turns:
         except StoreUnavailable:
             # Somebody else's lock, or a restart of the database: there may be several within one answer.
             with contextlib.suppress(FrontdeskError, TimeoutError):
-                async with asyncio.timeout(UNCOUNT_SECONDS):
+                async with asyncio.timeout(UNCOUNT_TIMEOUT):
                     await self._uncount(item)
             raise
         except Unreachable as gone:
@@ -283,14 +281,14 @@ class Turns:
 
     async def _uncount(self, item: InboxItem) -> None:
         """Take the attempt back, as long as that may go on."""
-        if self.clock.now() - item.received_at < PATIENCE_SECONDS:
+        if self.clock.now() - item.received_at < UNCOUNTED_OUTAGE_PERIOD:
             async with self.database.transaction(urgent=True) as tx:
                 await inbox.uncount(tx, item.id)
 
     async def _work(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Ending:
         if item.kind in ("message", "edit"):
             return await self._customer_thought(item, interrupt, over=over)
-        async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else SETTLE_SECONDS):
+        async with asyncio.timeout(erasure.SECONDS if item.body.get("action") == REQUEST else TURN_OVERHEAD_TIMEOUT):
             match item.kind:
                 case "delete":
                     await self.edits.deleted(item)
@@ -309,7 +307,7 @@ class Turns:
 
     async def _customer_thought(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Ending:
         """A message, or an edit of one: unless the customer has thought again since."""
-        async with asyncio.timeout(SETTLE_SECONDS):
+        async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
             if item.interrupt == "deleted":
                 await self.edits.deleted(item)
                 return "dropped", "deleted"
@@ -339,7 +337,7 @@ class Turns:
         """The author. While the shop takes its time to say who that is, the customer sees that something is done."""
         asking = asyncio.create_task(self.identities.identify(item.author))
         try:
-            await asyncio.wait({asking}, timeout=SIGN_SECONDS)
+            await asyncio.wait({asking}, timeout=WAITING_SIGN_DELAY)
             if not asking.done() and not is_unasked:
                 async with self.database.transaction() as tx:
                     case = await case_rows.find_open(tx, item.thread)
@@ -392,7 +390,7 @@ class Turns:
     async def _customer_wrote(
         self, item: InboxItem, interrupt: Interrupt, hearing: Hearing, *, is_over: bool
     ) -> Ending:
-        async with asyncio.timeout(SETTLE_SECONDS):
+        async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
             customer = await self._identify(item, is_unasked=hearing.is_unasked)
         if customer is None:
             return "dropped", "not_a_person"
@@ -414,7 +412,7 @@ class Turns:
         if item.body.get("masked"):
             await self._say(incoming, "masked")
         seen = await self.danger_check.noted(item) if self.danger_check else None
-        danger = self.danger.find(item.words) or (seen.danger if seen else None)
+        danger = find_danger(item.words) or (seen.danger if seen else None)
         if seen and (case is None or case.waits):
             return "done", await self._call(incoming, seen)
         if case is not None:
@@ -526,7 +524,7 @@ class Turns:
             and case.keeps_helping
             and item.author == case.customer
             and bool(item.body["text"])
-            and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or self.danger.find(text))
+            and not (says_stop(text) or says_settled(text) or policy.asks_for_person(text) or find_danger(text))
             and not await self.budgets.set_aside(item)
         )
 
@@ -543,7 +541,7 @@ class Turns:
         return ended
 
     def _is_for_a_person(self, text: str) -> bool:
-        return policy.asks_for_person(text) or self.danger.find(text) is not None
+        return policy.asks_for_person(text) or find_danger(text) is not None
 
     async def _is_for_people(self, item: InboxItem) -> bool:
         """Whether a message over its author's limit goes to a person all the same, and no model is asked for it."""
@@ -625,7 +623,7 @@ class Turns:
         key = f"{item.thread.key}/{episode.number}/long_conversation"
         words = self._words(incoming, "", self.sentences.say(incoming.language, "long_conversation"))
         with contextlib.suppress(TimeoutError, SlackRefused):
-            async with asyncio.timeout(SAY_SECONDS):
+            async with asyncio.timeout(NOTICE_TIMEOUT):
                 await self.outbox.deliver(replace(words, key=key))
         note = await self.summaries.closing(item, episode)
         async with self.database.transaction() as tx:
@@ -671,11 +669,11 @@ class Turns:
         """
         if item.interrupt == "deleted" and item.attempts <= 2 * ATTEMPTS:
             # Nobody waits for an answer any more.
-            async with asyncio.timeout(SETTLE_SECONDS):
+            async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
                 await self.edits.deleted(item)
             return "dropped", "deleted"
         if item.interrupt == "stop" and item.attempts <= 2 * ATTEMPTS:
-            async with asyncio.timeout(SETTLE_SECONDS):
+            async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
                 return "done", await self.answers.stop_leftover(item, await self._language(item))
         reason = UNSTORABLE if item.body.get(UNSTORABLE) else "failed"
         logger.error(
@@ -705,7 +703,7 @@ class Turns:
         known = None
         if item.attempts <= ATTEMPTS + 1:
             try:
-                async with asyncio.timeout(SETTLE_SECONDS):
+                async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
                     known = await self.identities.identify(item.author, with_shop=False)
             except Exception as error:  # noqa: BLE001 - whatever it is, somebody must look after the customer
                 logger.warning("nobody says who the author is", extra={"turn": item.id, "fault": type(error).__name__})

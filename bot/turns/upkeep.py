@@ -7,18 +7,17 @@ looked through as a whole; that reads all of it, which a start must not wait for
 import logging
 
 from bot.alerts import Alerts
-from bot.clock import Clock
+from bot.clock import HOUR, WEEK, Clock
 from bot.store import limits, schedule
 from bot.store.database import Database
 
 logger = logging.getLogger(__name__)
 
-EVERY_SECONDS = 3_600.0
-FIRST_SECONDS = 20.0
+CLEANUP_INTERVAL = HOUR
+FIRST_CLEANUP_DELAY = 20.0
 """After the start, which has enough to do with what waited."""
 CHECK = "database-check"
 """The row in the schedule."""
-WEEK_SECONDS = 7 * 86_400.0
 
 
 class Upkeep:
@@ -33,13 +32,13 @@ class Upkeep:
 
     async def run(self) -> None:
         """Do it now and then, until cancelled."""
-        await self._clock.sleep(FIRST_SECONDS)
+        await self._clock.sleep(FIRST_CLEANUP_DELAY)
         while True:
             try:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - the database may be away, and whoever stopped would never look
                 self._alerts.tell(logger, "the database was not looked after", about=type(error).__name__)
-            await self._clock.sleep(EVERY_SECONDS)
+            await self._clock.sleep(CLEANUP_INTERVAL)
 
     async def look(self) -> None:
         """Do what is due by now."""
@@ -58,7 +57,7 @@ class Upkeep:
         if self.fault is not None:
             self._alerts.tell(logger, self.fault, about=CHECK)
             return
-        then = self._clock.now() + WEEK_SECONDS
+        then = self._clock.now() + WEEK
         async with self._database.transaction() as tx:
             await schedule.plan(tx, CHECK, rule=f"weekly after {int(then)}", due=then)
         logger.info("the database's file is sound", extra={"seconds": round(self._clock.monotonic() - began, 1)})

@@ -9,7 +9,7 @@ from bot.slack.mrkdwn import escape
 from bot.store.persons import REQUEST
 from bot.views.staff_cards import PRIORITIES
 
-SHOWN = 20
+MAX_SHOWN_CASES = 20
 """Cases in a list: a tab has a hundred blocks, and nobody reads more."""
 LANGUAGE_NAMES: dict[Language, str] = {
     "en": "English",
@@ -53,12 +53,12 @@ def for_customer(
         return sentences.say(language, key, **values)
 
     blocks = [section(say("greeting")), header(say("home_open"))]
-    blocks += [_of_customer(sentences, language, entry) for entry in open_cases[:SHOWN]]
+    blocks += [_of_customer(sentences, language, entry) for entry in open_cases[:MAX_SHOWN_CASES]]
     if not open_cases:
         blocks.append(context(say("home_none")))
     if past:
         blocks.append(header(say("home_past")))
-        blocks += [_of_customer(sentences, language, entry) for entry in past[:SHOWN]]
+        blocks += [_of_customer(sentences, language, entry) for entry in past[:MAX_SHOWN_CASES]]
     as_in_slack = _option(say("home_language_slack"), AS_IN_SLACK)
     options = [as_in_slack, *(_option(LANGUAGE_NAMES[each], each) for each in LANGUAGES)]
     menu = {
@@ -103,9 +103,9 @@ def for_staff(
     ]
     for title, entries in (("Waiting", waiting), ("With you", mine), ("With colleagues", others)):
         if entries:
-            blocks += [section(f"*{title}*"), *(_of_staff(entry) for entry in entries[:SHOWN])]
-            if len(entries) > SHOWN:
-                blocks.append(context(f"and {len(entries) - SHOWN} more: `/frontdesk cases`"))
+            blocks += [section(f"*{title}*"), *(_of_staff(entry) for entry in entries[:MAX_SHOWN_CASES])]
+            if len(entries) > MAX_SHOWN_CASES:
+                blocks.append(context(f"and {len(entries) - MAX_SHOWN_CASES} more: `/frontdesk cases`"))
     if not (waiting or mine or others):
         blocks.append(section("No open cases."))
     blocks += [header("Figures"), section(figures), header("Knowledge base"), section(knowledge)]

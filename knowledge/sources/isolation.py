@@ -30,7 +30,7 @@ EXHAUSTED = 3
 """How the child ends when its memory is used up."""
 LINE_BYTES = 400_000_000
 """The longest line of an answer: a whole document."""
-STOP_SECONDS = 2.0
+CHILD_STOP_TIMEOUT = 2.0
 """What a child is given to end once nothing more is asked of it."""
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -189,7 +189,7 @@ class _Child:
         self._socket.close()
         if self._answered:
             with suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_SECONDS)
+                self._process.wait(CHILD_STOP_TIMEOUT)
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -197,7 +197,7 @@ class _Child:
     def _lost(self, memory_bytes: int) -> Exception:
         """Why it ended."""
         try:
-            code = self._process.wait(STOP_SECONDS)
+            code = self._process.wait(CHILD_STOP_TIMEOUT)
         except subprocess.TimeoutExpired:
             return KnowledgeError("The process that reads files answered something else.")
         if code == -signal.SIGXCPU:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from bot.agent.endpoints import (
+    BREAKER_OPEN_PERIOD,
     FAULT_SECONDS,
     LET_IN,
-    OPEN_SECONDS,
-    PROBE_SECONDS,
+    PROBE_INTERVAL,
     RETRIES_PER_SECOND,
     RETRY_RESERVE,
     TRIP_AFTER,
@@ -156,8 +156,8 @@ async def test_a_blip_that_opens_the_breaker_is_waited_out() -> None:
 async def test_nobody_waits_for_a_server_that_stays_away_for_longer_than_that() -> None:
     clock, model = Clock(), ScriptedModel([BUSY])
     breaker = ill(clock)
-    rest(breaker, clock, until=OPEN_SECONDS)
-    short = replace(QUICK, outage_seconds=OPEN_SECONDS - 1)
+    rest(breaker, clock, until=BREAKER_OPEN_PERIOD)
+    short = replace(QUICK, outage_seconds=BREAKER_OPEN_PERIOD - 1)
     async with asyncio.timeout(patience(5)):
         outcome = await Desk().run(models=Models((Endpoint("model-1", model, breaker=breaker),)), limits=short)
     assert (outcome.reason, model.requests) == ("model_unreachable", [])
@@ -166,11 +166,11 @@ async def test_nobody_waits_for_a_server_that_stays_away_for_longer_than_that() 
 async def test_the_first_turn_after_the_rest_probes_and_goes_on_only_when_that_is_answered() -> None:
     clock, model = Clock(), ScriptedModel([BUSY], says("Hello."))
     breaker = ill(clock)
-    rest(breaker, clock, until=OPEN_SECONDS)
+    rest(breaker, clock, until=BREAKER_OPEN_PERIOD)
     models = Models((Endpoint("model-1", model, breaker=breaker),))
     slow = replace(QUICK, retry_seconds=60.0, outage_seconds=0.0)
     for expected in ("model_unreachable", ""):
-        clock.now += OPEN_SECONDS
+        clock.now += BREAKER_OPEN_PERIOD
         async with asyncio.timeout(0.5):
             assert (await Desk().run(models=models, limits=slow)).reason == expected
     assert len(model.requests) == 2
@@ -258,7 +258,7 @@ def test_a_server_that_stays_away_is_left_alone_for_longer_each_time() -> None:
         begun = breaker.enter()
         assert begun is not None
         breaker.failed(BUSY, begun=begun)
-    assert rests == [1.0, 2.0, 4.0, 8.0, OPEN_SECONDS, OPEN_SECONDS]
+    assert rests == [1.0, 2.0, 4.0, 8.0, BREAKER_OPEN_PERIOD, BREAKER_OPEN_PERIOD]
     breaker.answered()
     for _ in range(TRIP_AFTER):
         breaker.failed(BUSY, begun=clock.now)
@@ -269,9 +269,9 @@ def test_after_its_rest_a_breaker_lets_requests_find_out_one_by_one() -> None:
     clock = Clock()
     breaker = ill(clock)
     assert breaker.enter() is None
-    clock.now = OPEN_SECONDS
-    assert (breaker.enter(), breaker.enter()) == (OPEN_SECONDS, None)
-    clock.now += PROBE_SECONDS
+    clock.now = BREAKER_OPEN_PERIOD
+    assert (breaker.enter(), breaker.enter()) == (BREAKER_OPEN_PERIOD, None)
+    clock.now += PROBE_INTERVAL
     assert breaker.enter() == clock.now
     breaker.answered()
     assert None not in (breaker.enter(), breaker.enter())
@@ -281,7 +281,7 @@ def test_after_its_rest_a_breaker_lets_requests_find_out_one_by_one() -> None:
 def test_any_answer_of_a_server_ends_the_rest(kind: FailureKind) -> None:
     clock = Clock()
     breaker = ill(clock)
-    clock.now = OPEN_SECONDS
+    clock.now = BREAKER_OPEN_PERIOD
     begun = breaker.enter()
     assert begun is not None
     breaker.failed(ModelFailure(kind), begun=begun)

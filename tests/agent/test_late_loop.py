@@ -12,7 +12,7 @@ from bot.agent.endpoints import TRIP_AFTER, Endpoint, Models
 from bot.agent.events import ModelRetried, TextDelta
 from bot.agent.limits import Limits
 from bot.agent.model import Finished, Model, ModelEvent, ModelFailure, ModelRequest
-from bot.agent.patience import LATE_SECONDS, LOOK_SECONDS, Patience
+from bot.agent.patience import LAG_POLL_INTERVAL, ON_TIME_LAG, Patience
 from tests.agent.desk import QUICK, Desk
 from tests.doubles.chat_server import ChatServer, refuses, text
 from tests.doubles.scripted_model import ScriptedModel, says
@@ -131,8 +131,8 @@ async def test_patience_is_extended_by_what_the_loop_was_late_and_no_more() -> N
     patience = Patience(1.0)
     with pytest.raises(TimeoutError):
         await waiting(patience, frozen=2.0)
-    assert 2.0 - LOOK_SECONDS - LATE_SECONDS <= patience.late <= now() - began
-    assert now() - began >= 3.0 - LOOK_SECONDS - LATE_SECONDS
+    assert 2.0 - LAG_POLL_INTERVAL - ON_TIME_LAG <= patience.late <= now() - began
+    assert now() - began >= 3.0 - LAG_POLL_INTERVAL - ON_TIME_LAG
 
 
 async def test_a_cancellation_goes_through_patience_as_it_is() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.cases.staff import REMEMBER_SECONDS, Staff
+from bot.cases.staff import STAFF_CACHE_PERIOD, Staff
 from bot.slack.client import SlackUnanswered
 from bot.store.case_lists import Desks
 from local_slack.workspace import Channel
@@ -71,7 +71,7 @@ async def test_with_a_group_its_members_are_staff_everywhere_and_nobody_else_is(
     assert not await staff.includes(AGENT_B)
     put_into_group(slack, AGENT_B)
     assert await staff.includes(AGENT_A), "what Slack said serves for a minute"
-    clock.advance(REMEMBER_SECONDS)
+    clock.advance(STAFF_CACHE_PERIOD)
     assert not await staff.includes(AGENT_A)
     assert await staff.includes(AGENT_B)
 

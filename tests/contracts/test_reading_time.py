@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date
-from functools import cache, partial
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,8 +31,7 @@ from bot.cases.messages import copy_for_staff
 from bot.desk import addressing, affirmation, intents, policy
 from bot.desk.answers import Evidence, known_from, passages_text
 from bot.desk.danger.asking import danger_in, framed
-from bot.desk.danger.lexicon import find_danger
-from bot.desk.danger.similarity import Similarity, open_similarity
+from bot.desk.danger.classifier import find_danger
 from bot.desk.own_words import OwnWords, OwnWordsGate, instructions
 from bot.desk.summing_up import as_summary, transcript
 from bot.drafts.drafts import presentable
@@ -261,11 +260,6 @@ def numbered(form: str) -> str:
     return "".join(form.format(number) for number in range(1, 100))
 
 
-@cache
-def similarity() -> Similarity:
-    return open_similarity()
-
-
 def events(text: str) -> None:
     reader = SseReader()
     in_pieces(lambda piece: reader.feed(piece.encode()), reader.close, f"data: {text}\n\n")
@@ -322,9 +316,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "impersonal": impersonal,
     "for whom": lambda text: (addressing.concerns_us(text, matter=[text]), addressing.says_unsettled(text)),
     "without files": without_files,
-    "danger by words": find_danger,
+    "danger": find_danger,
     "danger by a model": lambda text: (framed(text), danger_in(text)),
-    "danger by likeness": lambda text: similarity().find_danger(text),
     # What the models write
     "output gate": output,
     "output gate in pieces": partial(output, pieces=True),

@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.desk.own_words import RUN, Leak, OwnWords, OwnWordsGate, instructions
+from bot.desk.own_words import LEAK_WORDS, Leak, OwnWords, OwnWordsGate, instructions
 from bot.language.sentences import LANGUAGES, read_locale
 
 TOKEN = "xoxb-1234567890-AbCdEfGhIjKl"
@@ -43,7 +43,7 @@ def test_all_shipped_instructions_are_known() -> None:
     for text in instructions():
         words = text.replace("{shop}", " … ").split()
         if (
-            not (len(words) >= RUN)
+            not (len(words) >= LEAK_WORDS)
             or leak_in(text, own=OwnWords((), [text])) != "instructions"
             or leak_in(text.upper().replace("\n", " ")) != "instructions"
         ):
@@ -54,7 +54,7 @@ def test_all_shipped_instructions_are_known() -> None:
 def test_twelve_words_in_a_row_are_known_and_eleven_are_not() -> None:
     own = OwnWords((), [f"Before. {TWELVE} so on."])
     words = TWELVE.split()
-    assert len(words) == RUN
+    assert len(words) == LEAK_WORDS
     assert leak_in(f"I was told: {TWELVE.upper()}", own=own) == "instructions"
     assert leak_in(f"*{words[0]}*, ", " ".join(words[1:6]), " ... ", " ".join(words[6:]), own=own) == "instructions"
     assert leak_in(" ".join(words[:-1]), " something else.", own=own) is None

@@ -5,7 +5,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from bot.agent.agent import HANDOVER, Team
-from bot.desk.danger.lexicon import DANGERS
+from bot.desk.danger.classifier import DANGERS
 from bot.desk.escalate import Reason
 from bot.desk.team import INSTRUCTIONS, build_checker, build_lead, build_team
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.help_center.article_folder import MARK, QUESTIONS, RETRY_SECONDS, Publishing, Shelf, page
+from bot.help_center.article_folder import INDEX_RETRY_DELAY, MARK, QUESTIONS, Publishing, Shelf, page
 from bot.help_center.library import BEHIND, Bases, Library, Refresh
 from bot.help_center.texts import Watch
 from bot.store import suggestions
@@ -149,7 +149,7 @@ async def test_an_index_that_could_not_follow_is_tried_again_and_says_so_meanwhi
     assert len(desk.base.read) == 1
     assert desk.library.failures["public"].startswith(BEHIND)
     desk.base.outcome = REPORT
-    desk.clock.advance(RETRY_SECONDS)
+    desk.clock.advance(INDEX_RETRY_DELAY)
     await desk.publishing.look(follows=True)
     assert len(desk.base.read) == 2
     assert desk.library.failures == {}

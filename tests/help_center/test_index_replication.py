@@ -12,10 +12,10 @@ import pytest
 
 from bot.help_center import texts as words
 from bot.help_center.index_replication import (
-    FORGET_SECONDS,
+    ABSENT_MACHINE_PERIOD,
     HEARTBEAT_SECONDS,
     MAX_HEARTBEAT_AGE_SECONDS,
-    RETRY_SECONDS,
+    SOURCE_RETRY_DELAY,
     SYNC_SECONDS,
     IndexReplication,
     ReplicationStatus,
@@ -211,7 +211,7 @@ async def test_sources_that_cannot_be_read_are_tried_again_after_a_while(pair: P
     await pair.look(10)
     assert (pair.b.content, pair.b.asked) == ("old", [False])
     pair.b.fails = None
-    pair.clock.advance(RETRY_SECONDS)
+    pair.clock.advance(SOURCE_RETRY_DELAY)
     await pair.look()
     assert pair.b.content == "new"
 
@@ -315,7 +315,7 @@ async def test_what_a_machine_that_is_no_more_has_left_on_the_server_is_removed_
     for replication in pair.replications:
         await replication.heartbeat()
     first = pair.replications[0]
-    pair.clock.advance(FORGET_SECONDS - HEARTBEAT_SECONDS)
+    pair.clock.advance(ABSENT_MACHINE_PERIOD - HEARTBEAT_SECONDS)
     await first.heartbeat()
     assert pair.a.forgotten == []
     pair.clock.advance(2 * HEARTBEAT_SECONDS)

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from bot.clock import SystemClock
 from bot.conversation import ThreadRef
-from bot.ingest.fleet import KEEP_SECONDS, entry_id, open_fleet
+from bot.ingest.fleet import DONE_ENTRIES_PERIOD, entry_id, open_fleet
 from bot.store import inbox
 from bot.store.database import Database, open_database
 from bot.store.handover import Waiting
@@ -161,7 +161,7 @@ async def test_entries_are_forgotten_a_week_after_their_end(room: Room) -> None:
         await closed(room)
     aged = text("update dbos.workflow_status set updated_at = :at where workflow_uuid like '%|000000000001.%'")
     async with room.database.transaction() as tx:
-        await tx.execute(aged, {"at": int((SystemClock().now() - KEEP_SECONDS - 60) * 1000)})
+        await tx.execute(aged, {"at": int((SystemClock().now() - DONE_ENTRIES_PERIOD - 60) * 1000)})
     async with room.engine(), asyncio.timeout(patience(60)):
         while len(left := await entries(room.database)) > 1:
             await room.moment()

@@ -233,7 +233,7 @@ async def test_that_nothing_is_stored_in_time_is_a_fault_before_the_database_say
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.ingest.inbox.ACCEPT_SECONDS", 0.02)
-    monkeypatch.setattr("bot.ingest.inbox.LOOK_SECONDS", 0.02)
+    monkeypatch.setattr("bot.ingest.inbox.WRITE_RETRY_INTERVAL", 0.02)
     locked, engine = Locked(database), Engine()
     async with running(locked, engine) as inbox:
         with pytest.raises(StoreUnavailable):

@@ -139,7 +139,7 @@ async def test_draining_gives_up_on_what_hangs() -> None:
 
 
 async def test_draining_leaves_what_does_not_end_though_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes_module, "TIDY_SECONDS", 0.01)
+    monkeypatch.setattr(lanes_module, "CLEANUP_TIMEOUT", 0.01)
     let_go = asyncio.Event()
     begun = asyncio.Event()
 

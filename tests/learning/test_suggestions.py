@@ -13,7 +13,7 @@ from bot.agent.events import TextDelta
 from bot.agent.model import Finished, ModelFailure, Usage
 from bot.cases.case import MovedOn
 from bot.desk.budgets import Budgets
-from bot.help_center.articles import KEPT_SECONDS, Articles, Decided, Wording
+from bot.help_center.articles import DECIDED_ARTICLES_PERIOD, Articles, Decided, Wording
 from bot.learning.suggestions import Learning, build_learners, read_article
 from bot.store import erasure, inbox, schema, suggestions
 from bot.store.cases import Case
@@ -346,7 +346,7 @@ async def test_an_article_takes_the_place_of_the_one_that_it_is_close_to(room: R
 
 async def test_what_nobody_decides_on_expires_after_four_weeks(room: Room) -> None:
     await room.suggests()
-    room.clock.advance(KEPT_SECONDS - 1)
+    room.clock.advance(DECIDED_ARTICLES_PERIOD - 1)
     await room.articles.expire()
     assert (await room.only()).state == "pending"
     room.clock.advance(2)

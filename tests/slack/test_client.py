@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.clock import MINUTE
 from bot.slack import client as module
 from bot.slack.client import (
     UNSUPPORTED_SECONDS,
@@ -18,7 +19,7 @@ from bot.slack.client import (
     Unsupported,
     open_slack_client,
 )
-from bot.slack.rate_limiter import MINUTE_SECONDS, PACES, POST_PACE, STREAM_SLOTS, MemoryBudget, RateLimiter
+from bot.slack.rate_limiter import PACES, POST_PACE, STREAM_SLOTS, MemoryBudget, RateLimiter
 from tests.doubles.clock import ManualClock
 from tests.slack.api import Answer, Api, limited, no, ok, open_api
 
@@ -102,7 +103,7 @@ async def test_a_stream_whose_end_could_not_be_paid_for_is_not_begun(
     for number in range(STREAM_SLOTS):
         await slack.stop_stream("C1", f"1.{number}")
     assert len(api.asked_for("chat.stopStream")) == STREAM_SLOTS
-    clock.advance(MINUTE_SECONDS)
+    clock.advance(MINUTE)
     await slack.start_stream("C1", "1.1", user="U1", team="T1")
 
 
@@ -115,7 +116,7 @@ async def test_a_stream_that_its_reader_ended_makes_room_for_another(
     api.will("chat.appendStream", no("stopped_by_user"))
     with pytest.raises(SlackRefused):
         await slack.append_stream("C1", "1.7", [])
-    clock.advance(MINUTE_SECONDS)
+    clock.advance(MINUTE)
     await slack.start_stream("C1", "1.1", user="U1", team="T1")
 
 

@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.clock import SystemClock
+from bot.clock import MINUTE, SystemClock
 from bot.errors import StoreUnavailable
 from bot.slack.rate_limiter import (
-    AWAY_SECONDS,
     HOLD_LIMIT_SECONDS,
-    MINUTE_SECONDS,
     PACES,
+    PAID_CALL_TIMEOUT,
     POST_PACE,
+    SHARED_BUDGET_RETRY_DELAY,
     STREAM_SECONDS,
     STREAM_SLOTS,
-    TOKEN_SECONDS,
     Budget,
     MemoryBudget,
     RateLimiter,
@@ -50,7 +49,7 @@ def clock() -> ManualClock:
 def no_fallback(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real database that is slow for a moment does not end in budgets of one's own, which allow as much again."""
     if "database" in request.fixturenames:
-        monkeypatch.setattr("bot.slack.rate_limiter.STORE_SECONDS", patience(30))
+        monkeypatch.setattr("bot.slack.rate_limiter.SHARED_BUDGET_TIMEOUT", patience(30))
 
 
 @pytest.fixture(params=["memory", "shared"])
@@ -61,7 +60,7 @@ def budget(request: pytest.FixtureRequest, clock: ManualClock, database: Databas
 
 def busiest_minute(times: Sequence[float]) -> int:
     """The most calls in any sixty seconds."""
-    return max((bisect_right(times, time + MINUTE_SECONDS - 1e-6) - at for at, time in enumerate(times)), default=0)
+    return max((bisect_right(times, time + MINUTE - 1e-6) - at for at, time in enumerate(times)), default=0)
 
 
 async def entered(rate_limiter: RateLimiter, clock: ManualClock, method: str, *, patience: float = 0.0) -> bool:
@@ -122,7 +121,7 @@ async def test_a_call_that_was_paid_for_and_not_made_in_time_is_lost(database: D
         if await entered(rate_limiter, clock, "chat.appendStream"):
             times.append(clock.monotonic())
         # Tokens pile up during a pause, and must not all be used after it.
-        clock.advance(TOKEN_SECONDS * 2 if len(times) % 7 == 0 else 0.2)
+        clock.advance(PAID_CALL_TIMEOUT * 2 if len(times) % 7 == 0 else 0.2)
     assert busiest_minute(times) <= 100
 
 
@@ -215,8 +214,8 @@ async def test_every_stream_that_starts_can_be_stopped_at_any_time(budget: Budge
         await rate_limiter.close_slot(slot)
     with pytest.raises(TooLong) as late:
         await rate_limiter.open_slot("T1", patience=3.0)
-    assert late.value.seconds == pytest.approx(MINUTE_SECONDS, abs=0.1)
-    clock.advance(MINUTE_SECONDS)
+    assert late.value.seconds == pytest.approx(MINUTE, abs=0.1)
+    clock.advance(MINUTE)
     await rate_limiter.open_slot("T1", patience=0.0)
 
 
@@ -225,7 +224,7 @@ async def test_the_seat_of_a_process_that_died_is_free_when_slack_has_ended_its_
 ) -> None:
     for _ in range(STREAM_SLOTS):
         await RateLimiter(budget, clock).open_slot("T1", patience=0.0)
-    clock.advance(STREAM_SECONDS + MINUTE_SECONDS + 0.01)
+    clock.advance(STREAM_SECONDS + MINUTE + 0.01)
     await RateLimiter(budget, clock).open_slot("T1", patience=0.0)
 
 
@@ -324,7 +323,7 @@ async def test_a_database_that_did_not_answer_is_left_alone_for_a_while(clock: M
         await rate_limiter.enter("T1", "chat.update", patience=0.0)
         await rate_limiter.open_slot("T1", patience=0.0)
     assert database.asked == 1
-    clock.advance(AWAY_SECONDS)
+    clock.advance(SHARED_BUDGET_RETRY_DELAY)
     await rate_limiter.open_slot("T1", patience=0.0)
     assert database.asked == 2
 

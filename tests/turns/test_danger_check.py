@@ -14,7 +14,7 @@ from bot.agent.messages import CustomerMessage
 from bot.agent.model import ModelEvent, ModelFailure, ModelRequest
 from bot.cases.messages import SUFFERING
 from bot.desk.danger.asking import build_sorter, danger_in, framed
-from bot.desk.danger.lexicon import DANGERS
+from bot.desk.danger.classifier import DANGERS
 from bot.errors import StoreUnavailable
 from bot.language.sentences import load_sentences
 from bot.store import schema

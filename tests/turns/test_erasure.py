@@ -44,7 +44,7 @@ from bot.store.suggestions import Suggestion
 from bot.store.summaries import Summary
 from bot.store.transcripts import of_thread
 from bot.turns import erasure
-from bot.turns.batches import FIRST_STEP, LARGEST_STEP, STEP_SECONDS, Steps
+from bot.turns.batches import FIRST_STEP, LARGEST_STEP, MAX_TRANSACTION_TIME, Steps
 from bot.turns.costs import costs_of
 from bot.turns.erasure import Erasure
 from local_slack import timeline
@@ -106,7 +106,7 @@ class SlowClock(ManualClock):
     """A clock by which everything takes as long as a transaction may."""
 
     def monotonic(self) -> float:
-        self.advance(STEP_SECONDS)
+        self.advance(MAX_TRANSACTION_TIME)
         return super().monotonic()
 
 
@@ -396,7 +396,7 @@ async def test_a_running_answer_ends_first_and_what_it_still_writes_is_refused(c
         began = company.clock.monotonic()
         await company.erases(item)
     assert interrupt.kind == "deleted"
-    assert company.clock.monotonic() - began >= erasure.WAIT_SECONDS
+    assert company.clock.monotonic() - began >= erasure.RUNNING_TURNS_TIMEOUT
     assert (await company.rows())[("inbox", str(running.id))]["state"] == "dropped"
     with attempts.working_on(running.id, running.fence), pytest.raises(Superseded):
         await company.answered(running, f"Your {CANARY[CUSTOMER.user]} is late.")
@@ -420,7 +420,7 @@ async def test_an_answer_that_ends_in_time_is_waited_for_and_no_longer(company: 
     began = clock.monotonic()
     await company.erases(item)
     await ending
-    assert clock.monotonic() - began < erasure.WAIT_SECONDS
+    assert clock.monotonic() - began < erasure.RUNNING_TURNS_TIMEOUT
 
 
 async def test_what_others_wrote_in_their_case_stays(company: Company) -> None:
@@ -529,8 +529,8 @@ async def test_between_two_steps_nothing_is_made_of_what_they_wrote(company: Com
     ("seconds", "size"),
     [
         ((0.001,), 2 * FIRST_STEP),
-        ((0.001, 2 * STEP_SECONDS, 0.001), FIRST_STEP // 2),
-        ((0.001, STEP_SECONDS / 2), FIRST_STEP),
+        ((0.001, 2 * MAX_TRANSACTION_TIME, 0.001), FIRST_STEP // 2),
+        ((0.001, MAX_TRANSACTION_TIME / 2), FIRST_STEP),
         ((), FIRST_STEP),
     ],
 )

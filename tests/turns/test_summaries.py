@@ -273,7 +273,7 @@ async def test_a_long_episode_is_summed_up_at_its_end_though_that_has_just_faile
 async def test_a_summary_for_which_there_is_no_place_is_not_waited_for(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.turns.summaries.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("bot.turns.summaries.SUMMARY_SLOT_TIMEOUT", 0.05)
     bench = summaries(database, says("Made."))
     for number in (1, 2, 3, 4):
         item = await bench.answered(number)

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from bot.clock import WEEK
 from bot.errors import StoreUnavailable
 from bot.store import limits, sqlite_file
 from bot.store.database import Database, open_database
-from bot.turns.upkeep import WEEK_SECONDS, Upkeep
+from bot.turns.upkeep import Upkeep
 from tests.doubles.clock import ManualClock
 from tests.patience import patience
 
@@ -45,7 +46,7 @@ async def test_the_file_is_looked_through_once_a_week(database: Database, monkey
         return sound(check)
 
     monkeypatch.setattr(sqlite_file.Check, "run", run)
-    for wait in (0.0, 3_600.0, WEEK_SECONDS, 3_600.0):
+    for wait in (0.0, 3_600.0, WEEK, 3_600.0):
         clock.advance(wait)
         await Upkeep(database, clock).look()
     assert len(looks) == 2

@@ -1,1 +1,1 @@
-"""Whether somebody is in danger or has a matter that only people handle: by words and by likeness to examples."""
+"""Whether somebody is in danger or has a matter that only people handle: by a classifier, and by a model beside it."""

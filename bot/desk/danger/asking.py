@@ -1,13 +1,13 @@
-"""The cheap model is asked whether a message shows danger, for what words and likeness do not know.
+"""The cheap model is asked whether a message shows danger, for what the classifier does not find.
 
-build_sorter  who is asked: a team of one, without tools
-framed        the message as it is read: data in a frame
-danger_in     what the reply says, of a closed set
+build_sorter  the agent that is asked, alone and without tools
+framed        the message as the agent reads it: data in a frame
+danger_in     the class that its reply names
 """
 
 from bot.agent.agent import Agent, Team
 from bot.agent.wording import without_tags
-from bot.desk.danger.lexicon import DANGERS, READ_LIMIT, Danger
+from bot.desk.danger.classifier import DANGERS, READ_LIMIT, Danger
 from bot.desk.team import read_instructions
 
 _AROUND = " \t\r\n.!\"'`*_"

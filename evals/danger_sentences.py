@@ -1,0 +1,46 @@
+"""The sentences of evals/danger: what the danger classifier learns from, and what measures it."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from bot.desk.danger.classifier import CLASSES
+from bot.language.sentences import LANGUAGES, Language
+
+FOLDER = Path(__file__).parent / "danger"
+DEVELOPMENT, HELD_OUT, MUST = FOLDER / "development", FOLDER / "held_out", FOLDER / "must"
+"""Each a folder with a file a language."""
+REPEATED = 5
+"""How often a sentence of MUST counts in the training."""
+
+Labelled = tuple[str, str]
+"""A sentence and its class, one of CLASSES."""
+
+
+def read_sentences(folder: Path, language: Language) -> Mapping[str, list[str]]:
+    """A language's sentences by class."""
+    held = yaml.safe_load((folder / f"{language}.yml").read_text("utf-8"))
+    return {label: listed.splitlines() for label, listed in held.items()}
+
+
+def read_all(folder: Path) -> list[Labelled]:
+    """The sentences of all languages."""
+    by_class = [read_sentences(folder, language) for language in LANGUAGES]
+    return [(text, label) for held in by_class for label, texts in held.items() for text in texts]
+
+
+def read_training() -> list[Labelled]:
+    """Every sentence that the classifier learns from, each once."""
+    held: dict[str, str] = dict(read_all(MUST))
+    for language in LANGUAGES:
+        for label in CLASSES:
+            for text in (FOLDER / "train" / language / f"{label}.txt").read_text("utf-8").splitlines():
+                held.setdefault(text, label)
+    return list(held.items())
+
+
+def fingerprint(sentences: Sequence[Labelled]) -> str:
+    """Names a set of sentences, so that weights can say what they were learned from."""
+    return hashlib.blake2b("\n".join(map("\t".join, sentences)).encode(), digest_size=16).hexdigest()
