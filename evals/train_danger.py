@@ -20,7 +20,7 @@ BATCH = 64
 RATE = 0.3
 RUNS = 3
 EVERYDAY_SHARE = 0.02
-HIDDEN_SHARE = 0.3
+HIDDEN_SHARE = 0.2
 """The share of texts that are learned without their embedding, so that the other features say as much as they can."""
 
 

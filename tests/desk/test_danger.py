@@ -22,8 +22,8 @@ from bot.language.sentences import LANGUAGES, Language
 from evals.danger import found_share, measure, measure_all
 from evals.danger_sentences import DEVELOPMENT, HELD_OUT, MUST, fingerprint, read_all, read_training
 
-FOUND, HANDED_OVER = 0.9, 0.02
-"""The goals: the least of the sentences in danger, and the most of the everyday ones."""
+FOUND, FOUND_OF_A_CLASS, HANDED_OVER = 0.92, 0.88, 0.02
+"""The least of the sentences in danger, all together and of each class, and the most of the everyday ones."""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -32,13 +32,11 @@ def test_what_must_be_right_is_right(language: Language) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("danger", DANGERS)
-def test_sentences_of_every_class_that_nothing_was_learned_from_are_found(danger: str) -> None:
-    assert found_share(measure_all(HELD_OUT), danger) >= FOUND
-
-
-def test_few_everyday_sentences_that_nothing_was_learned_from_go_to_a_person() -> None:
-    assert found_share(measure_all(HELD_OUT), EVERYDAY) <= HANDED_OVER
+def test_sentences_that_nothing_was_learned_from_are_found_and_few_everyday_ones_go_to_a_person() -> None:
+    measured = measure_all(HELD_OUT)
+    assert found_share(measured, *DANGERS) >= FOUND
+    assert [danger for danger in DANGERS if found_share(measured, danger) < FOUND_OF_A_CLASS] == []
+    assert found_share(measured, EVERYDAY) <= HANDED_OVER
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -38,7 +38,7 @@ CLASSES = (*DANGERS, EVERYDAY)
 """The columns of the weights."""
 
 MODEL = Path(__file__).parent / "model.npz"
-BITS = 16
+BITS = 17
 """Features are hashed into 2**BITS rows of the weights."""
 NGRAMS = (3, 4, 5)
 """Lengths of the letter n-grams of a word."""
