@@ -45,6 +45,12 @@ def test_every_picture_is_shown_in_a_document_and_soon_there() -> None:
     assert [name for name, size in pictures.items() if name not in shown or size > 300_000] == []
 
 
+def test_the_index_of_documents_names_each_page() -> None:
+    listed = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in LINK.findall(read("docs/README.md"))}
+    pages = [path for path in DOCUMENTS if path != "docs/README.md" and not path.startswith("docs/decisions/")]
+    assert [page for page in pages if (ROOT / page).resolve() not in listed] == []
+
+
 @pytest.mark.parametrize("document", [*DOCUMENTS, ".ci/run"])
 def test_make_targets_that_are_spoken_of_exist(document: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
