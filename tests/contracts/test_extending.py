@@ -1,10 +1,11 @@
 """The pages of docs/extending: what they name exists, and the how-tos name what the code has."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.contracts.tree import ROOT, read
+from tests.contracts.tree import ROOT, python_files, read
 
 pytestmark = pytest.mark.contract
 
@@ -59,18 +60,16 @@ def test_a_how_to_runs_tests_that_exist(page: str) -> None:
 
 @pytest.mark.parametrize("page", HOW_TOS)
 def test_a_how_to_names_what_the_code_has(page: str) -> None:
-    """Constants and tests in the text: a page must not outlive their names."""
-    text = re.sub(r"^```.*?^```", "", read(f"docs/extending/{page}"), flags=re.MULTILINE | re.DOTALL)
-    names = {*re.findall(r"`(_?[A-Z]{2,}(?:_[A-Z]+)*)`", text), *re.findall(r"`(test_\w+)`", text)} - EXAMPLES
+    """Constants and tests, in the text and in the code: a page must not outlive their names."""
+    text = read(f"docs/extending/{page}")
+    names = {*CONSTANT.findall(text), *re.findall(r"`(test_\w+)`", text)} - EXAMPLES
     code = "\n".join(
-        path.read_text("utf-8")
-        for folder in ("bot", "knowledge", "tests")
-        for path in (ROOT / folder).rglob("*.py")
-        if path.name != "test_extending.py"
+        path.read_text("utf-8") for path in python_files("bot", "knowledge", "tests") if path != Path(__file__)
     )
-    variables = read(".env.example")
-    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", code + variables)] == []
+    known = code + read(".env.example")
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", known)] == []
 
 
-EXAMPLES = {"CONCURRENT_DRAFTS"}
-"""What a how-to adds."""
+CONSTANT = re.compile(r"(?<![\w.-])_?[A-Z]{3,}(?:_[A-Z]+)*(?![\w-])")
+EXAMPLES = {"CONCURRENT_DRAFTS", "CONTRIBUTING", "FOLDER", "README", "_TIMES"}
+"""What a how-to adds, documents, and what the reader fills in."""
