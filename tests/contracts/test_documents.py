@@ -45,6 +45,12 @@ def test_every_picture_is_shown_in_a_document_and_soon_there() -> None:
     assert [name for name, size in pictures.items() if name not in shown or size > 300_000] == []
 
 
+def test_the_index_of_documents_names_each_page() -> None:
+    listed = {(ROOT / "docs" / link.partition("#")[0]).resolve() for link in LINK.findall(read("docs/README.md"))}
+    pages = [path for path in DOCUMENTS if path != "docs/README.md" and not path.startswith("docs/decisions/")]
+    assert [page for page in pages if (ROOT / page).resolve() not in listed] == []
+
+
 @pytest.mark.parametrize("document", [*DOCUMENTS, ".ci/run"])
 def test_make_targets_that_are_spoken_of_exist(document: str) -> None:
     targets = set(re.findall(r"^([a-z-]+):", read("Makefile"), re.MULTILINE))
@@ -64,7 +70,7 @@ def test_tests_of_a_mark_are_where_make_looks_for_them(mark: str) -> None:
 
 
 def test_the_map_of_the_tree_is_true_and_names_every_folder() -> None:
-    (block,) = [block for block in FENCE.findall(read("README.md")) if "handlers/" in block]
+    (block,) = [block for block in FENCE.findall(read("CONTRIBUTING.md")) if "handlers/" in block]
     named: list[str] = []
     folder = ""
     for line in block.splitlines():
@@ -75,7 +81,8 @@ def test_the_map_of_the_tree_is_true_and_names_every_folder() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
     ignored = {line.strip("/") for line in read(".gitignore").splitlines()}
     folders = {path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")}
-    assert {f"{name}/" for name in folders - ignored} <= set(named)
+    packages = {f"bot/{path.parent.name}/" for path in (ROOT / "bot").glob("*/__init__.py")}
+    assert {f"{name}/" for name in folders - ignored} | packages <= set(named)
 
 
 def test_the_decisions_are_numbered_without_gaps() -> None:
