@@ -692,9 +692,10 @@ class Turns:
             return "dead", reason
         if item.kind == "interaction":
             button = BUTTONS.get(item.body.get("action", ""))
-            if button and button.who in ("staff", "anyone"):
+            if button is None:
+                return "dead", reason
+            if button.who in ("staff", "anyone"):
                 await self.interactions.tell_failed(item)
-            if not button or button.who in ("staff", "anyone"):
                 return "dead", reason
         if item.body.get("to_us") is False and not self._is_for_a_person(item.words):
             # Nobody has asked us, so nobody waits for an answer.
