@@ -1,15 +1,18 @@
 """What customers press. A press that must not be lost goes through the inbox, in its thread's order."""
 
+import logging
 import re
 from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.cases.buttons import BUTTONS
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.interactions import CALLS, CUSTOMER_BUTTONS
 from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, Malformed
+
+logger = logging.getLogger(__name__)
 
 Ack = Callable[[], Awaitable[None]]
 
@@ -21,8 +24,9 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await desk.inbox.accept(read_interaction(body, action, team=desk.me.team))
         await ack()
 
-    for action_id in CUSTOMER_BUTTONS:
-        app.action(action_id)(store_interaction)
+    for button in BUTTONS.values():
+        if button.who == "customer":
+            app.action(button.id)(store_interaction)
 
     @app.action("esc.decline")
     async def rephrase(ack: Ack, body: BlockActions, action: Action) -> None:
@@ -41,14 +45,24 @@ def register(app: AsyncApp, desk: Desk) -> None:
 def register_rest(app: AsyncApp) -> None:
     """Acknowledge every other press, shortcut and dialog, as link buttons are."""
 
+    async def ignore(ack: Ack, action: Action) -> None:
+        await ack()
+        if action["action_id"] not in BUTTONS:
+            log_unknown(action["action_id"])
+
     async def acknowledge(ack: Ack) -> None:
         await ack()
 
     anything = re.compile(".*")
-    app.action(anything)(acknowledge)
+    app.action(anything)(ignore)
     app.shortcut(anything)(acknowledge)
     app.view(anything)(acknowledge)
     app.options(anything)(acknowledge)
+
+
+def log_unknown(name: str) -> None:
+    """Log that a button was pressed that is not in the table: nothing follows from it."""
+    logger.warning("an unknown button was pressed", extra={"action": name})
 
 
 def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arrival:
@@ -73,7 +87,7 @@ def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arriva
             "text": "",
         },
         addressed=True,
-        calls=name in CALLS,
+        calls=name in BUTTONS and BUTTONS[name].calls,
     )
 
 

@@ -22,6 +22,7 @@ from bot.language.sentences import Language, Sentences
 from bot.slack.client import Block, Identity, SlackClient, SlackRefused, SlackUnanswered
 from bot.store.database import Database
 from bot.store.inbox import Arrival
+from bot.turns.interactions import interaction_thread
 from handlers.payloads import SlashCommand
 
 
@@ -67,6 +68,14 @@ class Desk:
     async def is_staff_in(self, channel: str, user: str) -> bool:
         """Whether a press of theirs there is one of staff."""
         return await self.staff.includes(user, channel=channel)
+
+    async def admits(self, interaction: Arrival) -> bool:
+        """Whether a member of staff pressed there; anybody else is told that it is not theirs."""
+        if await self.is_staff_in(interaction.thread.channel, interaction.author):
+            return True
+        thread_ts = interaction_thread(interaction)
+        await self.refuse(interaction.thread.channel, interaction.author, thread_ts=thread_ts)
+        return False
 
     async def refuse(self, channel: str, user: str, *, thread_ts: str | None) -> None:
         """Tell somebody who is not staff, unseen by others and where they pressed, that this is not theirs."""

@@ -4,24 +4,20 @@ from collections.abc import Awaitable, Callable
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
+from bot.cases.buttons import SUBMISSIONS
+from bot.cases.dialogs import About
 from bot.conversation import ThreadRef
 from bot.store.inbox import Arrival
-from bot.turns.interactions import interaction_thread
 from bot.turns.message_body import filled
 from bot.views.dialogs import filled_in
-from handlers.actions import read_interaction
 from handlers.desk import Desk
-from handlers.payloads import Action, BlockActions, ViewSubmission, parse_about
+from handlers.payloads import ViewSubmission, parse_about
 
 Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The buttons that open dialogs, and the dialogs."""
-
-    async def opens(ack: Ack, body: BlockActions, action: Action) -> None:
-        await open_dialog(desk, ack, body, action)
+    """The dialogs that buttons open."""
 
     async def store_submission(ack: Ack, body: ViewSubmission) -> None:
         about = read_about(body, team=desk.me.team)
@@ -32,21 +28,15 @@ def register(app: AsyncApp, desk: Desk) -> None:
         await desk.inbox.accept(read_submission(body, about))
         await ack()
 
-    for action_id in OPENED_BY:
-        app.action(action_id)(opens)
     for callback_id in SUBMISSIONS:
         app.view(callback_id)(store_submission)
 
 
-async def open_dialog(desk: Desk, ack: Ack, body: BlockActions, action: Action) -> None:
-    """Open the dialog of what was pressed, for staff."""
-    await ack()
-    interaction = read_interaction(body, action, team=desk.me.team)
-    if not await desk.is_staff_in(interaction.thread.channel, interaction.author):
-        await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
-        return
-    about = About(interaction.body["value"], interaction.thread, interaction.body["message_ts"])
-    await desk.dialogs.open(interaction.body["action"], about, user=interaction.author, trigger_id=body["trigger_id"])
+async def open_dialog(desk: Desk, interaction: Arrival, *, trigger_id: str) -> None:
+    """Open the button's dialog about a case, for staff."""
+    if await desk.admits(interaction):
+        about = About(interaction.body["value"], interaction.thread, interaction.body["message_ts"])
+        await desk.dialogs.open(interaction.body["action"], about, user=interaction.author, trigger_id=trigger_id)
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:

@@ -30,12 +30,10 @@ def register(app: AsyncApp, desk: Desk) -> None:
     async def edit(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
         interaction = read_interaction(body, action, team=desk.me.team)
-        if not await desk.is_staff_in(interaction.thread.channel, interaction.author):
-            await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
+        if not await desk.admits(interaction):
             return
-        if told := await _edit(
-            desk, About(interaction.body["value"], interaction.thread, interaction.body["message_ts"]), body
-        ):
+        about = About(interaction.body["value"], interaction.thread, interaction.body["message_ts"])
+        if told := await _edit(desk, about, body):
             await desk.slack.post_ephemeral(
                 interaction.thread.channel, interaction.author, text=told, thread_ts=interaction_thread(interaction)
             )

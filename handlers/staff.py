@@ -9,10 +9,11 @@ from dataclasses import replace
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import OPENED_BY
+from bot.cases.buttons import BUTTONS, SUBMISSIONS, Button
+from bot.cases.dialogs import DIALOGS
 from bot.store.inbox import Arrival
-from bot.turns.interactions import SLOW_BUTTONS, STAFF_BUTTONS, interaction_thread
-from handlers.actions import read_interaction
+from bot.turns.interactions import interaction_thread
+from handlers.actions import log_unknown, read_interaction
 from handlers.desk import Desk
 from handlers.dialogs import open_dialog
 from handlers.payloads import Action, BlockActions
@@ -21,41 +22,42 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The buttons of the cards in the team channels."""
+    """The buttons and the menus of the cards in the team channels."""
 
-    async def store_interaction(ack: Ack, body: BlockActions, action: Action) -> None:
+    async def press(ack: Ack, body: BlockActions, action: Action) -> None:
         interaction = read_interaction(body, action, team=desk.me.team)
-        if await desk.is_staff_in(interaction.thread.channel, interaction.author):
-            await desk.inbox.accept(_in_its_lane(interaction))
+        button = BUTTONS.get(interaction.body["action"])
+        if button is None:
             await ack()
-            return
-        await ack()
-        await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
-
-    for action_id in STAFF_BUTTONS:
-        app.action(action_id)(store_interaction)
-
-    @app.action("case.more")
-    async def choose(ack: Ack, body: BlockActions, action: Action) -> None:
-        chosen = read_interaction(body, action, team=desk.me.team).body["action"]
-        if chosen in OPENED_BY:
-            await open_dialog(desk, ack, body, action)
-        elif chosen in STAFF_BUTTONS:
-            await store_interaction(ack, body, action)
+            log_unknown(interaction.body["action"])
+        elif button.dialog:
+            await ack()
+            await open_dialog(desk, interaction, trigger_id=body["trigger_id"])
+        elif await desk.is_staff_in(interaction.thread.channel, interaction.author):
+            await desk.inbox.accept(_in_its_lane(interaction, button))
+            await ack()
         else:
             await ack()
+            await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
 
     @app.action("relay.note")
     async def keep_inside(ack: Ack, body: BlockActions, action: Action) -> None:
         await ack()
-        interaction = read_interaction(body, action, team=desk.me.team)
-        if await desk.is_staff_in(interaction.thread.channel, interaction.author):
+        if await desk.admits(read_interaction(body, action, team=desk.me.team)):
             await desk.slack.respond(body.get("response_url") or "", text="Kept as an internal note.", replace=True)
-        else:
-            await desk.refuse(interaction.thread.channel, interaction.author, thread_ts=interaction_thread(interaction))
+
+    for action_id in {button.action_id for button in BUTTONS.values() if _is_pressed_here(button)}:
+        app.action(action_id)(press)
 
 
-def _in_its_lane(interaction: Arrival) -> Arrival:
+def _is_pressed_here(button: Button) -> bool:
+    """Whether staff press it, and it is stored or opens a dialog about a case."""
+    is_answered_elsewhere = button.lane == "at_once" and button.dialog not in DIALOGS
+    return button.who == "staff" and button.id not in SUBMISSIONS and not is_answered_elsewhere
+
+
+def _in_its_lane(interaction: Arrival, button: Button) -> Arrival:
     """The press as it came, or in a thread of its own when what is written under the card must not wait for it."""
-    slow = interaction.body["action"] in SLOW_BUTTONS
-    return replace(interaction, thread=replace(interaction.thread, ts=interaction.ts)) if slow else interaction
+    if button.lane != "own":
+        return interaction
+    return replace(interaction, thread=replace(interaction.thread, ts=interaction.ts))

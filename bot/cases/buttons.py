@@ -1,21 +1,163 @@
-"""Buttons of messages that stand: what does not fit the case any more goes from them.
+"""The table of buttons: what people can press, choose from a menu or submit, and everything that depends on which.
 
-A card is written anew with each step. Everything else that bears buttons, in the customer's thread and under the card,
-was said once and stays: it is updated in the transaction of the step that makes a button of it useless.
+Authorisation, lanes, dialogs, retries, the removal of stale buttons and docs/reference/buttons.md read it. What a
+button runs is bound to its id in bot/turns/interactions.py. An id that is not here does nothing.
+
+A card is written anew with each step of its case. Other messages keep their buttons until a step makes them useless;
+they are updated in the transaction of that step.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
+from bot.cases.case import State
 from bot.slack.blocks import Block, context
 from bot.store import outbox
 from bot.store.cases import Case, card_key
 from bot.store.database import Transaction
 from bot.store.outbox import Outgoing, lane_of_thread, lane_under
+from bot.store.persons import REQUEST
+from bot.views.article_cards import REASONS
 
-TO_CLAIM = frozenset({"case.claim", "case.snooze"})
-FOR_WHO_WAITS = frozenset({"esc.cancel", "esc.keep", "esc.urgent", "esc.wait"})
-OF_THE_OWNER = frozenset({"case.takeover", "draft.send", "draft.edit"})
+Who = Literal["customer", "staff", "author", "anyone"]
+"""A customer presses for their own case, staff in a team channel, the author of a message (or staff for them) in the
+message's menu, and anyone for themselves."""
+Lane = Literal["thread", "own", "at_once"]
+"""A press waits for its turn in its thread, has a lane of its own because it takes long, or is answered at once and not
+stored."""
+
+_CLOSED_DESK: tuple[State, ...] = ("out_of_hours",)
+_UNCLAIMED: tuple[State, ...] = ("waiting", *_CLOSED_DESK)
+_CLAIMED: tuple[State, ...] = ("human",)
+_OPEN: tuple[State, ...] = (*_UNCLAIMED, *_CLAIMED)
+_ENDED: tuple[State, ...] = ("resolved", "closed")
+
+
+def _never(_case: Case, _user: str) -> bool:
+    return False
+
+
+def _speaks(case: Case, user: str) -> bool:
+    return case.speaker(user) is not None
+
+
+def _became(*states: State) -> Callable[[Case, str], bool]:
+    return lambda case, _: case.state in states
+
+
+def _keeps_helping(case: Case, _user: str = "") -> bool:
+    return case.keeps_helping
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """One thing to press: a button, an entry of a menu, the submission of a dialog, or a shortcut."""
+
+    id: str
+    """The `action_id` or `callback_id` in Slack; an entry of a menu has the menu's, a full stop, and its own name."""
+    who: Who
+    does: str
+    """What it does, in a sentence for the documents."""
+    states: tuple[State, ...] = ()
+    """The states of the case in which it serves; any state when there are none."""
+    lane: Lane = "thread"
+    dialog: str = ""
+    """The id of the dialog that it opens."""
+    anywhere: bool = False
+    """Staff can press it in any team channel; other buttons of staff serve only at the desk that has the case."""
+    speaks: bool = False
+    """It speaks for the case: while another person is on it, staff see who that is."""
+    calls: bool = False
+    """It calls a person, which interrupts the answer that is being written."""
+    is_done: Callable[[Case, str], bool] = _never
+    """Whether the case is as this user wanted it: when a press is retried, the attempt before has done it."""
+    is_used: Callable[[Case], bool] = lambda _: False
+    """Whether it has served, although the state of the case still fits."""
+
+    @property
+    def action_id(self) -> str:
+        """The id without the entry of a menu."""
+        return ".".join(self.id.split(".")[:2])
+
+    def is_useless(self, case: Case) -> bool:
+        """Whether it does nothing in the present state of the case."""
+        return self.is_used(case) or (bool(self.states) and case.state not in self.states)
+
+
+_TABLE = (
+    # What customers press, under answers and about their case.
+    Button("esc.customer", "customer", "Opens a case.", calls=True),
+    Button("esc.accept", "customer", "Opens the case that the assistant offered.", calls=True),
+    Button("esc.decline", "anyone", "Declines the offered case.", lane="at_once"),
+    Button("esc.cancel", "customer", "Ends the case. The assistant is back.", _UNCLAIMED, is_done=_became("bot")),
+    Button(
+        "esc.urgent", "customer", "Makes the case urgent.", _CLOSED_DESK,
+        is_done=_became(*_CLOSED_DESK), is_used=lambda case: case.step > 0,
+    ),
+    Button("esc.wait", "customer", "Waits until the desk opens.", _CLOSED_DESK, is_done=_became(*_CLOSED_DESK)),
+    Button(
+        "esc.keep", "customer", "Gets answers from the assistant until a person claims the case.", _UNCLAIMED,
+        is_done=_keeps_helping, is_used=_keeps_helping,
+    ),
+    Button(
+        "case.reopen", "customer", "Reopens the case. After a week it opens another.", _ENDED,
+        is_done=_became(*_UNCLAIMED),
+    ),
+    # What anyone presses.
+    Button("case.escalate", "author", "Opens a case for a message."),
+    Button("fb", "anyone", "Rates an answer.", lane="at_once"),
+    Button("fb.positive", "anyone", "Rates an answer as helpful.", lane="at_once"),
+    Button("fb.negative", "anyone", "Rates an answer as not helpful.", lane="at_once"),
+    *(Button(f"csat.{score}", "anyone", f"Rates the case {score} of 5.", lane="at_once") for score in range(1, 6)),
+    Button("home.refresh", "anyone", "Refreshes the Home tab.", lane="at_once"),
+    Button("home.open", "anyone", "Opens the link to a case.", lane="at_once"),
+    Button("home.language", "anyone", "Chooses the language.", lane="at_once"),
+    Button(REQUEST, "anyone", "Erases everything that is stored about the person."),
+    # What staff press on a card and below it.
+    Button("case.claim", "staff", "Claims the case.", _UNCLAIMED, speaks=True, is_done=Case.is_with),
+    Button("case.snooze", "staff", "Delays the next SLA step.", ("waiting",), is_done=_became(*_UNCLAIMED)),
+    Button("case.takeover", "staff", "Takes the case over from a colleague.", _CLAIMED, is_done=Case.is_with),
+    Button("case.join", "staff", "Helps the colleague who has the case.", _CLAIMED, is_done=_speaks),
+    Button("case.draft", "staff", "Asks the model for draft replies.", _CLAIMED, lane="own", speaks=True),
+    Button("case.more.why", "staff", "Shows why the assistant answered as it did.", is_done=_became("bot")),
+    Button("draft.send", "staff", "Sends a draft to the customer.", _CLAIMED, speaks=True),
+    Button("relay.claim_send", "staff", "Claims the case and sends.", _OPEN, speaks=True, is_done=Case.is_with),
+    Button("relay.send", "staff", "Sends a message to the customer.", _CLAIMED, speaks=True, is_done=_speaks),
+    Button("relay.note", "staff", "Keeps a message as an internal note.", lane="at_once"),
+    # Dialogs about a case: the buttons that open them, and what they submit.
+    Button("case.resolve", "staff", "Asks how the case ended.", _CLAIMED, "at_once", "submit.resolve"),
+    Button("case.handback", "staff", "Asks for a note to the assistant.", _OPEN, "at_once", "submit.handback"),
+    Button("case.more.priority", "staff", "Asks for the priority.", _OPEN, "at_once", "submit.priority"),
+    Button("case.more.spam", "staff", "Asks whether the case is spam.", _OPEN, "at_once", "submit.spam"),
+    Button("case.more.transfer", "staff", "Asks for the desk.", _OPEN, "at_once", "submit.transfer"),
+    Button("case.more.merge", "staff", "Asks for the other case.", _OPEN, "at_once", "submit.merge"),
+    Button("draft.edit", "staff", "Opens a draft for changes.", _CLAIMED, "at_once", "submit.draft", speaks=True),
+    Button("submit.resolve", "staff", "Resolves the case.", _CLAIMED, is_done=_became("resolved")),
+    Button("submit.handback", "staff", "Hands the case back to the assistant.", _OPEN, is_done=_became("bot")),
+    Button("submit.priority", "staff", "Sets the priority.", _OPEN, is_done=_became("bot")),
+    Button("submit.spam", "staff", "Closes the case as spam.", _OPEN, is_done=_became("closed")),
+    Button("submit.transfer", "staff", "Transfers the case to another desk.", _OPEN, is_done=_became(*_UNCLAIMED)),
+    Button("submit.merge", "staff", "Merges the case into another one.", _OPEN, is_done=_became("merged")),
+    Button("submit.draft", "staff", "Sends the changed draft to the customer.", _CLAIMED, speaks=True),
+    # What staff press about the knowledge base.
+    Button("kb.suggest", "staff", "Suggests an article.", (*_ENDED, "merged", "bot"), lane="own", anywhere=True),
+    Button("kb.new", "staff", "Adds the suggestion as a new article.", anywhere=True),
+    Button("kb.update", "staff", "Replaces the article that comes close to the suggestion.", anywhere=True),
+    *(
+        Button(f"kb.discard.{reason}", "staff", f"Discards the suggestion: {words}.", anywhere=True)
+        for reason, words in REASONS.items()
+    ),
+    Button("kb.edit", "staff", "Opens the suggestion for changes.", (), "at_once", "submit.article", anywhere=True),
+    Button("kb.add", "staff", "Opens a message as an article.", (), "at_once", "submit.article", anywhere=True),
+    Button("submit.article", "staff", "Adds the article.", anywhere=True),
+    Button("kb.progress", "staff", "Shows how far a refresh is.", lane="at_once", anywhere=True),
+)  # fmt: skip
+BUTTONS: Mapping[str, Button] = {button.id: button for button in _TABLE}
+"""Every button by its id."""
+SUBMISSIONS = frozenset(button.dialog for button in _TABLE if button.dialog)
+"""The ids of the dialogs that buttons open."""
+_AT_DESK = frozenset(button.id for button in _TABLE if button.who == "staff" and not button.anywhere)
 
 
 async def taken_away(
@@ -26,7 +168,7 @@ async def taken_away(
     has_moved = before.desk != after.desk
     if useless == _useless(before) and not has_moved:
         return []
-    thread, there = after.thread, useless | TO_CLAIM | OF_THE_OWNER if has_moved else useless
+    thread, there = after.thread, useless | _AT_DESK if has_moved else useless
     theirs = await outbox.standing(tx, after.id, thread.channel, lane_of_thread(thread.ts))
     team_channel = before.stands_in(agent_channel)
     ours = await outbox.standing(tx, after.id, team_channel, lane_under(card_key(before)))
@@ -40,17 +182,7 @@ async def taken_away(
 
 
 def _useless(case: Case) -> frozenset[str]:
-    """What no button does any more, or does not do now."""
-    gone = frozenset({"case.reopen"}) if case.is_open else frozenset()
-    if case.state != "human":
-        gone |= OF_THE_OWNER
-    if not case.waits:
-        return gone | TO_CLAIM | FOR_WHO_WAITS
-    if case.keeps_helping:
-        gone |= {"esc.keep"}
-    if case.state == "waiting":
-        gone |= {"esc.urgent", "esc.wait"}
-    return gone | {"esc.urgent"} if case.step else gone
+    return frozenset(button.id for button in _TABLE if button.is_useless(case))
 
 
 def _updates(

@@ -23,8 +23,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from statistics import median
 
-from bot.cases import buttons
 from bot.cases import case as steps
+from bot.cases.buttons import BUTTONS, taken_away
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.files import earlier
 from bot.cases.hours import Targets
@@ -70,11 +70,6 @@ LINK_SECONDS = 2.0
 
 ENDED = ("resolved", "closed")
 """What a person has ended; a case after it in the same thread is said to follow it."""
-
-FOR_THE_OWNER = frozenset(
-    {"case.claim", "relay.claim_send", "relay.send", "case.draft", "draft.send", "draft.edit", "submit.draft"}
-)
-"""Presses by which somebody speaks for a case; while another person is on it, they are told who."""
 
 
 class UnknownCase(FrontdeskError):
@@ -421,7 +416,7 @@ class Cases:
         self, tx: Transaction, before: Case, after: Case, rows: Sequence[Outgoing], *, used: Collection[str] = ()
     ) -> None:
         """Queue what is said of a step, and behind it what takes the buttons away that serve no more, or are `used`."""
-        away = await buttons.taken_away(tx, before, after, agent_channel=self.messages.agent_channel, used=used)
+        away = await taken_away(tx, before, after, agent_channel=self.messages.agent_channel, used=used)
         has_changed = session_status(before) != session_status(after)
         shown = [self.messages.session(after)] if has_changed else []
         await outbox.add(tx, *rows, *away, *shown, now=self.clock.now())
@@ -451,7 +446,7 @@ class Cases:
         """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
         if case.is_open and self.messages.desk(case) != channel:
             card = self.messages.elsewhere(case, await self._address_of_card(case))
-        elif action in FOR_THE_OWNER and case.state == "human" and case.owner != user:
+        elif BUTTONS[action].speaks and case.state == "human" and case.owner != user:
             card = staff_cards.lost_race(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         else:
             helps = any(helper.person == user for helper in case.helpers)

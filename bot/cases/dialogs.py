@@ -1,10 +1,10 @@
 """Dialogs: a press opens one while the case is where the button thinks, and what is submitted is a press again."""
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from bot.cases.case import State
+from bot.cases.buttons import BUTTONS
 from bot.cases.cases import Cases, UnknownCase
 from bot.conversation import ThreadRef
 from bot.slack.blocks import Block
@@ -51,17 +51,15 @@ class Dialogs:
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
         """Open the button's dialog, or tell who pressed why not. `trigger_id` serves for three seconds."""
-        states, build = OPENED_BY[action]
+        button = BUTTONS[action]
         channel, in_thread = about.thread.channel, about.thread.ts if about.ts != about.thread.ts else None
         try:
             case = await self.cases.find(about.case.partition("/")[0])
-            if action in OF_THE_OWNER and not case.is_with(user):
+            is_theirs = case.is_with(user) or not button.speaks
+            if button.is_useless(case) or not is_theirs or self.cases.messages.desk(case) != channel:
                 await self.cases.tell_moved_on(case, user, action, channel=channel, thread_ts=in_thread)
                 return
-            if case.state not in states or self.cases.messages.desk(case) != channel:
-                await self.cases.tell_moved_on(case, user, action, channel=channel, thread_ts=in_thread)
-                return
-            dialog = await build(self.cases, case, str(about))
+            dialog = await DIALOGS[button.dialog](self.cases, case, str(about))
             if isinstance(dialog, str):
                 await self.slack.post_ephemeral(channel, user, text=dialog, thread_ts=in_thread)
             else:
@@ -129,28 +127,13 @@ def numbers_of(value: str) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-OF_THE_OWNER = frozenset({"draft.edit"})
-"""Buttons whose dialogs open only for the person who is on the case."""
-OPENED_BY: dict[str, tuple[tuple[State, ...], Callable[[Cases, Case, str], Awaitable[Block | str]]]] = {
-    "case.handback": (("waiting", "out_of_hours", "human"), _hand_back),
-    "case.resolve": (("human",), _resolve),
-    "case.more.priority": (("waiting", "out_of_hours", "human"), _priority),
-    "case.more.spam": (("waiting", "out_of_hours", "human"), _spam),
-    "case.more.transfer": (("waiting", "out_of_hours", "human"), _transfer),
-    "case.more.merge": (("waiting", "out_of_hours", "human"), _merge),
-    "draft.edit": (("human",), _edit_draft),
+DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
+    "submit.resolve": _resolve,
+    "submit.handback": _hand_back,
+    "submit.priority": _priority,
+    "submit.spam": _spam,
+    "submit.transfer": _transfer,
+    "submit.merge": _merge,
+    "submit.draft": _edit_draft,
 }
-"""Button -> the states in which it opens its dialog, and the dialog; or the words that say why there is none."""
-SUBMISSIONS = frozenset(
-    {
-        "submit.resolve",
-        "submit.handback",
-        "submit.priority",
-        "submit.spam",
-        "submit.transfer",
-        "submit.merge",
-        "submit.article",
-        "submit.draft",
-    }
-)
-"""What comes of them, in the names of their callbacks."""
+"""What builds each dialog about a case, or says in words why there is none."""

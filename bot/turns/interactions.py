@@ -2,13 +2,15 @@
 
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from bot.agent.journal import Journal
+from bot.cases.buttons import BUTTONS, Button
 from bot.cases.case import Cause, MovedOn, Outcome, Priority
 from bot.cases.cases import ENDED, Cases, UnknownCase
-from bot.cases.dialogs import NO_SUCH_CASE, SUBMISSIONS, numbers_of
+from bot.cases.dialogs import NO_SUCH_CASE, numbers_of
 from bot.cases.drafts import CaseDrafts
 from bot.cases.relay import Relay
 from bot.cases.waiting import Waiting
@@ -23,46 +25,16 @@ from bot.learning.suggestions import Learning
 from bot.reporting.why import Why
 from bot.slack.client import SlackClient
 from bot.store import turns
-from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival, InboxItem
 from bot.store.persons import REQUEST
 from bot.turns.erasure import Erasure
-from bot.turns.handover_requests import CALL_OVER, HandoverRequests, open_before
+from bot.turns.handover_requests import HandoverRequests, open_before
 from bot.turns.journal import open_journal
 from bot.views.article_cards import REASONS
 from bot.views.dialogs import DRAFT_LIMIT, SUGGEST
 
 logger = logging.getLogger(__name__)
-
-STAFF_BUTTONS = frozenset(
-    {
-        "case.claim",
-        "case.snooze",
-        "case.takeover",
-        "case.join",
-        "case.draft",
-        "case.more.why",
-        "draft.send",
-        "relay.claim_send",
-        "relay.send",
-        "kb.suggest",
-        "kb.new",
-        "kb.update",
-        "kb.discard",
-    }
-)
-SLOW_BUTTONS = frozenset({"case.draft", "kb.suggest"})
-"""Staff presses with a lane of their own: what is written under the card must not wait for a model."""
-DISCARDS = {f"kb.discard.{reason}": reason for reason in REASONS}
-"""The entries of a suggestion's menu, and why it is discarded then."""
-DECISIONS = DISCARDS.keys() | {"kb.new", "kb.update", "submit.article"}
-"""What staff say of articles; it names no case."""
-BY_STAFF = STAFF_BUTTONS | SUBMISSIONS | DISCARDS.keys()
-"""What only staff can have pressed or submitted: whoever stored it has made sure of that."""
-CALLS = frozenset({"esc.customer", "esc.accept"})
-"""What customers press who want a person."""
-CUSTOMER_BUTTONS = CALLS | frozenset({"esc.cancel", "esc.urgent", "esc.wait", "esc.keep", "case.reopen"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,110 +65,48 @@ class Interactions:
 
     async def carry_out(self, item: InboxItem) -> str:
         """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
-        if item.body["action"] == REQUEST:
-            return await self.erasure.carry_out(item)
+        button = BUTTONS.get(item.body["action"])
+        if button is None or button.lane == "at_once":
+            logger.warning("an unknown button was pressed", extra={"action": item.body["action"], "turn": item.id})
+            return "unknown_button"
         try:
-            if item.body["action"] == CALL_OVER:
-                return await self.handover_requests.carry_out(item)
-            if item.body["action"] in BY_STAFF:
-                return await self._staff(item, item.body["action"], item.body["value"])
-            return await self._customer(item, item.body["action"], item.body["value"])
+            if button.who == "staff":
+                ended = await self._staff(item, button)
+            elif button.who == "customer":
+                ended = await self._customer(item, button)
+            else:
+                ended = await STEPS[button.id](self, item, item.body["value"])
         except UnknownCase:
             logger.warning("a press names no case of ours", extra={"user": item.author})
-            if item.body["action"] in BY_STAFF:
+            if button.who == "staff":
                 await self._tell_one(item, NO_SUCH_CASE)
             return "unknown_case"
+        return ended if isinstance(ended, str) else "pressed"
 
-    async def _staff(self, item: InboxItem, action: str, value: str) -> str:
-        user = item.author
-        if action in DECISIONS:
-            return await self._decide(item, action, value)
+    async def _staff(self, item: InboxItem, button: Button) -> object:
+        user, value, ended = item.author, item.body["value"], None
         try:
-            # What is suggested appears at the case's own desk, whoever asks for it.
-            if action != "kb.suggest":
+            if not button.anywhere:
                 await self._is_here(value.partition("/")[0], item.thread.channel)
-            match action:
-                case "case.claim":
-                    await self.cases.claim(value, user)
-                case "case.snooze":
-                    ref, _, alert = value.partition("/")
-                    if not _is_number(alert):
-                        raise UnknownCase(ref)
-                    await self.waiting.snooze(ref, user, alert)
-                case "case.takeover":
-                    await self.cases.take_over(value, user)
-                case "case.join":
-                    await self._join(item, value)
-                case "submit.transfer":
-                    await self.cases.transfer(value, user, str(item.body["fields"].get("desk", "")))
-                case "submit.merge":
-                    await self.cases.merge(value, user, into=str(item.body["fields"].get("into", "")))
-                case "relay.send":
-                    await self._send(item, value)
-                case "submit.resolve":
-                    fields = item.body["fields"]
-                    outcome, cause = _one_of(Outcome, fields.get("outcome")), _one_of(Cause, fields.get("cause"))
-                    suggest = SUGGEST in fields.get("kb", ())
-                    await self.cases.resolve(value, user, outcome=outcome or "other", cause=cause, suggest=suggest)
-                case "submit.handback":
-                    await self.cases.hand_back(value, user, note=item.body["fields"].get("note", ""))
-                case "submit.priority":
-                    priority = _one_of(Priority, item.body["fields"].get("priority"))
-                    await self.cases.prioritize(value, user, priority or "medium")
-                case "submit.spam":
-                    await self.cases.mark_spam(value, user)
-                case "case.draft":
-                    journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-                    return await self.drafting.draft(value, user, asked=item.id, journal=journal)
-                case "case.more.why":
-                    card = await self.why.card(await self.cases.find(value))
-                    channel, told_in = item.thread.channel, interaction_thread(item)
-                    await self.slack.post_ephemeral(
-                        channel, user, text=card.text, blocks=card.blocks, thread_ts=told_in
-                    )
-                case "draft.send" | "submit.draft":
-                    await self._send_draft(item, value)
-                case "kb.suggest":
-                    journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-                    return await self.learning.suggest(value, user, asked=item.id, journal=journal)
-                case _:
-                    await self._claim_and_send(item, value)
-        except MovedOn as error:
-            if item.fence == 1 or not _was_done(action, error.case, user):
-                await self.cases.tell_moved_on(
-                    error.case, user, action, channel=item.thread.channel, thread_ts=interaction_thread(item)
-                )
-                return "moved_on"
-        if SUGGEST in item.body.get("fields", {}).get("kb", ()):
-            await self.accept(_suggesting(item, value))
-        return "pressed"
-
-    async def _decide(self, item: InboxItem, action: str, value: str) -> str:
-        """Whether something becomes an article; the first who says so decides."""
-        number, _, rest = value.partition("/")
-        if action == "submit.article" and not _wording(item).is_whole:
-            await self._tell_one(item, "Not added: title, question and answer each need words. Open the dialog again.")
-            return "not_whole"
-        try:
-            match action:
-                case "submit.article" if number == "message":
-                    await self.articles.add(_wording(item), item.author, thread=item.thread, ts=rest)
-                case "submit.article":
-                    wording, version = _wording(item), _number(rest)
-                    await self.articles.approve(_number(number), item.author, wording=wording, version=version)
-                case _ if action in DISCARDS:
-                    await self.articles.discard(_number(number), item.author, DISCARDS[action])
-                case _:
-                    await self.articles.approve(_number(number), item.author, replacing=action == "kb.update")
+            ended = await STEPS[button.id](self, item, value)
         except UnknownArticle:
             await self._tell_one(item, "Frontdesk knows no such suggestion (any more): nothing was done.")
             return "unknown_article"
         except Decided as error:
             # An attempt before a crash may have decided it.
-            if item.fence == 1 or error.suggestion.decided_by != item.author:
+            if item.fence == 1 or error.suggestion.decided_by != user:
                 await self._tell_one(item, status_text(error.suggestion))
                 return "decided_before"
-        return "pressed"
+        except MovedOn as error:
+            # An attempt before a crash may have done it.
+            if item.fence == 1 or not button.is_done(error.case, user):
+                await self.cases.tell_moved_on(
+                    error.case, user, button.id, channel=item.thread.channel, thread_ts=interaction_thread(item)
+                )
+                return "moved_on"
+        if SUGGEST in item.body.get("fields", {}).get("kb", ()):
+            await self.accept(_suggesting(item, value))
+        return ended
 
     async def _is_here(self, ref: str, channel: str) -> None:
         """Raise MovedOn when the case is at another desk: who is staff there has been asked of nobody."""
@@ -211,15 +121,61 @@ class Interactions:
 
     async def tell_failed(self, item: InboxItem) -> None:
         """Tell whoever pressed that it came to nothing: a member of staff, or who wants their data erased."""
-        if item.body["action"] == REQUEST:
+        button = BUTTONS[item.body["action"]]
+        if button.id == REQUEST:
             await self.erasure.tell_failed(item)
             return
-        if (action := item.body["action"]) in SLOW_BUTTONS:
-            journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
-            work = self.drafting if action == "case.draft" else self.learning
+        if button.lane == "own":
+            work = self.drafting if button.id == "case.draft" else self.learning
             with contextlib.suppress(UnknownCase):
-                await work.abandon(item.body["value"], asked=item.id, journal=journal)
+                await work.abandon(item.body["value"], asked=item.id, journal=await self._journal(item))
         await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")
+
+    async def _journal(self, item: InboxItem) -> Journal:
+        return await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
+
+    async def _snooze(self, item: InboxItem, value: str) -> None:
+        ref, _, alert = value.partition("/")
+        if not _is_number(alert):
+            raise UnknownCase(ref)
+        await self.waiting.snooze(ref, item.author, alert)
+
+    async def _resolve(self, item: InboxItem, ref: str) -> None:
+        fields = item.body["fields"]
+        outcome, cause = _one_of(Outcome, fields.get("outcome")), _one_of(Cause, fields.get("cause"))
+        suggest = SUGGEST in fields.get("kb", ())
+        await self.cases.resolve(ref, item.author, outcome=outcome or "other", cause=cause, suggest=suggest)
+
+    async def _prioritize(self, item: InboxItem, ref: str) -> None:
+        priority = _one_of(Priority, item.body["fields"].get("priority"))
+        await self.cases.prioritize(ref, item.author, priority or "medium")
+
+    async def _show_why(self, item: InboxItem, ref: str) -> None:
+        card = await self.why.card(await self.cases.find(ref))
+        channel, thread_ts = item.thread.channel, interaction_thread(item)
+        await self.slack.post_ephemeral(channel, item.author, text=card.text, blocks=card.blocks, thread_ts=thread_ts)
+
+    async def _draft(self, item: InboxItem, ref: str) -> str:
+        return await self.drafting.draft(ref, item.author, asked=item.id, journal=await self._journal(item))
+
+    async def _suggest(self, item: InboxItem, ref: str) -> str:
+        return await self.learning.suggest(ref, item.author, asked=item.id, journal=await self._journal(item))
+
+    async def _add_article(self, item: InboxItem, value: str) -> str | None:
+        """Make an article of a message or of a suggestion, in the words that were filled in."""
+        (number, _, rest), wording = value.partition("/"), _wording(item)
+        if not wording.is_whole:
+            await self._tell_one(item, "Not added: title, question and answer each need words. Open the dialog again.")
+            return "not_whole"
+        if number == "message":
+            await self.articles.add(wording, item.author, thread=item.thread, ts=rest)
+        else:
+            await self.articles.approve(_number(number), item.author, wording=wording, version=_number(rest))
+        return None
+
+    async def _discard(self, item: InboxItem, number: str) -> None:
+        reason = item.body["action"].removeprefix("kb.discard.")
+        await self.articles.discard(_number(number), item.author, reason)
 
     async def _claim_and_send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
@@ -245,36 +201,23 @@ class Interactions:
         if not await self.drafts.send(ref, item.author, asked=asked, number=number, ts=ts, words=words):
             await self._tell_one(item, "One of these drafts was sent already. To say more, write it in this thread.")
 
-    async def _customer(self, item: InboxItem, action: str, value: str) -> str:
+    async def _customer(self, item: InboxItem, button: Button) -> object:
         customer = await self.identities.identify(item.author, with_shop=False)
         if customer is None:
             return "not_a_person"
         try:
-            match action:
-                case "esc.cancel":
-                    await self.cases.cancel(value, customer.user)
-                case "esc.urgent":
-                    await self.waiting.urge(value, customer.user)
-                case "esc.wait":
-                    await self.waiting.can_wait(value, customer.user)
-                case "esc.keep":
-                    await self.waiting.keep_helping(value, customer.user)
-                case "case.reopen":
-                    await self._not_solved(value, customer)
-                case _ if not await self._is_theirs(value, customer.user):
-                    return await self._refuse(item, customer)
-                case _:
-                    return await self._call_person(item, customer)
+            return await CUSTOMER_STEPS[button.id](self, item, customer)
         except MovedOn as error:
-            if error.case.ref == value and error.case.customer != customer.user:
+            if error.case.ref == item.body["value"] and error.case.customer != customer.user:
                 return await self._refuse(item, customer)
-            if item.fence == 1 or not _was_done(action, error.case, customer.user):
+            if item.fence == 1 or not button.is_done(error.case, customer.user):
                 await self.cases.tell_customer(error.case, item.thread, customer)
                 return "moved_on"
-        return "pressed"
+        return None
 
-    async def _not_solved(self, ref: str, customer: Customer) -> None:
+    async def _not_solved(self, item: InboxItem, customer: Customer) -> None:
         """Open the case again, or another that follows it when that is too late."""
+        ref = item.body["value"]
         try:
             await self.cases.reopen(ref, customer.user)
         except MovedOn as error:
@@ -283,13 +226,15 @@ class Interactions:
                 raise
             await self.cases.open(ended.thread, customer, reason="not_solved", priority="medium")
 
-    async def _call_person(self, item: InboxItem, customer: Customer) -> str:
+    async def _call_person(self, item: InboxItem, customer: Customer) -> str | None:
         """Open a case, or tell who is called already."""
+        if not await self._is_theirs(item.body["value"], customer.user):
+            return await self._refuse(item, customer)
         if case := await open_before(self.database, item):
             await self.cases.tell_customer(case, item.thread, customer)
             return "already_open"
         await self.cases.open(item.thread, customer, reason="asked_for_person", priority="medium")
-        return "pressed"
+        return None
 
     async def _refuse(self, item: InboxItem, customer: Customer) -> str:
         """Tell whoever pressed that the button is somebody else's."""
@@ -313,7 +258,8 @@ class Interactions:
 def interaction_thread(interaction: Arrival | InboxItem) -> str | None:
     """The thread in which the button stands; None when it stands in the channel itself, as on a card."""
     # The thread of a slow press is only its lane, and no place in the channel.
-    is_root = interaction.body["action"] in SLOW_BUTTONS or interaction.body["message_ts"] == interaction.thread.ts
+    has_own_lane = BUTTONS[interaction.body["action"]].lane == "own"
+    is_root = has_own_lane or interaction.body["message_ts"] == interaction.thread.ts
     return None if is_root else interaction.thread.ts
 
 
@@ -337,10 +283,14 @@ def _suggesting(item: InboxItem, case: str) -> Arrival:
     )
 
 
+def _field(item: InboxItem, name: str) -> str:
+    """What was filled in there, or chosen; empty when nothing was."""
+    return str(item.body["fields"].get(name) or "")
+
+
 def _wording(item: InboxItem) -> Wording:
     """What was filled in."""
-    fields = item.body["fields"]
-    return Wording(*(str(fields.get(name) or "") for name in ("title", "question", "answer")))
+    return Wording(*(_field(item, name) for name in ("title", "question", "answer")))
 
 
 def _number(text: str) -> int:
@@ -353,26 +303,44 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 12
 
 
-def _was_done(action: str, case: Case, user: str) -> bool:
-    """Whether the case stands as the press wanted it: an attempt before a crash has done it."""
-    match action:
-        case "case.claim" | "case.takeover" | "relay.claim_send":
-            return case.is_with(user)
-        case "case.join" | "relay.send":
-            return case.speaker(user) is not None
-        case "submit.merge":
-            return case.state == "merged"
-        case "submit.resolve":
-            return case.state == "resolved"
-        case "submit.transfer" | "case.reopen" | "case.snooze":
-            return case.waits
-        case "esc.urgent" | "esc.wait":
-            return case.state == "out_of_hours"
-        case "esc.keep":
-            return case.keeps_helping
-        case "submit.spam":
-            return case.state == "closed"
-        case "case.draft" | "draft.send" | "submit.draft" | "kb.suggest":
-            return False
-        case _:
-            return case.state == "bot"
+Step = Callable[[Interactions, InboxItem, str], Awaitable[object]]
+"""Carries out a press, given the button's value. It may return how that ended, in one stable word."""
+CustomerStep = Callable[[Interactions, InboxItem, Customer], Awaitable[object]]
+"""The same for a customer, who is known by then."""
+
+STEPS: Mapping[str, Step] = {
+    "home.erase": lambda its, item, _: its.erasure.carry_out(item),
+    "case.escalate": lambda its, item, _: its.handover_requests.carry_out(item),
+    "case.claim": lambda its, item, ref: its.cases.claim(ref, item.author),
+    "case.snooze": Interactions._snooze,
+    "case.takeover": lambda its, item, ref: its.cases.take_over(ref, item.author),
+    "case.join": Interactions._join,
+    "case.draft": Interactions._draft,
+    "case.more.why": Interactions._show_why,
+    "draft.send": Interactions._send_draft,
+    "relay.claim_send": Interactions._claim_and_send,
+    "relay.send": Interactions._send,
+    "submit.draft": Interactions._send_draft,
+    "submit.resolve": Interactions._resolve,
+    "submit.handback": lambda its, item, ref: its.cases.hand_back(ref, item.author, note=_field(item, "note")),
+    "submit.priority": Interactions._prioritize,
+    "submit.spam": lambda its, item, ref: its.cases.mark_spam(ref, item.author),
+    "submit.transfer": lambda its, item, ref: its.cases.transfer(ref, item.author, _field(item, "desk")),
+    "submit.merge": lambda its, item, ref: its.cases.merge(ref, item.author, into=_field(item, "into")),
+    "submit.article": Interactions._add_article,
+    "kb.suggest": Interactions._suggest,
+    "kb.new": lambda its, item, number: its.articles.approve(_number(number), item.author),
+    "kb.update": lambda its, item, number: its.articles.approve(_number(number), item.author, replacing=True),
+    **{f"kb.discard.{reason}": Interactions._discard for reason in REASONS},
+}
+"""What each button runs, except those of customers. The table of buttons is in bot/cases/buttons.py."""
+CUSTOMER_STEPS: Mapping[str, CustomerStep] = {
+    "esc.customer": Interactions._call_person,
+    "esc.accept": Interactions._call_person,
+    "esc.cancel": lambda its, item, customer: its.cases.cancel(item.body["value"], customer.user),
+    "esc.urgent": lambda its, item, customer: its.waiting.urge(item.body["value"], customer.user),
+    "esc.wait": lambda its, item, customer: its.waiting.can_wait(item.body["value"], customer.user),
+    "esc.keep": lambda its, item, customer: its.waiting.keep_helping(item.body["value"], customer.user),
+    "case.reopen": Interactions._not_solved,
+}
+"""What each button of a customer runs."""

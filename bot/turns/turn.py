@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.agent.messages import AgentMessage, CustomerMessage
+from bot.cases.buttons import BUTTONS
 from bot.cases.case import may_be_reopened
 from bot.cases.cases import Cases
 from bot.cases.messages import SAID_FIRST, status_text
@@ -58,7 +59,7 @@ from bot.turns import erasure
 from bot.turns.answer import UNANSWERED, Answers
 from bot.turns.danger_check import DangerCheck, Look
 from bot.turns.edits import MessageEdits
-from bot.turns.interactions import BY_STAFF, Interactions
+from bot.turns.interactions import Interactions
 from bot.turns.question import Question
 from bot.turns.sessions import TurnSessions
 from bot.turns.summaries import Episode, Summaries
@@ -687,9 +688,13 @@ class Turns:
             return "dead", reason
         if item.kind in ("stop", "delete") or (item.kind == "edit" and not item.body.get("answers")):
             return "dead", reason
-        if item.body.get("action") in (*BY_STAFF, REQUEST):
-            await self.interactions.tell_failed(item)
-            return "dead", reason
+        if item.kind == "interaction":
+            button = BUTTONS.get(item.body.get("action", ""))
+            if button is None:
+                return "dead", reason
+            if button.who in ("staff", "anyone"):
+                await self.interactions.tell_failed(item)
+                return "dead", reason
         if item.body.get("to_us") is False and not self._is_for_a_person(item.words):
             # Nobody has asked us, so nobody waits for an answer.
             await self.answers.close_leftover(item)

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import NO_SUCH_CASE, OPENED_BY, TOO_LATE, Dialogs
+from bot.cases.buttons import BUTTONS
+from bot.cases.dialogs import NO_SUCH_CASE, TOO_LATE, Dialogs
 from bot.conversation import ThreadRef
 from bot.store.cases import Case
 from bot.store.database import Database
 from bot.store.inbox import Arrival
-from bot.turns.interactions import STAFF_BUTTONS
 from bot.turns.message_body import filled
 from bot.views import staff_cards
 from handlers import dialogs, staff
@@ -157,8 +157,19 @@ async def test_every_entry_of_the_menu_is_for_staff(wired: Wired, entry: str) ->
     assert not wired.slack.workspace.modals
 
 
+async def test_an_entry_that_is_not_in_the_table_is_neither_stored_nor_opened_and_logged_once(
+    wired: Wired, caplog: pytest.LogCaptureFixture
+) -> None:
+    old = {"text": {"type": "plain_text", "text": "Old"}, "value": f"old/{wired.case.ref}"}
+    menu = {"type": "actions", "elements": [{"type": "overflow", "action_id": "case.more", "options": [old]}]}
+    wired.card = await wired.slack.client.post("C0AGENTS", text="the card", blocks=[menu])
+    await wired.interactions(AGENT, "case.more", value=f"old/{wired.case.ref}")
+    assert (wired.inbox.arrivals, wired.slack.workspace.modals) == ([], {})
+    assert [record.message for record in caplog.records] == ["an unknown button was pressed"]
+
+
 def test_every_entry_of_the_menu_is_handled() -> None:
-    assert {f"case.more.{name}" for name in staff_cards.MORE} <= {*OPENED_BY, *STAFF_BUTTONS}
+    assert {f"case.more.{name}" for name in staff_cards.MORE} <= BUTTONS.keys()
 
 
 async def test_whoever_is_not_staff_gets_no_dialog(wired: Wired) -> None:

@@ -9,13 +9,12 @@ from typing import Any, cast
 import pytest
 from slack_bolt.async_app import AsyncApp
 
-from bot.cases.dialogs import OPENED_BY, SUBMISSIONS, About
+from bot.cases.buttons import BUTTONS, SUBMISSIONS
+from bot.cases.dialogs import DIALOGS, About
 from bot.conversation import ThreadRef
 from bot.slack.client import SlackUser
 from bot.store.inbox import Arrival
-from bot.store.persons import REQUEST
 from bot.turns.handover_requests import CALL_OVER
-from bot.turns.interactions import CUSTOMER_BUTTONS, STAFF_BUTTONS
 from bot.views import staff_cards
 from handlers import commands, dialogs, frontdesk, learning, register, shortcuts, staff
 from handlers.desk import Desk
@@ -77,9 +76,10 @@ def interaction(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]
         "value": "FD-1001",
         "action_ts": "2.1",
     }
-    if name.startswith("case.more."):
-        entry = {"text": {"type": "plain_text", "text": "x"}, "value": f"{name.removeprefix('case.more.')}/FD-1001"}
-        action = {**action, "action_id": "case.more", "type": "overflow", "selected_option": entry}
+    if name in ENTRIES:
+        menu, _, entry = name.rpartition(".")
+        option = {"text": {"type": "plain_text", "text": "x"}, "value": f"{entry}/FD-1001"}
+        action = {**action, "action_id": menu, "type": "overflow", "selected_option": option}
     container = {"type": "message", "channel_id": channel, "message_ts": "1.1"}
     return "interactive", {
         **common,
@@ -91,17 +91,16 @@ def interaction(name: str, user: str, channel: str) -> tuple[str, dict[str, Any]
     }
 
 
-ANSWERED_AT_ONCE = {"kb.edit", "relay.note", "kb.progress"}
-"""Buttons of which nothing is stored."""
+OF_STAFF = {button.id: button for button in BUTTONS.values() if button.who == "staff"}
+ENTRIES = {button.id for button in BUTTONS.values() if button.action_id != button.id}
+"""The entries of menus, which Slack calls by the menu's id."""
+STORED = {button.id for button in OF_STAFF.values() if button.lane != "at_once"}
+OPENS_A_CASES_DIALOG = {button.id for button in OF_STAFF.values() if button.dialog in DIALOGS}
 ANYWHERE = {"/kb", "/frontdesk", "kb.add", "kb.progress"}
 """What counts for staff of the agent channel, wherever they are."""
-EVERYTHING = sorted(STAFF_BUTTONS | SUBMISSIONS | set(OPENED_BY) | ANSWERED_AT_ONCE | ANYWHERE)
-OF_ANYBODY = {
-    *CUSTOMER_BUTTONS, "esc.decline", CALL_OVER, REQUEST, "home.refresh", "home.language", "case.more",
-    re.compile(r"fb(\.positive|\.negative)?"), re.compile(r"csat\.[1-5]"), re.compile(".*"), "app_home_opened",
-}  # fmt: skip
-"""What is not for staff alone: whose a case is, who may speak in it and who may be called over is asked of the row.
-The entries of the menu `case.more` are asked one by one, and the last of the expressions only acknowledges."""
+EVERYTHING = sorted(OF_STAFF.keys() | ANYWHERE)
+ACKNOWLEDGED = {"home.open"}
+"""Links, which the browser opens."""
 
 
 class Registered:
@@ -121,12 +120,15 @@ class Registered:
     view = shortcut = command = event = options = action
 
 
-def test_everything_that_can_be_started_is_either_for_staff_or_known_not_to_be() -> None:
+def test_everything_in_the_table_is_attached_and_everything_attached_is_in_it() -> None:
     registered = Registered()
     register(cast(AsyncApp, registered), cast(Desk, SimpleNamespace(staff=SimpleNamespace(channels=()))))
-    of_the_menu = {name for name in EVERYTHING if name.startswith("case.more.")}
-    assert registered.names - OF_ANYBODY - set(EVERYTHING) == set()
-    assert set(EVERYTHING) - of_the_menu - registered.names == set()
+    patterns = [name for name in registered.names if isinstance(name, re.Pattern) and name.pattern != ".*"]
+    names = {name for name in registered.names if isinstance(name, str)}
+    ids = {button.action_id for button in BUTTONS.values()} - ACKNOWLEDGED
+    assert {id_ for id_ in ids - names if not any(each.fullmatch(id_) for each in patterns)} == set()
+    assert names - ids == {"/kb", "/frontdesk", "app_home_opened"}
+    assert [each.pattern for each in patterns if not any(map(each.fullmatch, ids))] == []
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ async def test_every_press_and_dialog_is_taken_from_staff(slack: LocalSlack) -> 
     taken = Taken()
     await wire(slack, register_all, inbox=taken, dialogs=taken, identities=taken)
     async with asyncio.timeout(PATIENCE):
-        for name in [name for name in EVERYTHING if name not in ANSWERED_AT_ONCE | ANYWHERE]:
+        for name in sorted(STORED | OPENS_A_CASES_DIALOG):
             assert (await cast(Wiring, slack.workspace.transport).interact(*interaction(name, AGENT, "C0AGENTS"))).ok
             assert await taken.names.get() == name
     assert taken.refused.empty()

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from bot.cases.case import REOPEN_SECONDS
+from bot.cases.cases import UnknownCase
 from bot.conversation import Customer, ThreadRef
 from bot.store import inbox, turns
 from bot.store.cases import Case
@@ -200,3 +201,14 @@ async def test_a_press_that_opened_the_case_before_a_crash_is_not_told_that_it_i
     later = await desk.interaction("esc.customer", turn)
     for fence in (1, 2):
         assert await desk.interactions.carry_out(replace(later, fence=fence)) == "already_open"
+
+
+@pytest.mark.parametrize("action", ["esc.person", "submit.refund", "kb.discard", "kb.discard.dull", "csat.1", ""])
+async def test_a_button_that_is_not_in_the_table_does_nothing_and_is_logged_once(
+    desk: Desk, turn: str, action: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert await desk.interactions.carry_out(await desk.interaction(action, turn)) == "unknown_button"
+    assert desk.slack.workspace.ephemerals == []
+    with pytest.raises(UnknownCase):
+        await desk.cases.find("FD-1001")
+    assert [record.message for record in caplog.records] == ["an unknown button was pressed"]

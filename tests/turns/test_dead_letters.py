@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -38,6 +39,13 @@ class Erasing:
         self.erased.append(deed.id)
 
 
+class NothingLeft:
+    """Answers that left nothing behind."""
+
+    async def keep_leftover(self, tx: object, item: InboxItem, *, reason: str, may_return: bool) -> None:
+        """As Answers.keep_leftover."""
+
+
 class Waked:
     """An outbox whose sender sleeps."""
 
@@ -69,6 +77,21 @@ async def test_a_message_that_failed_and_is_deleted_calls_nobody(database: Datab
     async with database.transaction() as tx:
         row = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == message.item))).one()
     assert (row.state, row.reason, thoughts.erased) == ("dropped", "deleted", [message.item])
+
+
+async def test_a_press_of_an_unknown_button_that_failed_opens_no_case(database: Database) -> None:
+    relay = cast(Any, SimpleNamespace(agent_channel="C0AGENTS"))
+    outbox = cast(Outbox, Waked())
+    taking = replace(untouched_turns(database), relay=relay, outbox=outbox, answers=cast(Any, NothingLeft()))
+    async with database.transaction() as tx:
+        press = replace(arrival("1.1", kind="interaction"), body={"action": "esc.person", "value": "1", "text": ""})
+        row = await inbox.add(tx, press, now=1.0)
+        assert row is not None
+        await tx.execute(update(schema.inbox).values(attempts=ATTEMPTS, fence=ATTEMPTS))
+    await taking.take(row)
+    async with database.transaction() as tx:
+        stored = (await tx.execute(select(schema.inbox).where(schema.inbox.c.id == row))).one()
+    assert (stored.state, stored.reason) == ("dead", "failed")
 
 
 async def test_of_a_deletion_that_failed_it_is_said_that_the_text_is_still_there(database: Database) -> None:

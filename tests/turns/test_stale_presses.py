@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.cases.dialogs import SUBMISSIONS
-from bot.turns.interactions import DECISIONS, STAFF_BUTTONS
+from bot.cases.buttons import BUTTONS
 from tests.turns.arrivals import arrival
 from tests.turns.test_staff_presses import AGENT_A, AGENT_B, Channel, channel
 
@@ -20,14 +19,20 @@ TOLD = {
     "bot": "the assistant has it again",
 }
 """What is said of each state."""
-UNFIT = {
-    "human": {"case.claim", "case.snooze", "relay.claim_send", "relay.send"},
-    "waiting": {"case.snooze", "case.takeover", "case.join", "relay.send", "submit.resolve"},
-}
-"""State -> what fits no more in it, or not for Agent B; nothing fits in the others."""
-SILENT = {"case.more.why", "kb.suggest", "case.draft", "draft.send", "submit.draft"} | DECISIONS
-"""What fits always, is of no case, or speaks for one by drafts, which tests/drafts/test_drafts.py looks at."""
-ALL = (STAFF_BUTTONS | SUBMISSIONS) - SILENT
+NOT_YET = {"human": {"relay.claim_send", "relay.send"}, "waiting": {"case.snooze"}}
+"""State -> what serves in it, but neither for Agent B nor before the first SLA step."""
+SILENT = {"case.draft", "draft.send", "submit.draft"}
+"""What speaks for a case by drafts, which tests/drafts/test_drafts.py looks at."""
+ALL = [
+    button
+    for button in BUTTONS.values()
+    if button.who == "staff" and button.lane != "at_once" and button.states and not button.anywhere
+]
+
+
+def unfit(state: str) -> set[str]:
+    """What does not serve in this state, or not for Agent B."""
+    return {button.id for button in ALL if state not in button.states} - SILENT | NOT_YET.get(state, set())
 
 
 async def in_state(channel: Channel, state: str) -> None:
@@ -52,7 +57,7 @@ async def test_who_presses_what_fits_no_more_reads_how_the_case_stands(channel: 
     await channel.opens()
     before = await channel.cases.find("FD-1001")
     said = channel.slack.texts("D0CUSTOMERA")
-    for number, action in enumerate(sorted(UNFIT.get(state, ALL)), start=1):
+    for number, action in enumerate(sorted(unfit(state)), start=1):
         value = {"case.snooze": "FD-1001/1", "relay.send": "FD-1001/1.1", "relay.claim_send": "FD-1001/1.1"}
         interaction = arrival(
             f"9.{number}", thread_ts=channel.card["ts"], channel="C0AGENTS", kind="interaction", author=AGENT_B

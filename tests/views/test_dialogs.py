@@ -2,8 +2,8 @@
 
 from typing import get_args
 
+from bot.cases.buttons import SUBMISSIONS
 from bot.cases.case import Cause, Outcome, Priority
-from bot.cases.dialogs import SUBMISSIONS
 from bot.views import dialogs, staff_cards
 from local_slack.blocks import view_faults
 
