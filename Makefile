@@ -16,7 +16,7 @@ UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generat
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-browser pictures test-clients test-long test-both test-local-slack test-kills check types layers contracts format lock manifest wheel bench-ingress bench-load bench-streams bench-page bench-handover bench-erase bench-loop bench-loop-peers bench-kb bench-kb-peers \
-	eval-retrieval eval-claims eval-danger train-danger chaos chaos-short chaos-points chaos-kb clean
+	eval-retrieval eval-claims eval-danger train-danger prose shape chaos chaos-short chaos-points chaos-kb clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,12 @@ layers: $(VENV)/.dev
 
 contracts: $(VENV)/.dev
 	$(PYTEST) -m contract tests/contracts tests/shops
+
+prose: $(VENV)/.dev  ## report stiff English in documents, locales, docstrings and comments
+	@$(BIN)/python -m tools.prose
+
+shape: $(VENV)/.dev  ## count what has grown large: constructors, classes, folders, functions
+	@$(BIN)/python -m tools.shape
 
 format: $(VENV)/.dev  ## format the code and sort the imports
 	$(BIN)/ruff check --fix .

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.cases.buttons import BUTTONS
 from bot.cases.case import State
 from bot.language.sentences import LANGUAGES, Language, load_sentences
 from bot.slack import blocks
@@ -21,14 +22,7 @@ from bot.views.staff_cards import Choice
 from local_slack.blocks import message_faults
 
 SENTENCES = load_sentences()
-HANDLED = {
-    "fb", "fb.positive", "fb.negative", "esc.customer", "esc.accept", "esc.decline", "esc.cancel", "case.claim",
-    "case.resolve", "case.handback", "case.takeover", "case.reopen", "case.draft", "draft.send", "draft.edit",
-    "relay.claim_send",
-    "relay.note", "relay.send", "case.join", "case.more", "kb.suggest", "kb.new", "kb.update", "kb.edit", "kb.discard",
-    "case.snooze", "esc.urgent", "esc.wait", "esc.keep",
-    "csat.1", "csat.2", "csat.3", "csat.4", "csat.5",
-}  # fmt: skip
+HANDLED = {button.action_id for button in BUTTONS.values()}
 NASTY = "*bold* <!channel> <@U1> & `x` [a](https://evil.example) |\n" + "long " * 900
 
 
