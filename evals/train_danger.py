@@ -18,8 +18,8 @@ from knowledge.embedding.table import load_installed_table
 EPOCHS = 6
 BATCH = 64
 RATE = 0.3
-RUNS = 3
-EVERYDAY_SHARE = 0.02
+RUNS = 5
+EVERYDAY_SHARE = 0.025
 HIDDEN_SHARE = 0.2
 """The share of texts that are learned without their embedding, so that the other features say as much as they can."""
 

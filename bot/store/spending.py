@@ -195,7 +195,7 @@ async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
         "thread": table.c.thread,
         "model": table.c.models,
         "purpose": table.c.purpose,
-        "day": seconds - seconds % DAY,
+        "day": seconds - seconds % int(DAY),
     }
     group = columns[by].label("group")
     estimated = func.max(case((table.c.estimated, 1), else_=0))

@@ -331,7 +331,7 @@ async def test_who_waits_for_a_place_can_stop_too(database: Database, slack: Loc
     assert [turn.ended for turn in await desk.kept()] == ["stopped"]
 
 
-@pytest.mark.parametrize("wish", ["edited", "deleted", "stop"])
+@pytest.mark.parametrize("interrupt", ["edited", "deleted", "stop"])
 async def test_a_wish_that_came_before_the_turn_began_is_heard(
     interrupt: str, database: Database, slack: LocalSlack
 ) -> None:
