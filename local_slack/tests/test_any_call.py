@@ -16,6 +16,8 @@ from local_slack.web_api import METHODS
 from local_slack.workspace import Grant, Workspace
 
 REFERENCE: dict[str, dict[str, str]] = yaml.safe_load(Path(__file__).with_name("reference.yml").read_text())
+OBSERVED = {"conversations.open": {"cannot_dm_bot"}}
+"""Errors that Slack gives although the method's page does not list them."""
 ANYWHERE = {
     *REFERENCE["*"]["errors"].split(),
     *("invalid_arguments", "invalid_auth", "invalid_json", "json_not_object"),
@@ -118,7 +120,7 @@ async def test_every_refusal_is_one_that_slack_documents(asked: list[tuple[str, 
             told = await answer(http, workspace, method, _named(replaced, words), how, token)
             if told["ok"] or method == "api.test" or told.get("not_in_channel"):
                 continue
-            documented = ANYWHERE | set(REFERENCE[method].get("errors", "").split())
+            documented = ANYWHERE | OBSERVED.get(method, set()) | set(REFERENCE[method].get("errors", "").split())
             assert told["error"] in documented, (method, given_)
 
 
