@@ -6,9 +6,9 @@ escape          plain text for a mrkdwn field
 from_slack      what a person wrote, as plain text
 to_mrkdwn       Markdown for a mrkdwn field
 split_markdown  a long text in parts, with the three functions below
- best_cut      the best end of a part that still fits
- last_cut      the last place where the text so far can end
- seam          what closes an open code fence before a cut and opens it again after it
+  best_cut      the best end of a part that still fits
+  last_cut      the last place where the text so far can end
+  seam          what closes an open code fence before a cut and opens it again after it
 """
 
 import re

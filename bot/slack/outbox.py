@@ -187,8 +187,8 @@ class Outbox:
         ts.
 
         Raises:
-           SlackRefused: Slack refused it for good.
-           Silenced: it was dropped, because a person has taken over the conversation.
+            SlackRefused: Slack refused it for good.
+            Silenced: it was dropped, because a person has taken over the conversation.
         """
         async with self._database.transaction() as tx:
             await outbox.add(tx, outgoing, now=self._clock.now())

@@ -358,7 +358,7 @@ def _reaching(gone: Collection[str]) -> Iterator[None]:
     """Turn a refusal in `gone`, which says that the conversation is gone, into Unreachable, which ends the answer.
 
     Raises:
-       Unreachable: no other call for the conversation will succeed.
+        Unreachable: no other call for the conversation will succeed.
     """
     try:
         yield

@@ -453,7 +453,7 @@ class SharedBudget:
         """A transaction, unless one has failed a moment ago. Urgent questions are asked in any case.
 
         Raises:
-           StoreUnavailable: there is no answer, or none is expected.
+            StoreUnavailable: there is no answer, or none is expected.
         """
         if self._clock.monotonic() < self._away_until and not is_urgent:
             raise StoreUnavailable("it did not answer a moment ago")

@@ -9,7 +9,7 @@ and tracks what each message shows:
 
 - A refused call did nothing; the text waits for the next message.
 - An unanswered append may have been applied. The message is then stopped and replaced whole with `chat.update`,
- which can be repeated any number of times.
+  which can be repeated any number of times.
 - An unanswered start is looked for in the thread by its streaming state, a post by its metadata.
 
 open_stream      the entry point; leaving it stops what is still open
