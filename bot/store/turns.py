@@ -42,9 +42,9 @@ class TurnRecord:
     input_tokens: int
     output_tokens: int
     trace: Sequence[Mapping[str, Any]] | None = None
-    """What really followed, where `messages` holds something else in its place; nobody but people reads it."""
+    """What really followed, where `messages` holds something else in its place. Only people read it."""
     failures: Sequence[str] = ()
-    """What requests to models failed for, a line each, in the provider's masked words."""
+    """Why requests to models failed, a line each, in the provider's masked words."""
     posts: Sequence[str] = ()
     """The timestamps of the messages that show the answer, in the thread's channel."""
 
