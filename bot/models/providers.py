@@ -1,7 +1,7 @@
-"""Which of the two adapters speaks with a model, and in which manner. All rules about hosts and names stand here.
+"""Which of the two adapters is used for a model, and with which settings. All rules about hosts and names are here.
 
-Chat Completions is spoken by every server, Responses by few in full; but OpenAI's models that reason call tools well
-in Responses alone, and from GPT-5.4 on nowhere else.
+Every server supports Chat Completions, and few support all of Responses. But OpenAI's models that reason call tools
+well only in Responses, and from GPT-5.4 on they call them nowhere else.
 """
 
 import re

@@ -116,9 +116,9 @@ async def said_besides(tx: AsyncConnection, thread: ThreadRef, *, besides: Colle
 async def words_besides(
     tx: AsyncConnection, thread: ThreadRef, cases: Collection[int], *, besides: Collection[int], by_staff: bool
 ) -> list[str]:
-    """What customers wrote in the thread, in those of the cases and about the cases, also before they edited it.
+    """What customers wrote in the thread, in these cases and about them, including the words before an edit.
 
-    What was deleted `by_staff` may repeat as well what colleagues wrote there, and what was answered.
+    A message deleted `by_staff` can also repeat what colleagues wrote there, and answers. So these are added.
     """
     table, shown, kase = schema.inbox, schema.outbox, schema.kase
     threads = [thread.key, *(await tx.execute(select(kase.c.thread).where(kase.c.id.in_(cases)))).scalars()]

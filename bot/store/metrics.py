@@ -24,7 +24,7 @@ CLAIMED, REOPENED = "case.claimed", "case.reopened"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A customer's message that was to be answered, and how it ended."""
+    """A customer's message that needed an answer, and how it ended."""
 
     id: int
     thread: str
@@ -42,7 +42,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A case, whatever became of it."""
+    """A case in any state."""
 
     id: int
     thread: str
@@ -67,7 +67,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A customer's press under an answer or a solved case."""
+    """A customer's rating of an answer or a solved case."""
 
     value: str
     at: float
@@ -98,7 +98,7 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All of it since some time."""
+    """All of this data since some time."""
 
     written: Sequence[Written] = ()
     """Oldest first."""
@@ -133,7 +133,7 @@ async def _pieces(
     since: float,
     whole: Callable[[Select[Any]], Select[Any]] = lambda piece: piece,
 ) -> AsyncIterator[Sequence[Any]]:
-    """The statement's rows in their `order`, which begins with a time, from `since` on. `whole` completes each piece."""
+    """The statement's rows in their `order`, which begins with a time, from `since` on. `whole` completes a piece."""
     later = order[0] >= since
     while True:
         piece = whole(statement.where(later).order_by(*order).limit(PIECE))
@@ -222,7 +222,7 @@ async def _cases(database: Database, *, since: float) -> list[Opened]:
 async def _pressed(
     database: Database, written: Sequence[Written], cases: Sequence[Opened], *, since: float
 ) -> tuple[dict[int, Verdict], dict[int, Verdict]]:
-    """The verdicts on answers and on cases, by those who had asked."""
+    """The ratings of answers and of cases, from the people who had asked."""
     table = schema.feedback.c
     order = (table.given_at, table.subject, table.person)
     asked = {each.id: each.customer for each in written}

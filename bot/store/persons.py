@@ -34,7 +34,7 @@ KEPT = "forgotten/"
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a person."""
+    """What is stored about a person."""
 
     user: str
     items: tuple[InboxItem, ...]
@@ -64,7 +64,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class OutboxRef:
-    """A row of the outbox, without what it says."""
+    """A row of the outbox, without its words."""
 
     id: int
     key: str

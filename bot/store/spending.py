@@ -39,7 +39,7 @@ two models."""
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """One use of a model, as it is kept."""
+    """One use of a model, as it is stored."""
 
     key: str
     """Names what it was for. A second row with the same key is not added."""
@@ -67,7 +67,7 @@ def count(metrics: Metrics, spending: Spending) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What one group of uses came to."""
+    """The total of one group of uses."""
 
     group: str
     """A customer, a thread's key, a model, a purpose, or a day (UTC, `2026-11-21`)."""
@@ -77,7 +77,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class DailySpending:
-    """US dollars that are gone of a day."""
+    """The US dollars that are spent or reserved within a day."""
 
     by_all: float
     """For all conversations of the workspace."""

@@ -1,4 +1,4 @@
-"""Turns as people look at them: the question, what the agents did, how it ended; and the questions without an answer."""
+"""Turns as people look at them: the question, what the agents did, how it ended; and unanswered questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bot.store import schema
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """One finished turn in one thread; a private answer to a question in a channel has two."""
+    """One finished turn in one thread. A private answer to a question in a channel has two."""
 
     id: int
     thread: str
@@ -48,7 +48,7 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A question to which the help pages held no answer."""
+    """A question that the help pages did not answer."""
 
     text: str
     """The words as the customer wrote them."""
@@ -78,7 +78,7 @@ async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[U
 async def latest(
     tx: AsyncConnection, *, limit: int, thread: str | None = None, customer: str | None = None
 ) -> list[StoredTurn]:
-    """The newest turns, the newest last; of one thread (its key) or one customer, if given."""
+    """The newest turns, with the newest last. If given, only those of one thread (its key) or one customer."""
     table = schema.turn
     statement = _turns().order_by(table.c.id.desc()).limit(limit)
     if thread is not None:

@@ -16,7 +16,7 @@ LATEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that one side said."""
+    """One line that one side said."""
 
     ts: str
     speaker: str
