@@ -20,7 +20,7 @@ _FIELDS = ("input", "cached", "output")
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices by model; names in lower case."""
+    """Prices by model. Names are in lower case."""
 
     table: Mapping[str, Price]
 

@@ -243,7 +243,7 @@ class ResponseReader:
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """One output item: a message, a call, some reasoning."""
+    """One output item: a message, a call, or reasoning."""
 
     type: str
     id: str = ""

@@ -158,7 +158,7 @@ class _Rank(IntEnum):
 
 
 def best_cut(text: str, *, limit: int, floor: int = 0) -> int:
-    """Where to end a part of at most `limit` UTF-8 bytes with its fence closed; len(text) if all of it fits.
+    """Where to end a part of at most `limit` UTF-8 bytes with its fence closed; len(text) if the whole text fits.
 
     The end is at or after `floor`, because the text before it has already been sent.
     """

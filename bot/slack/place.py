@@ -131,7 +131,7 @@ class Place:
     after: str = ""
     """The ts of the question. Messages above it belong to other answers."""
     fence: Callable[[], Awaitable[None]] | None = None
-    """Awaited before a message is made, changed or deleted. Raises if another process has taken over the answer.
+    """Awaited before a message is made, changed or deleted. Raises if another attempt has taken over the answer.
     Appends don't need it: a stream that was taken over is stopped, so Slack itself refuses to add to it."""
     may_speak: Ready | None = None
     """Awaited when it is the turn of a call that shows words. Raises if no one may read them any more."""

@@ -166,7 +166,7 @@ async def open_stream(
 
     `on_open` is awaited with the ts of every message as soon as it exists, to journal it. If it raises Superseded,
     the message is deleted.
-    `fence` is awaited before a message is made, replaced or deleted. It raises Superseded if another process has
+    `fence` is awaited before a message is made, replaced or deleted. It raises Superseded if another attempt has
     taken over the answer, and nothing more is written.
     `may_speak` is awaited when it is the turn of a call that shows words. It raises Silenced if no one may read them
     any more, and nothing more is written.

@@ -41,7 +41,7 @@ LATER = (
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """Somebody of the team who helps the owner of a case."""
+    """A member of the team who helps the owner of a case."""
 
     person: str
     name: str

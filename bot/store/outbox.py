@@ -76,7 +76,7 @@ class OutboxRow:
 
 
 async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
-    """Queue calls. If a key already exists, its row stays as it is. Raises Superseded in a turn that another process
+    """Queue calls. If a key already exists, its row stays as it is. Raises Superseded in a turn that a later attempt
     has taken over.
     """
     await attempts.hold(tx)
