@@ -154,7 +154,7 @@ def cards_key(case_id: int) -> str:
 
 async def add(tx: AsyncConnection, case: Case) -> Case | None:
     """Open a case (`case.id` is ignored). None if the thread has an open one. Raises Superseded in a turn that
-    another process has taken over.
+    a later attempt has taken over.
     """
     await attempts.hold(tx)
     values = {

@@ -8,9 +8,8 @@ next_items        some of what came from the person, and its threads
 next_answers      some of the answers to the person whose questions are no longer theirs
 next_case         the next of their cases
 erase_posts       some of our messages in a place: Slack deletes them, and their words are erased
-close_items       close items, so that they are not worked on; the next functions then erase what belongs to them, each
-                  in
-                  a transaction of its own
+close_items       close items, so that they are not worked on; the next functions then erase what belongs to them,
+                  each in a transaction of its own
 erase_items_posts the posts for the items
 erase_items_answers the answers to the items
 erase_items       the items themselves, and what is stored about their threads

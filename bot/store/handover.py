@@ -31,7 +31,7 @@ async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[Waiti
     ends.
 
     The engine gets at most `share` open rows of one author, so that other people don't wait behind all of them. A
-    later row of a thread waits for the earlier ones, whoever wrote them.
+    later row of a thread waits for the earlier ones of all authors.
     """
     table = schema.inbox
     has = (

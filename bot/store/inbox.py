@@ -19,8 +19,9 @@ wrote (bot/store/interrupts.py)."""
 SPOKEN = ("message", "staff", "edit")
 """The kinds of rows that hold a person's words."""
 InterruptKind = Literal["", "edited", "claimed", "called", "stop", "deleted"]
-"""The interrupt of an open row, lightest first. `edited`, `stop` and `deleted` are what happened to the message.
-`claimed`: a person answers in its thread from now on. `called`: its author wants a person instead of its answer."""
+"""The interrupt of an open row, lightest first. `edited` and `deleted`: that happened to its message. `stop`: its
+answer was stopped. `claimed`: a person answers in its thread from now on. `called`: its author wants a person instead
+of its answer."""
 LOOKED_THROUGH = 200
 """The number of a thread's latest messages that are searched for files."""
 SUSPECT_ATTEMPTS = 2

@@ -5,7 +5,7 @@ that are still open, in the same transaction. A process that works on such a row
 lane reaches the interrupt's own row. Slack may deliver the interrupt before the message, and everything twice.
 
 store_all      store arrivals of any kind, and say which rows to interrupt at once
-written        the row of a message, whoever wrote it
+written        the row of a message by any author
 latest_edit    the newest edit of a message that its row does not have yet
 replace_body   give a row the words of an edit
 claim          a person answers in a thread: interrupt the answers that have begun in it

@@ -33,9 +33,7 @@ async def latest(tx: AsyncConnection, thread: ThreadRef, episode: int) -> Summar
 
 
 async def save(tx: AsyncConnection, thread: ThreadRef, episode: int, summary: Summary, *, now: float) -> bool:
-    """Store a summary. False if there is already one up to that turn. Raises Superseded if the attempt is no longer
-    the latest.
-    """
+    """Store a summary. False if there is already one up to that turn. Superseded if its turns were erased."""
     await attempts.hold(tx)
     values = {
         "thread": thread.key,
