@@ -1,9 +1,9 @@
-"""Tool calls of a Chat Completions stream, put together from their fragments.
+"""Joins the tool calls of a Chat Completions stream from their fragments.
 
 Servers are known to differ in this: an index that is always 0 or missing; ids that are missing, empty, repeated, or
-late; a name in pieces or on every fragment; arguments whole in one delta, as an object, once more at the end, or after
-an empty object; two calls in one delta; names with a namespace before them or a token of the model's own format behind
-them.
+late; a name in pieces or on every fragment; arguments whole in one delta, as an object, once more at the end, or
+after an empty object; two calls in one delta; names with a namespace before them or a token of the model's own format
+behind them.
 """
 
 import json
@@ -19,9 +19,9 @@ from bot.agent.surrogates import sound, sound_value
 from bot.agent.wording import tidy_name
 
 CALLS_LIMIT = 128
-"""Calls of one reply, as many as OpenAI allows; what comes beyond is left out."""
+"""The maximum of calls in one reply, which is OpenAI's. Further calls are left out."""
 EXTRA_LIMIT = 64_000
-"""Characters that a provider may attach to one call; with more than that it loses them all."""
+"""The maximum of characters that a provider can attach to one call. With more, all are dropped."""
 _OWN_FIELDS = frozenset({"index", "id", "type", "function"})
 
 
@@ -34,7 +34,7 @@ class CallFragments:
         self._all: list[_Call] = []
 
     def add(self, fragment: Mapping[str, Any]) -> int:
-        """Take one fragment; says how many characters it brought."""
+        """Add one fragment. Returns how many characters it brought."""
         function = fragment.get("function") or {}
         arguments = function.get("arguments") or ""
         if not isinstance(arguments, str):
@@ -50,7 +50,7 @@ class CallFragments:
         return len(arguments) + 1
 
     def whole(self) -> list[ToolCall]:
-        """The calls in the order they began, of those that have a name; a missing id stays so."""
+        """The calls that have a name, in the order in which they began. A missing id stays missing."""
         return [
             ToolCall(sound(call.id), repaired_name(call.name, self._offered), sound(call.arguments), call.kept())
             for call in self._all
@@ -59,16 +59,16 @@ class CallFragments:
 
     @property
     def any(self) -> bool:
-        """Whether a call was begun, were it only by a placeholder."""
+        """Whether a call was begun, even if only by a placeholder."""
         return bool(self._all)
 
     @property
     def lost(self) -> bool:
-        """Whether there are arguments that nobody can tell the tool of."""
+        """Whether there are arguments without the name of a tool."""
         return any(call.arguments and not call.name for call in self._all)
 
     def _continued_by(self, piece: "_Call") -> "_Call | None":
-        """The call that this piece goes on with; None if it begins one."""
+        """The call that this piece continues. None if it begins one."""
         near = [call for call in reversed(self._all) if piece.index is None or call.index == piece.index]
         call = next((call for call in near if piece.id and call.id == piece.id), near[0] if near else None)
         if call is None or call.is_repeated_by(piece):
@@ -80,8 +80,11 @@ class CallFragments:
 
 
 def repaired_name(name: str, offered: Collection[str]) -> str:
-    """The tool that is meant: what leaked into its name is left out, as is a namespace. Otherwise the name as it can
-    be sent back, so that the model is told that there is no such tool."""
+    """The tool that is meant, without a namespace and without tokens that leaked into the name.
+
+    If no tool on offer is meant, the name in a form that can be sent back, so that the model learns that there is no
+    such tool.
+    """
     if name in offered:
         return name
     meant = [part for part in re.findall(r"[A-Za-z0-9_-]+", name) if part in offered]
@@ -111,11 +114,11 @@ class _Call:
             return False
 
     def is_repeated_by(self, piece: "_Call") -> bool:
-        """Whether the piece is the whole call once more, as some servers close with."""
+        """Whether the piece is the whole call once more. Some servers end with that."""
         same = (piece.id, piece.name, piece.arguments) == (self.id, self.name, self.arguments)
         return bool(piece.id) and same and self.is_whole()
 
     def kept(self) -> Mapping[str, Any]:
-        """The provider's fields, verbatim, unless they are too large to keep."""
+        """The provider's fields, verbatim. Empty if they are too large."""
         extra: dict[str, Any] = sound_value(self.extra)
         return extra if len(str(extra)) <= EXTRA_LIMIT else {}

@@ -1,6 +1,6 @@
-"""The adapter for OpenAI's Chat Completions and every server that speaks it.
+"""The adapter for OpenAI's Chat Completions and all compatible servers.
 
-One attempt a request: repeating and giving up are the loop's.
+It makes one attempt per request. The loop decides about repeating and giving up.
 """
 
 from collections.abc import AsyncGenerator
@@ -33,13 +33,13 @@ class ChatCompletions:
     def __init__(self, client: openai.AsyncOpenAI, *, output_limit: str, manner: Manner) -> None:
         self._client = client
         self._output_limit = output_limit
-        """The name of the field for ModelRequest.output_tokens; OpenAI renamed it, others did not."""
+        """The name of the field for ModelRequest.output_tokens. OpenAI renamed it, others did not."""
         self._manner = manner
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Implements Model.stream."""
         create = self._client.chat.completions.with_streaming_response.create
-        # extra_body goes out as it is; plain arguments the client would rebuild message by message.
+        # extra_body is sent as it is. The client would rebuild plain arguments message by message.
         send = partial(create, model=request.model, messages=(), stream=True, extra_body=self._body(request))
         return read_reply(send, ReplyReader(characters=request.output_characters, tools=request.tools))
 
@@ -61,9 +61,9 @@ class ChatCompletions:
 
 
 def chat_messages(request: ModelRequest) -> list[JsonObject]:
-    """The conversation in the protocol's form. Speakers are told apart by a tag as soon as there are several.
+    """The conversation in the protocol's form. If there are several speakers, a tag tells them apart.
 
-    What a model left for itself in its messages goes back to that model and to no other.
+    A model's own fields in its messages go back only to that model.
     """
     tagged = needs_tags(request.messages)
     lines: list[JsonObject] = [{"role": "system", "content": text} for text in request.system]

@@ -1,11 +1,11 @@
-"""A streamed Chat Completions reply put together, whatever dialect the server speaks.
+"""Joins a streamed Chat Completions reply, whatever dialect the server speaks.
 
-`ReplyReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text as a
-list of parts; a character cut in two; reasoning and tool calls left in the text (markup.py) or spread over fragments
-(call_fragments.py); fields that must come back (reply_fields.py); usage at any place, or null after it was there; a
-finish in words of their own, or with every chunk; several choices; comments and pings as data; the whole message once
-more at the end; anything at all behind the end; errors in many shapes; one JSON object, a list, or lines of them
-instead of a stream.
+`ReplyReader` takes the bytes of a response and returns the loop's events. Servers are known to differ in this: text
+as a list of parts; a character cut in two; reasoning and tool calls left in the text (compat/markup.py) or spread
+over fragments (call_fragments.py); fields that must be sent back (reply_fields.py); usage at any place, or null after
+it was there; finish reasons of their own, or with every chunk; several choices; comments and pings as data; the whole
+message once more at the end; anything at all after the end; errors in many shapes; one JSON object, a list, or lines
+of them instead of a stream.
 """
 
 import json
@@ -39,10 +39,11 @@ _WORDS: Mapping[FinishReason, str] = {
     "refused": "refusal refused",
 }
 _FINISH: Mapping[str, FinishReason] = {word: reason for reason, words in _WORDS.items() for word in words.split()}
-"""What finish reasons mean, in lower case and up to a colon: the words of OpenAI, Anthropic, Gemini, Mistral, Cohere,
-Bedrock, watsonx, Text Generation Inference, Zhipu and Qianfan. Under any other the reply may not be complete."""
+"""What finish reasons mean, in lower case and up to a colon. The words are those of OpenAI, Anthropic, Gemini,
+Mistral, Cohere, Bedrock, watsonx, Text Generation Inference, Zhipu and Qianfan. With any other reason the reply may
+be incomplete."""
 _UNSAID = frozenset({"null", "none", "normal", "not_finished", "finish_reason_unspecified"})
-"""Words that some servers send with every chunk, so that they end nothing."""
+"""Words that some servers send with every chunk. They end nothing."""
 _BROKEN: Mapping[str, FailureKind] = {
     "error": "model_unreachable",
     "network_error": "model_unreachable",
@@ -54,16 +55,16 @@ _BROKEN: Mapping[str, FailureKind] = {
     "missing_thought_signature": "malformed",
     "function_call_filter": "malformed",
 }
-"""Finish reasons of replies that came to nothing through no fault of what was said. Those that tell less, such as
-Gemini's OTHER, Cohere's TIMEOUT, or the abort of vLLM and SGLang, need not be named: the reply was cut."""
+"""Finish reasons of replies that failed, but not because of what was said. Less specific reasons, such as Gemini's
+OTHER, Cohere's TIMEOUT, or the abort of vLLM and SGLang, need no entry: such a reply counts as cut."""
 _REASONING = ("reasoning_content", "reasoning", "thinking")
-"""Where servers put what the model thinks before it speaks; never shown."""
+"""The fields in which servers send the model's thoughts. They are never shown."""
 _CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
-"""What the input that came from a cache is called."""
+"""The names of the number of input tokens that came from a cache."""
 _CALLS = ("tool_calls", "function_call")
 _JSON_BEGINS = (b"{", b"[", b'"')
 _TEXTS = ("text", "output_text", "text_delta")
-"""The types of content parts that are to be shown."""
+"""The types of content parts that are shown."""
 
 
 class ReplyReader:
@@ -76,12 +77,12 @@ class ReplyReader:
         self._room = characters
         self._text: list[str] = []
         self._spoke = False
-        """True: there was text, whether it may be shown or not."""
+        """True: there was text, even if it must not be shown."""
         self._in_messages = False
-        """True: the reply comes in messages in place of deltas."""
+        """True: the reply comes in messages instead of deltas."""
         self._joiner = Joiner()
         self._loose = False
-        """True: there was JSON that only the lenient reader takes, as with halves of characters."""
+        """True: there was JSON that only the lenient reader accepts, for example with halves of characters."""
         self._markup = Markup(tools)
         self._calls = CallFragments([tool.name for tool in tools])
         self._fields = ReplyFields()
@@ -90,16 +91,16 @@ class ReplyReader:
         self._refused = False
         self._usage: Usage | None = None
         self._choice: object = None
-        """The index of the choice that is read; None until one came with an index."""
+        """The index of the choice that is read. None until a choice with an index came."""
         self._finish: FinishReason | None = None
         self._odd = ""
-        """A finish reason that nobody documents."""
+        """An undocumented finish reason."""
         self._failure: ModelFailure | None = None
 
     def feed(self, block: bytes) -> list[ModelEvent]:
-        """What these bytes brought: text in one piece, or a sign of life, or nothing.
+        """The events of these bytes: text in one piece, or a sign of life, or nothing.
 
-        A failure waits for `close`, so that the text before it is not lost.
+        A failure is raised only in `close`, so that the text before it is not lost.
         """
         try:
             for payload in self._frames.feed(block):
@@ -110,11 +111,11 @@ class ReplyReader:
         return self._news()
 
     def feed_whole(self, body: bytes) -> list[ModelEvent]:
-        """The same: what kind of body it is shows in the body itself."""
+        """Like `feed`. The body itself shows what kind of body it is."""
         return self.feed(body)
 
     def close(self) -> Iterator[ModelEvent]:
-        """The rest, once the bytes are at their end: text, usage, calls, what is to be kept, Finished."""
+        """The rest after the last bytes: text, usage, calls, fields to send back, Finished."""
         self._read_last()
         is_whole = self._failure is None and self._finish in ("stop", "calls")
         text = self._shown() + self._markup.feed(self._joiner.close()) + self._markup.close(whole=is_whole)
@@ -145,7 +146,7 @@ class ReplyReader:
         return [Thinking()] if alive else []
 
     def _shown(self) -> str:
-        """What of the text that came may be seen."""
+        """The new text that can be shown."""
         text = "".join(self._text)
         self._text.clear()
         return self._markup.feed(self._joiner.feed(text) if self._loose else text)
@@ -166,7 +167,7 @@ class ReplyReader:
             self._read_chunk(chunk)
 
     def _read_behind(self, payload: bytes) -> None:
-        """What comes after the finish: its usage counts, nothing else can change a reply that is whole."""
+        """Read what comes after the finish. Only its usage counts; nothing else can change a whole reply."""
         if payload == b"[DONE]":
             self.done = True
         if self.done:
@@ -179,7 +180,7 @@ class ReplyReader:
                     self._count(part.get("usage") or part.get("x_groq"))
 
     def _read_unusual(self, payload: bytes) -> None:
-        """Data that is no proper JSON: half a character, a comment, chunks without the blank line between them."""
+        """Read data that is no proper JSON: half a character, a comment, chunks without the blank line between them."""
         try:
             chunk = json.loads(payload.decode(errors="replace"), strict=False)
         except (ValueError, RecursionError):
@@ -187,7 +188,7 @@ class ReplyReader:
             lines = [line for line in lines if line and not line.startswith(b":") and not is_ping(line)]
             if lines == [payload]:
                 if not self._begun and payload[:1] not in _JSON_BEGINS:
-                    return  # the words of some proxy; without a reply behind them there is no finish either
+                    return  # the words of a proxy; if no reply follows, there is no finish either
                 raise ModelFailure("malformed", "a chunk is not JSON", retryable=True) from None
             for line in lines:
                 self._read(line)
@@ -196,7 +197,7 @@ class ReplyReader:
             self._read_chunk(chunk)
 
     def _read_last(self) -> None:
-        """Read what the bytes ended with. If that cannot be read it was cut, of which the missing finish tells."""
+        """Read the last bytes. If they cannot be read they were cut, and the finish is missing, which is reported."""
         for payload in [] if self._failure else self._frames.close():
             try:
                 self._read(payload)
@@ -241,8 +242,11 @@ class ReplyReader:
             self._count(choice.get("usage"))
 
     def _whole_message(self, choice: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The message that a choice has in place of a delta. Behind deltas it is the whole reply once more, of which
-        only what none of them brought is new; without any, servers are known to send a reply in such pieces."""
+        """The message that a choice has instead of a delta.
+
+        After deltas it repeats the whole reply, and only fields that no delta brought are new. Without deltas, some
+        servers send a reply in such pieces.
+        """
         message: Mapping[str, Any] | None = choice.get("message")
         known = {*(("content",) if self._spoke else ()), *(_CALLS if self._calls.any else ()), *self._fields.names}
         if not message or self._in_messages or not known:
@@ -251,7 +255,7 @@ class ReplyReader:
         return {name: value for name, value in message.items() if name not in known}
 
     def _read_more(self, delta: Mapping[str, Any]) -> None:
-        """What a delta has besides text."""
+        """Read what a delta has besides text."""
         for fragment in delta.get("tool_calls") or ():
             self._spend(self._calls.add(fragment))
         if call := delta.get("function_call"):
@@ -265,7 +269,7 @@ class ReplyReader:
             self._alive = True
 
     def _text_of(self, parts: object) -> str:
-        """The text of content that is a list of parts, among them thoughts and refusals."""
+        """The text of content that is a list of parts. Thoughts and refusals among them are not text."""
         known = [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
         self._refused = self._refused or any(part.get("refusal") for part in known)
         shown = [part for part in known if part.get("type", "text") in _TEXTS]
@@ -291,7 +295,7 @@ class ReplyReader:
             self._finish = "length"
 
     def _count(self, usage: Any) -> None:
-        """Take the tokens that were counted, if any were."""
+        """Store the token counts, if there are any."""
         if isinstance(usage, dict) and isinstance(usage.get("usage"), dict):
             usage = usage["usage"]
         if not isinstance(usage, dict):
@@ -306,12 +310,12 @@ class ReplyReader:
             self._usage = Usage(read, written, cached or _number(usage, *_CACHED))
 
     def _whole_calls(self) -> list[ToolCall]:
-        """The calls of the protocol, then those of the markup that the server has not read as well."""
+        """The calls of the protocol, then the calls in markup that the server did not read itself."""
         calls = self._calls.whole()
         return calls + self._markup.calls_beside(calls)
 
     def _meaning(self, finish: FinishReason, calls: Sequence[ToolCall]) -> FinishReason:
-        """What the finish amounts to; a failure if the markup shows that something is missing."""
+        """The final finish reason. Raises ModelFailure if markup or calls are incomplete."""
         if finish not in ("stop", "calls"):
             return finish
         if calls:
@@ -326,7 +330,7 @@ class ReplyReader:
 
 
 def _place(choice: Mapping[str, Any]) -> int:
-    """Where a choice stands among those of its chunk."""
+    """The index of a choice in its chunk."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 

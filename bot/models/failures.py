@@ -1,7 +1,7 @@
 """What a provider's error means for a turn: one of our own kinds, whether to try again, and when.
 
-Providers agree on HTTP status codes more than on the words in the body; both are read. Of their messages the beginning
-is kept for people, masked, since some repeat parts of a key or of the conversation.
+Providers agree on HTTP status codes more than on the words in the body. Both are read. The beginning of a provider's
+message is kept for people. It is masked, because some messages repeat parts of a key or of the conversation.
 """
 
 import re
@@ -28,13 +28,13 @@ _FILTERED = re.compile(r"content.?(filter|policy)|flagged|moderation|responsible
 _BUSY = re.compile(r"rate.?limit|too.many.requests|resource.exhausted|throttl", re.IGNORECASE)
 _ASKED_WAIT = re.compile(r"(?:try again in |retryDelay\W{1,5})(\d{1,6}(?:\.\d{1,9})?)\s?(ms|s)\b", re.IGNORECASE)
 _PRIVATE = re.compile(r"(?<=//)\S{0,200}@|\?\S*")
-"""Of an address: who asks, and the query."""
+"""The private parts of an address: the user, and the query."""
 _WORDS_LIMIT = 200
 _WORDS_READ = 2_000
-"""Characters of a message that are looked at, so that nothing is cut before it is masked."""
+"""The number of characters of a message that are read, so that nothing is cut before it is masked."""
 _PARAM_LIMIT = 80
 _PERSONAL = (
-    # Of what was sent a provider may quote a piece: the names of fields are shorter.
+    # A provider may quote a part of what was sent. The names of fields are shorter.
     (re.compile(r"\"[^\"]{41,}\"|'[^']{41,}'|`[^`]{41,}`|“[^”]{41,}”"), "[quotation]"),
     (re.compile(r"\b(?i:sk|pk|rk|key|tok)-[\w*-]{1,200}"), "[secret]"),
     (re.compile(r"[\w.-]{0,40}\*{3,}[\w.-]{0,40}"), "[secret]"),
@@ -44,15 +44,15 @@ _PERSONAL = (
     (re.compile(r"(?<![\w-])\+?\d[\d ()/.-]{6,30}\d(?!\w)"), "[number]"),
     (re.compile(r"\b[A-Z]{2,8}-\d{3,}\b|\b\d{8,}\b"), "[number]"),
 )
-"""What is masked beside what `mask` knows."""
+"""What is masked in addition to what `mask` knows."""
 _TRANSIENT = frozenset({408, 409, 425})
 
 
 def provider_failure(error: object, *, status: int | None = None, wait: float | None = None) -> ModelFailure:
     """The failure behind an error body or an error object in a stream.
 
-    `status` is the HTTP status, None inside a stream, where many providers put it into the error's code. `wait` is
-    what `retry_after` read; without it, what the error itself asks for.
+    `status` is the HTTP status. It is None inside a stream, where many providers put it into the error's code. `wait`
+    is what `retry_after` returned. Without it, the wait that the error itself asks for is used.
     """
     error = _unwrapped(error)
     fields: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
@@ -69,11 +69,11 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
         return ModelFailure("context_length", detail)
     if _FILTERED.search(words) or (status in (400, 403) and _FILTERED.search(message)):
         return ModelFailure("filtered", detail)
-    if status in (None, 400) and ("invalid_prompt" in words or "policy" in code):  # as OpenAI words it
+    if status in (None, 400) and ("invalid_prompt" in words or "policy" in code):  # in OpenAI's words
         return ModelFailure("filtered", detail)
     if status == 429 or _BUSY.search(words):
         return ModelFailure("rate_limited", detail, retryable=True, retry_after=wait)
-    if status == 403 and not isinstance(error, Mapping):  # not the provider's word, but that of a firewall before it
+    if status == 403 and not isinstance(error, Mapping):  # from a firewall and not from the provider
         return ModelFailure("refused_request", detail)
     if status in (401, 403) or "invalid_api_key" in words or "authentication" in words:
         return ModelFailure("unauthorized", detail)
@@ -83,7 +83,9 @@ def provider_failure(error: object, *, status: int | None = None, wait: float | 
 
 
 def _detail(codes: str, param: object, message: str) -> str:
-    """What the log and staff read: status, code and type, the field that is at fault, the message's beginning."""
+    """What appears in the log and for staff: status, code and type, the faulty field, and the beginning of the
+    message.
+    """
     parts = [" ".join(re.findall(r"[\w.-]{1,40}", codes)[:3])]
     if isinstance(param, str) and param.strip():
         parts.append(f"param {_in_one_line(param)[:_PARAM_LIMIT]}")
@@ -93,7 +95,7 @@ def _detail(codes: str, param: object, message: str) -> str:
 
 
 def _in_one_line(words: str) -> str:
-    """A provider's words without control characters, secrets, what is somebody's own, and long quotations."""
+    """A provider's words without control characters, secrets, personal data, and long quotations."""
     text = " ".join(clean(words[:_WORDS_READ], limit=_WORDS_READ).split())
     text = mask(text)
     for pattern, instead in _PERSONAL:
@@ -102,9 +104,10 @@ def _in_one_line(words: str) -> str:
 
 
 def lost_connection(error: BaseException) -> str:
-    """Why there was no connection, in the words of what the client wrapped: it calls a refusal a timeout.
+    """Why there was no connection, in the words of the error that the client wrapped. The client calls a refusal a
+    timeout.
 
-    Of an address in them neither the password nor the query stays.
+    The password and the query of an address are removed.
     """
     words = " ".join(str(error.__cause__ or "")[:_WORDS_READ].split())
     words = mask(_PRIVATE.sub("", words))[:_WORDS_LIMIT]
@@ -112,9 +115,9 @@ def lost_connection(error: BaseException) -> str:
 
 
 def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:
-    """Seconds that the headers ask to wait (RFC 9110 section 10.2.3, and OpenAI's milliseconds), or None.
+    """The seconds for which the headers ask to wait (RFC 9110 section 10.2.3, and OpenAI's milliseconds), or None.
 
-    Reads whole and decimal seconds and dates; anything else, a negative wait too, says nothing.
+    Whole and decimal seconds and dates are read. Anything else, including a negative wait, counts as None.
     """
     if (millis := _seconds(headers.get("retry-after-ms", ""))) is not None:
         return millis / 1000
@@ -130,7 +133,7 @@ def retry_after(headers: Mapping[str, str], *, now: datetime | None = None) -> f
 
 
 def _unwrapped(error: object) -> object:
-    """The error itself, whatever it is wrapped in; Google puts it into a list."""
+    """The error itself, without its wrapping. Google wraps it in a list."""
     if isinstance(error, list) and error:
         error = error[0]
     if isinstance(error, Mapping) and isinstance(error.get("error"), Mapping):

@@ -1,21 +1,21 @@
-"""From the bytes of a response to its payloads, whether it is an event stream or, against the request, a JSON body."""
+"""From the bytes of a response to its payloads: an event stream or, although one was requested, a JSON body."""
 
 from bot.agent.model import ModelFailure
 from bot.models.sse import SseReader
 
 BODY_LIMIT = 4 << 20
-"""Bytes of a reply that comes in one piece, as JSON."""
+"""The maximum of bytes in a reply that comes in one piece, as JSON."""
 
 _BLANK = b"\xef\xbb\xbf \t\r\n"
-"""A byte order mark and white space, some of which servers send while they have nothing to say."""
+"""A byte order mark and white space. Some servers send these while they have nothing to say."""
 
 
 class Frames:
-    """The payloads of one response. Raises ModelFailure for what is neither."""
+    """The payloads of one response. Raises ModelFailure if it is neither an event stream nor JSON."""
 
     def __init__(self) -> None:
         self._events: SseReader | None = None
-        """None: not yet known to be an event stream, or none."""
+        """None: it is no event stream, or this is not known yet."""
         self._is_body = False
         self._body = bytearray()
 
@@ -37,7 +37,7 @@ class Frames:
             raise ModelFailure("malformed", str(error), retryable=True) from None
 
     def close(self) -> list[bytes]:
-        """What is there once the bytes are at their end: a body, or an event that was not ended and may be cut."""
+        """What is left after the last bytes: a body, or an event that was not ended and may be cut."""
         body = bytes(self._body).strip(_BLANK)
         return self._events.close() if self._events else [body] if body else []
 

@@ -1,7 +1,7 @@
-"""What the two adapters share: the client, and the way from a response's bytes to the loop's events.
+"""What the two adapters share: the client, and reading a response's bytes into the loop's events.
 
-The openai client does what it is good at (authentication, addresses, connections, errors by status); the bytes of
-the stream are read here and by the adapters' readers, since the client's typed chunks cost twenty times as much.
+The openai client does authentication, addresses, connections, and errors by status. The bytes of the stream are read
+here and by the adapters' readers, because the client's typed chunks cost twenty times as much.
 """
 
 import asyncio
@@ -22,33 +22,33 @@ OPENAI_URL = "https://api.openai.com/v1"
 MODEL_CONNECT_TIMEOUT = 3.0
 KEY_SECONDS = 5.0
 RESPONSE_END_TIMEOUT = 0.1
-"""How long the end of a response may take after its last event; a connection that was read out is used again."""
+"""How long the end of a response may take after its last event. A connection that was read to its end is used again."""
 ENDING_SECONDS = 1.0
-"""How long the last event may take after the finish; only the usage comes in between."""
+"""How long the last event may take after the finish. Only the usage comes in between."""
 Response = openai.AsyncAPIResponse[Any]
 
 
 class Reader(Protocol):
-    """Puts one reply together. Every method that reads raises ModelFailure for what is no reply."""
+    """Joins one reply. All methods that read raise ModelFailure if it is no reply."""
 
     done: bool
-    """True: nothing that matters can follow."""
+    """True: nothing important can follow."""
 
     @property
     def finished(self) -> bool:
-        """True: the reply has its finish, and no more than its usage is to follow."""
+        """True: the reply has its finish, and at most its usage follows."""
         ...
 
     def feed(self, block: bytes) -> list[ModelEvent]:
-        """What these bytes of an event stream brought."""
+        """The events in these bytes of an event stream."""
         ...
 
     def feed_whole(self, body: bytes) -> list[ModelEvent]:
-        """The same for a body that is said to be JSON."""
+        """Like `feed`, for a whole body that is declared as JSON."""
         ...
 
     def close(self) -> Iterator[ModelEvent]:
-        """The rest, once the bytes are at their end; Finished comes last."""
+        """The remaining events after the last bytes. Finished comes last."""
         ...
 
 
@@ -56,12 +56,12 @@ class Reader(Protocol):
 async def open_client(
     *, api_key: str, base_url: str | None, azure_version: str | None = None
 ) -> AsyncIterator[openai.AsyncOpenAI]:
-    """A client with connections of its own that makes one attempt a request.
+    """A client with connections of its own that makes one attempt per request.
 
-    `base_url` None is OpenAI's. With `azure_version` it is an Azure resource's address, which is asked in the form
-    with deployments in the path and the key in the header api-key.
+    `base_url` None is OpenAI's. With `azure_version` it is the address of an Azure resource. Requests then have
+    deployments in the path and the key in the header api-key.
     """
-    # The loop ends silence; one more timer for each packet costs 15 %.
+    # The loop detects silence. One more timer for each packet costs 15 %.
     timeout = openai.Timeout(None, connect=MODEL_CONNECT_TIMEOUT)
     http = openai.DefaultAioHttpClient(timeout=timeout, follow_redirects=False)
     client: openai.AsyncOpenAI
@@ -83,9 +83,9 @@ async def open_client(
 
 
 async def refuses_key(client: openai.AsyncOpenAI) -> bool:
-    """Whether the server says that it does not know the key, when it is asked for its models, which costs nothing.
+    """Whether the server says that it does not know the key. It is asked for its models, which costs nothing.
 
-    Only 401 says so: a key may be good for answers alone, and a server may have no such list.
+    Only 401 counts. A key may be allowed to ask for answers only, and a server may have no such list.
     """
     try:
         async with asyncio.timeout(KEY_SECONDS):
@@ -100,7 +100,7 @@ async def refuses_key(client: openai.AsyncOpenAI) -> bool:
 async def read_reply(
     request: Callable[[], AbstractAsyncContextManager[Response]], reader: Reader
 ) -> AsyncGenerator[ModelEvent, None]:
-    """Make the request and give what its reader makes of the response. Raises ModelFailure, nothing else."""
+    """Make the request, and yield the events that the reader finds in the response. Raises only ModelFailure."""
     try:
         async with request() as response:
             blocks = response.iter_bytes()
@@ -123,15 +123,15 @@ async def read_reply(
         raise provider_failure(_error_of(error), status=error.status_code, wait=wait) from None
     except openai.APIConnectionError as error:
         raise ModelFailure("model_unreachable", lost_connection(error), retryable=True) from None
-    except UnicodeEncodeError:  # by what checks texts as they come in, this cannot be; another try would not help
+    except UnicodeEncodeError:  # cannot happen, since incoming texts are checked; another try would not help
         raise ModelFailure("refused_request", "half a character in the request") from None
-    except Exception as error:  # whatever a connection can raise while it is read
+    except Exception as error:  # anything that a connection can raise while it is read
         logger.debug("a stream broke off", exc_info=error)
         raise ModelFailure("cut", type(error).__name__, retryable=True) from None
 
 
 def _error_of(error: openai.APIStatusError) -> object:
-    """The error in a refusal's body. The client takes the words out of `{"error": "words"}`, as if it were no JSON."""
+    """The error in a refusal's body. The client reduces `{"error": "words"}` to the words, as if it were no JSON."""
     if isinstance(error.body, str):
         with suppress(ValueError):
             if isinstance(error.response.json(), Mapping):
@@ -149,7 +149,7 @@ async def _whole(blocks: AsyncIterator[bytes]) -> bytes:
 
 
 async def _ending(reader: Reader, blocks: AsyncIterator[bytes]) -> list[ModelEvent]:
-    """What comes after the finish, as long as it comes. A reply that has its finish is whole, whatever happens now."""
+    """What comes after the finish. A reply that has its finish is whole, whatever happens after it."""
     events: list[ModelEvent] = []
     now = asyncio.get_running_loop().time
     try:
@@ -161,6 +161,6 @@ async def _ending(reader: Reader, blocks: AsyncIterator[bytes]) -> list[ModelEve
                     patience.reschedule(now() + RESPONSE_END_TIMEOUT)
     except TimeoutError:
         logger.debug("a response was not ended in time")
-    except Exception as error:  # whatever a connection can raise while it is read
+    except Exception as error:  # anything that a connection can raise while it is read
         logger.debug("a stream broke off after its finish", exc_info=error)
     return events

@@ -1,4 +1,4 @@
-"""What models cost: the table in prices.yml, and an operator's own on top of it."""
+"""What models cost: the table in prices.yml, and the operator's own table on top of it."""
 
 import math
 import re
@@ -14,20 +14,21 @@ from bot.operator_files import read_entries
 from bot.own_files import read_own
 
 _VERSION = r"(?:[-@](?:latest|preview|exp|\d{3,8}(?:-\d\d){0,2}|\d\d-\d\d(?:\d\d)?))*"
-"""What may follow a model's name without making it another model: dates, build numbers, "latest"."""
+"""What can follow a model's name without making it another model: dates, build numbers, "latest"."""
 _FIELDS = ("input", "cached", "output")
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Prices by model; names in lower case."""
+    """Prices by model. Names are in lower case."""
 
     table: Mapping[str, Price]
 
     def of(self, name: str) -> Price | None:
-        """A model's price, under its name or that of the model it is a dated variant of; None when unknown.
+        """A model's price, under its name or that of the model of which it is a dated variant. None if it is unknown.
 
-        A path before the name (`openai/gpt-4.1`, `models/gemini-2.5-pro`) is looked at as it stands, then left out.
+        A path before the name (`openai/gpt-4.1`, `models/gemini-2.5-pro`) is first included in the search, then left
+        out.
         """
         whole = name.strip().lower()
         return self._listed(whole) or self._listed(whole.rpartition("/")[2])
@@ -41,10 +42,10 @@ class Prices:
 
 
 def load_prices(path: Path | None = None) -> Prices:
-    """The built-in table, with the entries of the YAML file at `path` added to it or in place of its own.
+    """The built-in table. Entries of the YAML file at `path` are added or replace built-in ones.
 
     Raises:
-        ConfigurationError: the file cannot be read or says something else than prices; one sentence for each fault.
+        ConfigurationError: the file cannot be read or is no table of prices; one sentence for each fault.
     """
     built_in = read_own(resources.files("bot") / "models" / "prices.yml")
     table = {name: _price(entry) for name, entry in built_in.items()}

@@ -1,4 +1,4 @@
-"""How one model wants to be asked, beyond the conversation itself."""
+"""How to ask one model, apart from the conversation itself."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,11 +6,11 @@ from typing import Literal
 from bot.agent.model import ModelRequest
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
-"""How long a model thinks before it writes; which words a model knows, its provider says."""
+"""How long a model thinks before it writes. The provider documents which of these words a model accepts."""
 
 _LOW: frozenset[Effort] = frozenset({"none", "minimal", "low"})
 THINKING_TOKENS = 20_000
-"""What a reply may take on top of its own tokens for thinking: providers count both against one limit."""
+"""The extra tokens of a reply for thinking. Providers count both against one limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,20 +18,23 @@ class Manner:
     """What is known of a model when it is opened. The default leaves everything to the request."""
 
     reasons: bool = False
-    """True: it thinks before it writes."""
+    """True: the model thinks before it writes."""
     effort: Effort | None = None
-    """None: the provider's default."""
+    """The effort to ask for. None: the provider's default."""
     least_effort: Effort = "low"
-    """The lowest that the model is known to take."""
+    """The lowest effort that the model is known to accept."""
     temperature: float | None = None
-    """As the operator set it; not sent to models that think, which refuse it. None: none is sent, to no model."""
+    """The operator's setting. It is not sent to models that think, because they refuse it. None: it is sent to no
+    model."""
 
     def output_tokens_for(self, request: ModelRequest) -> int:
         """The limit to send for a reply's tokens."""
         return request.output_tokens + (THINKING_TOKENS if self.reasons else 0)
 
     def effort_for(self, request: ModelRequest) -> Effort | None:
-        """The effort to send; None for none. A model that shall think less gets "low", or its least after that."""
+        """The effort to send; None for none. A model that should think less gets "low", or its least effort below
+        that.
+        """
         if not request.thinks_less or not self.reasons:
             return self.effort
         if self.effort in _LOW:

@@ -1,7 +1,7 @@
-"""Which of the two adapters speaks with a model, and in which manner. All rules about hosts and names stand here.
+"""Which of the two adapters is used for a model, and with which settings. All rules about hosts and names are here.
 
-Chat Completions is spoken by every server, Responses by few in full; but OpenAI's models that reason call tools well
-in Responses alone, and from GPT-5.4 on nowhere else.
+Every server supports Chat Completions, and few support all of Responses. But OpenAI's models that reason call tools
+well only in Responses, and from GPT-5.4 on they call them nowhere else.
 """
 
 import re
@@ -20,36 +20,36 @@ from bot.models.responses import Responses
 Api = Literal["auto", "chat", "responses"]
 
 _OPENAI_HOST = ".api.openai.com"
-"""Itself and its regions."""
+"""OpenAI itself and its regions."""
 _AZURE_HOSTS = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com", ".openai.azure.us")
 _O_SERIES = re.compile(r"o[1-9](?:-|$)")
 _GPT = re.compile(r"gpt-(\d+)")
 _GPT_VERSION = re.compile(r"gpt-(\d+)(?:\.(\d+))?(?:-(?:mini|nano|luna|\d{4}-\d\d-\d\d))*$")
-"""Versions whose models are known by name; of others, such as those for code, it is not known what they take."""
+"""Versions whose models are known by name. It is unknown what other models, such as those for code, accept."""
 _FIRST_GPT_THAT_REASONS = 5
 _TALKERS = ("gpt-5-chat", "gpt-35")
-"""Those with such a number that do not reason; the second is how Azure writes 3.5."""
+"""Models with such a number that do not reason. The second is Azure's spelling of 3.5."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """Where models are asked."""
+    """The server that models are requested from."""
 
     key: str
     url: str | None = None
-    """None: OpenAI's."""
+    """The URL of the API. None: OpenAI's."""
     azure_version: str | None = None
     """The api-version of Azure's classic form, with deployments in the path. None: any other form."""
     api: Api = "auto"
 
     @property
     def is_openai(self) -> bool:
-        """OpenAI itself, whose limits and fields are newer than those of compatible servers."""
+        """Whether it is OpenAI itself, whose limits and fields are newer than those of compatible servers."""
         return _host(self.url).endswith(_OPENAI_HOST)
 
     @property
     def is_azure(self) -> bool:
-        """A resource of Azure, whatever models it has deployed."""
+        """Whether it is an Azure resource, with any models deployed."""
         return self.azure_version is not None or _host(self.url).endswith(_AZURE_HOSTS)
 
 
@@ -57,9 +57,9 @@ class Server:
 async def open_model(
     name: str, server: Server, *, effort: Effort | None = None, temperature: float | None = None
 ) -> AsyncIterator[Model]:
-    """The model of this name at this server, with connections of its own.
+    """The model with this name at this server, with connections of its own.
 
-    `effort` goes to models that reason, `temperature` to those that do not; see Manner for its values.
+    `effort` goes to models that reason, `temperature` to those that do not. See Manner for the values.
     """
     thinks = reasons(name, effort=effort)
     manner = Manner(
@@ -79,10 +79,11 @@ async def key_is_refused(server: Server) -> bool:
 
 
 def reasons(name: str, *, effort: Effort | None = None) -> bool:
-    """Whether a model thinks before it writes: OpenAI's o series does, and GPT from 5 on. Where the name says nothing,
-    as a deployment's of Azure, a model does for which an effort is set.
+    """Whether a model thinks before it writes.
 
-    Names of fine-tuned models and at gateways (`ft:o4-mini:shop`, `openai/gpt-5`) are looked at behind their prefix.
+    OpenAI's o series does, and GPT from 5 on. If the name does not show it, such as for a deployment on Azure, a
+    model with an effort setting does. The prefix of fine-tuned models and of models at gateways (`ft:o4-mini:shop`,
+    `openai/gpt-5`) is ignored.
     """
     bare = name.lower().removeprefix("ft:").rpartition("/")[2]
     if _O_SERIES.match(bare):
@@ -95,7 +96,7 @@ def reasons(name: str, *, effort: Effort | None = None) -> bool:
 
 
 def least_effort(name: str) -> Effort:
-    """The lowest effort that a model is known to take: "minimal" came with GPT-5, "none" took its place in 5.1."""
+    """The lowest effort that a model is known to accept. "minimal" came with GPT-5, and "none" replaced it in 5.1."""
     version = _GPT_VERSION.match(name.lower().removeprefix("ft:").rpartition("/")[2])
     if version is None or int(version[1]) < _FIRST_GPT_THAT_REASONS:
         return "low"
@@ -103,8 +104,10 @@ def least_effort(name: str) -> Effort:
 
 
 def chosen_api(server: Server, *, reasons: bool) -> Literal["chat", "responses"]:
-    """The API to speak: what the server was set to; else Responses for models that reason, where it is known to be
-    whole, which is at OpenAI and in Azure's v1 form.
+    """The API to use.
+
+    It is the server's setting. With "auto" it is Responses for models that reason, if the server is known to support
+    all of it: OpenAI and Azure's v1 form do. Otherwise it is Chat Completions.
     """
     if server.api != "auto":
         return server.api
@@ -113,14 +116,15 @@ def chosen_api(server: Server, *, reasons: bool) -> Literal["chat", "responses"]
 
 
 def output_limit(server: Server, *, reasons: bool) -> str:
-    """What Chat Completions calls the limit of a reply's tokens there. OpenAI renamed it, others did not, and Azure
-    knows both names for models that do not reason.
+    """The name of the field in Chat Completions that limits a reply's tokens.
+
+    OpenAI renamed it, others did not, and Azure knows both names for models that do not reason.
     """
     return "max_completion_tokens" if server.is_openai or (server.is_azure and reasons) else "max_tokens"
 
 
 def address_faults(server: Server) -> list[str]:
-    """What is wrong with the server's address by its look, to be read behind the variable's name."""
+    """What is wrong with the form of the server's URL, as clauses that follow the name of the setting."""
     path = urlsplit(server.url or OPENAI_URL).path.rstrip("/")
     if path.endswith(("/chat/completions", "/responses", "/completions")):
         return ["is the address of one request: leave out what comes after /v1"]
@@ -133,5 +137,5 @@ def address_faults(server: Server) -> list[str]:
 
 
 def _host(url: str | None) -> str:
-    """With a dot before it, so that a domain's end is one."""
+    """The host with a dot before it, so that the end of a domain matches only whole names."""
     return f".{urlsplit(url or OPENAI_URL).hostname}"

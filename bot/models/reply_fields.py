@@ -1,15 +1,15 @@
-"""Fields beside a reply's text that a provider wants to see again, put together from their pieces.
+"""Fields of a reply, besides its text, that a provider needs to get back, joined from their pieces.
 
-Which ones follows from what the providers document. Any other field stays behind, since strict servers refuse
-messages with fields they do not know:
+The list follows the providers' documentation. All other fields are dropped, because strict servers refuse messages
+with unknown fields:
 
-- reasoning_content: DeepSeek, Kimi and others that think refuse a conversation in which a message with tool calls
-  comes back without it, even if it is empty. In messages without calls it has no place.
+- reasoning_content: DeepSeek, Kimi and other models that think refuse a conversation in which a message with tool
+  calls comes back without it, even if it is empty. It does not belong in messages without calls.
 - reasoning_details (OpenRouter, MiniMax), thinking_blocks (LiteLLM), reasoning_opaque with reasoning_text (Copilot):
   signed or encrypted reasoning, refused if altered.
 - extra_content (Gemini): the signature of the thoughts behind a text.
 
-`reasoning` is not among them: nobody needs it, and Groq refuses it from models that do not think.
+`reasoning` is not among them: no provider needs it, and Groq refuses it from models that do not think.
 """
 
 import logging
@@ -22,9 +22,9 @@ from bot.agent.surrogates import sound_value
 logger = logging.getLogger(__name__)
 
 FIELDS_LIMIT = 200_000
-"""Characters that are kept of one reply's fields. Cut, they would be worth nothing: with more, none is kept."""
+"""The maximum of characters in one reply's fields. Cut fields would be useless, so with more none is kept."""
 _WITH_CALLS = "reasoning_content"
-"""Goes back only in a message with tool calls."""
+"""It goes back only in a message with tool calls."""
 _TEXTS = (_WITH_CALLS, "reasoning_text")
 _LISTS = ("reasoning_details", "thinking_blocks")
 _OTHERS = ("reasoning_opaque", "extra_content")
@@ -35,7 +35,7 @@ _SEALS = ("signature", "data")
 
 
 class ReplyFields:
-    """What is kept of one reply."""
+    """The fields that are kept of one reply."""
 
     def __init__(self) -> None:
         self._fields: JsonObject = {}
@@ -43,11 +43,11 @@ class ReplyFields:
 
     @property
     def names(self) -> Collection[str]:
-        """The fields of which something came."""
+        """The fields that have content."""
         return self._fields.keys()
 
     def add(self, delta: Mapping[str, Any]) -> bool:
-        """Take what one delta has; says whether that was anything."""
+        """Add the fields of one delta. Returns whether there were any."""
         size = self._size
         for name in _TEXTS:
             if isinstance(text := delta.get(name), str):
@@ -61,7 +61,7 @@ class ReplyFields:
         return self._size > size
 
     def whole(self, *, with_calls: bool) -> Mapping[str, Any]:
-        """What the reply's message has to carry from now on."""
+        """The fields that the reply's message must have from now on."""
         if self._size > FIELDS_LIMIT:
             logger.warning("a reply's own fields are too large to keep: %s characters", self._size)
         fields: JsonObject = sound_value(self._fields)
@@ -76,7 +76,7 @@ class ReplyFields:
 
 
 def _grown(so_far: list[Any], pieces: list[Any]) -> list[Any]:
-    """A list of pieces of reasoning with the next ones, which may go on with its last."""
+    """A list of pieces of reasoning with the next ones added. A next piece can continue the last one."""
     for piece in pieces:
         if so_far and _goes_on(so_far[-1], piece):
             so_far[-1] = _continued(so_far[-1], piece)
@@ -86,7 +86,7 @@ def _grown(so_far: list[Any], pieces: list[Any]) -> list[Any]:
 
 
 def _goes_on(last: Any, piece: Any) -> bool:
-    """Whether the piece is more of the last one: of the same kind in the same place, which is not sealed yet."""
+    """Whether the piece continues the last one: it has the same kind and place, and the last one is not sealed yet."""
     if not isinstance(last, dict) or not isinstance(piece, dict):
         return False
     same = all(last.get(name) == piece.get(name) for name in ("type", "index"))
@@ -103,7 +103,9 @@ def _continued(last: JsonObject, piece: JsonObject) -> JsonObject:
 
 
 def _filled(so_far: Any, piece: Any) -> Any:
-    """The later value, objects member by member; without the mark of a thought, which is none of the answer."""
+    """The later value; objects are merged by member. The mark of a thought is left out, because it is not part of the
+    answer.
+    """
     if not isinstance(piece, dict):
         return piece
     known = so_far if isinstance(so_far, dict) else {}

@@ -1,8 +1,8 @@
-"""The adapter for OpenAI's Responses API and the servers that speak it.
+"""The adapter for OpenAI's Responses API and compatible servers.
 
-Nothing is kept at the server: each request carries the whole conversation, the reasoning of the model among it,
-encrypted, so that only the server that wrote it can read it again. One attempt a request: repeating and giving up
-are the loop's.
+Nothing is stored on the server. Each request has the whole conversation, including the model's reasoning. The
+reasoning is encrypted, so only the server that wrote it can read it again. There is one attempt per request; the loop
+decides about repeating and giving up.
 """
 
 import logging
@@ -34,11 +34,11 @@ from bot.models.responses_stream import ResponseReader
 logger = logging.getLogger(__name__)
 
 _ABOUT_REASONING = re.compile(r"encrypted.content|\bItem .*'(rs|msg|fc)_", re.IGNORECASE)
-"""What a refusal says when reasoning that was sent back cannot be used: another account's, another key's, too old."""
+"""The words of a refusal if returned reasoning cannot be used: it is from another account or key, or too old."""
 _LEAST_OUTPUT = 16
-"""Tokens; the API refuses a smaller limit."""
+"""The least number of tokens. The API refuses a smaller limit."""
 _ID_LIMIT = 64
-"""Characters of a call's id; the API refuses longer ones, and other providers' can be."""
+"""The maximum of characters in a call's id. The API refuses longer ones, and other providers' ids can be longer."""
 
 
 class Responses:
@@ -55,9 +55,10 @@ class Responses:
 
     @asynccontextmanager
     async def _send(self, request: ModelRequest) -> AsyncIterator[Response]:
-        """The response; when the server cannot read the model's earlier reasoning any more, to a request without it.
+        """The response. If the server can no longer read the model's earlier reasoning, the request is repeated
+        without it.
 
-        Otherwise one stale item would keep the whole thread from ever being answered again.
+        Otherwise one outdated item would prevent all further answers in the thread.
         """
         create = self._client.responses.with_streaming_response.create
         async with AsyncExitStack() as stack:
@@ -98,9 +99,9 @@ def _is_about_reasoning(error: openai.APIStatusError) -> bool:
 
 
 def input_items(request: ModelRequest, *, with_reasoning: bool = True) -> list[JsonObject]:
-    """The conversation in the protocol's form, after the first system message, which goes as the instructions.
+    """The conversation in the protocol's form, without the first system message, which is sent as the instructions.
 
-    What a model left for itself goes back to that model and to no other.
+    A model's own items go back only to that model.
     """
     tagged, ids = needs_tags(request.messages), _CallIds()
     items: list[JsonObject] = [{"role": "system", "content": text} for text in request.system[1:]]
@@ -120,7 +121,7 @@ def input_items(request: ModelRequest, *, with_reasoning: bool = True) -> list[J
 
 
 class _CallIds:
-    """Calls and results are paired by id over the whole input, so an id that begins anew later gets a number."""
+    """Calls and results are paired by id in the whole input. So an id that is used again later gets a number."""
 
     def __init__(self) -> None:
         self._seen: Counter[str] = Counter()
@@ -131,7 +132,7 @@ class _CallIds:
         return self.of(id_)
 
     def of(self, id_: str) -> str:
-        """The same for the result of the latest call of this id."""
+        """The id for the result of the latest call with this id."""
         number = f"_{self._seen[id_]}" if self._seen[id_] > 1 else ""
         return id_[-(_ID_LIMIT - len(number)) :] + number
 
@@ -143,10 +144,10 @@ def _plain(text: str, calls: Sequence[JsonObject]) -> Iterator[JsonObject]:
 
 
 def _replayed(text: str, calls: Sequence[JsonObject], left: Sequence[JsonObject]) -> list[JsonObject]:
-    """The items of a reply as the model gave them; none if they are not those of this reply any more.
+    """The items of a reply as the model returned them. Empty if they no longer match this reply.
 
-    Reasoning may stand only in front of what came of it. What the model said in several messages goes back as one,
-    in the place of the last.
+    Reasoning must come directly before its result. If the model wrote several messages, they go back as one, in the
+    place of the last.
     """
     places = [place for place, item in enumerate(left) if item["type"] == "message"][-1:]
     if sum(item["type"] == "function_call" for item in left) != len(calls) or bool(text) > bool(places):
@@ -168,7 +169,7 @@ def _replayed(text: str, calls: Sequence[JsonObject], left: Sequence[JsonObject]
 
 
 def _message(text: str, left: JsonObject) -> JsonObject:
-    """An id goes with the form that the API itself gave the message, no id with the short one."""
+    """A message in the API's own form if it has an id, otherwise in the short form."""
     if "id" not in left:
         return {"role": "assistant", "content": text, **left}
     content = [{"type": "output_text", "text": text, "annotations": []}]

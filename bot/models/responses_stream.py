@@ -1,13 +1,13 @@
-"""A streamed reply of the Responses API put together, whatever dialect the server speaks.
+"""Joins a streamed reply of the Responses API, whatever dialect the server speaks.
 
-`ResponseReader` takes the bytes of a response and gives the loop's events. Servers are known to differ in this: text or
-arguments, or their ends, only in the closing events, or only in the response at the very end; items that are never
-announced; ids that change from event to event, or none; every item at index 0; "[DONE]" after the end; one JSON object
-instead of a stream.
+`ResponseReader` takes the bytes of a response and returns the loop's events. Servers are known to differ in this:
+text or arguments, or their ends, only in the closing events, or only in the response at the very end; items that are
+never announced; ids that change from event to event, or none; every item at index 0; "[DONE]" after the end; one JSON
+object instead of a stream.
 
-What the model left for itself comes as ReplyExtra: the reply's items in their order, reasoning as it was received, of
-messages and calls no more than their ids and phase, since the reply itself says the rest. responses.py has the way
-back.
+What the model needs to get back comes as ReplyExtra: the reply's items in their order. Reasoning is kept as received.
+Of messages and calls only the ids and the phase are kept, because the reply itself has the rest. responses.py sends
+them back.
 """
 
 import json
@@ -30,10 +30,10 @@ from bot.models.failures import provider_failure
 from bot.models.sse import SseReader, is_ping
 
 _LIFECYCLE = frozenset({"response.created", "response.queued", "response.in_progress"})
-"""Sent before the model has done anything, so they say nothing about whether it does."""
+"""Events that are sent before the model has done anything, so they are no sign of life."""
 _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 _TEXTS = ("output_text", "text")
-"""The types of a message's parts that are to be shown."""
+"""The types of a message's parts that are shown."""
 
 
 class ResponseReader:
@@ -51,7 +51,7 @@ class ResponseReader:
         self._spoken: _Item | None = None
         """The message whose text came last."""
         self._told: list[ToolCall] = []
-        """Calls that were given already."""
+        """The calls that were already returned."""
         self._begun = False
         self._alive = False
         self._refused = False
@@ -65,7 +65,7 @@ class ResponseReader:
         return self.done
 
     def feed(self, block: bytes) -> list[ModelEvent]:
-        """What these bytes brought: text in one piece, whole calls, a sign of life, or nothing."""
+        """The events of these bytes: text in one piece, whole calls, a sign of life, or nothing."""
         try:
             payloads = self._sse.feed(block)
         except ValueError as error:
@@ -75,7 +75,7 @@ class ResponseReader:
         return self._news()
 
     def feed_whole(self, body: bytes) -> list[ModelEvent]:
-        """The same for a reply that came as one JSON object, or a stream that calls itself one."""
+        """Like `feed`, for a reply that is one JSON object, or a stream that is declared as JSON."""
         if not body.lstrip().startswith(b"{"):
             return self.feed(body)
         value = _object(body)
@@ -84,7 +84,7 @@ class ResponseReader:
         return self._news()
 
     def close(self) -> Iterator[ModelEvent]:
-        """The rest, once the bytes are at their end: calls, what the model left for itself, usage, Finished."""
+        """The rest after the last bytes: calls, the items to send back, usage, Finished."""
         for payload in self._sse.close():
             self._read(payload)
         yield from self._news()
@@ -114,7 +114,7 @@ class ResponseReader:
         return news or ([Thinking()] if alive else [])
 
     def _calls(self, *, also_unfinished: bool) -> Iterator[ToolCall]:
-        """The calls that were not given yet, in the order they began, up to one that is not whole."""
+        """The calls that were not returned yet, in the order in which they began, up to one that is not whole."""
         for item in self._items.of("function_call")[len(self._told) :]:
             if not (item.done or also_unfinished):
                 return
@@ -177,7 +177,7 @@ class ResponseReader:
             self._complete(item, shape)
 
     def _complete(self, item: "_Item", shape: Mapping[str, Any]) -> None:
-        """Take what no fragment brought."""
+        """Add what no fragment brought."""
         item.done, item.shape = True, shape
         if item.type == "function_call":
             self._take_arguments(item, shape)
@@ -196,7 +196,7 @@ class ResponseReader:
         call.content = text
 
     def _say(self, message: "_Item", text: str) -> None:
-        """Text of a message; a second message of the reply begins a paragraph."""
+        """Add text of a message. A second message of the reply begins a new paragraph."""
         if not text:
             return
         if self._spoken not in (None, message):
@@ -207,7 +207,7 @@ class ResponseReader:
         self._spend(len(text))
 
     def _end(self, response: Mapping[str, Any], kind: str) -> None:
-        """The response as a whole: why it ended, its usage, and the items that no event brought."""
+        """Read the response as a whole: why it ended, its usage, and the items that no event brought."""
         ends = {kind, response.get("status")}
         if "failed" in ends or response.get("error"):
             raise provider_failure(response.get("error") or {})
@@ -227,7 +227,7 @@ class ResponseReader:
         self._finish = "stop" if self._completed else cut_short
 
     def _meaning(self, finish: FinishReason, *, has_calls: bool) -> FinishReason:
-        """What the finish amounts to; a failure if markup in the text shows that something is missing."""
+        """The final finish reason. Raises ModelFailure if markup in the text shows that something is missing."""
         if finish != "stop":
             return finish
         if self._markup.lost and not has_calls and not self._refused:
@@ -243,7 +243,7 @@ class ResponseReader:
 
 @dataclass(slots=True, eq=False)
 class _Item:
-    """One output item: a message, a call, some reasoning."""
+    """One output item: a message, a call, or reasoning."""
 
     type: str
     id: str = ""
@@ -251,56 +251,56 @@ class _Item:
     call_id: str = ""
     name: str = ""
     content: str = ""
-    """A message's text, a call's arguments, as far as they came."""
+    """A message's text or a call's arguments, as far as they have come."""
     part: object = None
-    """Which part of a message's content is being said."""
+    """The part of a message's content that is being received."""
     part_start: int = 0
-    """Where it begins."""
+    """The position where this part begins."""
     done: bool = False
     shape: Mapping[str, Any] = field(default_factory=dict)
     """The item as the server closed it."""
 
     def enter(self, part: object) -> None:
-        """Go on with this part of the content."""
+        """Continue with this part of the content."""
         if part != self.part:
             self.part, self.part_start = part, len(self.content)
 
     def describe(self, shape: Mapping[str, Any]) -> None:
-        """Take what names it; an id that comes late or changes does no harm."""
+        """Store the item's ids and name. An id that comes late or changes does no harm."""
         self.id = shape.get("id") or self.id
         self.call_id = shape.get("call_id") or self.call_id
         self.name = shape.get("name") or self.name
 
 
 class _Items:
-    """The items of one reply in the order they began."""
+    """The items of one reply in the order in which they began."""
 
     def __init__(self) -> None:
         self._all: list[_Item] = []
 
     def of(self, type_: str) -> list[_Item]:
-        """Those of one type."""
+        """The items of one type."""
         return [item for item in self._all if item.type == type_]
 
     def open(self, type_: str, event: Mapping[str, Any]) -> _Item:
-        """The unfinished item that a fragment belongs to; a new one if it was not announced."""
+        """The unfinished item to which a fragment belongs. It is created if it was not announced."""
         id_, index = event.get("item_id") or "", event.get("output_index")
         if self._all and not (last := self._all[-1]).done and (last.type, last.id, last.index) == (type_, id_, index):
-            return last  # nearly always
+            return last  # almost always
         own = [item for item in self.of(type_) if not item.done]
         named = [item for item in own if id_ and item.id == id_]
         placed = [item for item in own if index is None or item.index in (index, None)]
         return next(reversed(named or placed), None) or self._add(_Item(type_, id_, index))
 
     def of_shape(self, shape: Mapping[str, Any], index: object) -> _Item:
-        """The item that an event announces or closes. Servers are known to give two calls one id."""
+        """The item that an event announces or closes. Some servers give two calls the same id."""
         named = self._named(shape)
         if named is not None and named.done and named.type == "function_call":
             named = None
         return named or self._placed(shape, index) or self._add(_Item(shape["type"], index=index))
 
     def matched(self, shapes: Sequence[Mapping[str, Any]]) -> Iterator[tuple[Mapping[str, Any], _Item]]:
-        """Each item of the whole response with the one that events brought of it."""
+        """Each item of the whole response, with the matching item that the events brought."""
         awaited = Counter(shape["type"] for shape in shapes)
         in_order = {type_: self.of(type_) for type_ in awaited}
         all_known = {type_ for type_, known in in_order.items() if len(known) == awaited[type_]}
@@ -309,9 +309,9 @@ class _Items:
             yield shape, next_known or self._named(shape) or self._add(_Item(shape["type"]))
 
     def left_behind(self) -> list[JsonObject]:
-        """What has to be sent back with the reply; nothing if its text and calls are all there is.
+        """The items to send back with the reply. Empty if its text and calls are everything.
 
-        Ids tie items to their reasoning, so without reasoning that can be read again there are none.
+        Ids link items to their reasoning. Without reasoning that can be read again, the ids are left out.
         """
         reasoning = self.of("reasoning")
         readable = bool(reasoning) and all(item.shape.get("encrypted_content") for item in reasoning)
@@ -324,7 +324,7 @@ class _Items:
         return left if readable or any("phase" in item for item in left) else []
 
     def _named(self, shape: Mapping[str, Any]) -> _Item | None:
-        """The item of the same id."""
+        """The item with the same id."""
         for item in reversed(self.of(shape["type"])):
             if call_id := shape.get("call_id"):
                 if item.call_id == call_id:
@@ -347,7 +347,7 @@ class _Items:
 
 
 def _missing(said: str, whole: str) -> str:
-    """What the whole text has beyond that which was said; nothing if it is another."""
+    """What the whole text has beyond the text so far. Empty if it is a different text."""
     said = sound(said)
     return whole[len(said) :] if whole.startswith(said) else ""
 
@@ -367,9 +367,9 @@ def _object(payload: bytes) -> JsonObject:
 
 
 def _lenient(payload: bytes) -> Any:
-    """JSON with control characters or halves of characters in it; None if it is none at all.
+    """Parse JSON with control characters or halves of characters in it. None if it is no JSON at all.
 
-    The halves stay in a fragment, since the next may bring the others.
+    The halves stay in a fragment, because the next one may bring the other halves.
     """
     try:
         value = json.loads(payload.decode(errors="replace"), strict=False)

@@ -1,14 +1,14 @@
-"""Server-sent events, read tolerantly: bytes in, the payloads of their data fields out.
+"""A tolerant reader of server-sent events: bytes in, the payloads of their data fields out.
 
-Follows the event stream format of the HTML standard, save that a field's name may follow a byte order mark
-anywhere and that fields other than `data` are skipped. Works on bytes, so that a character that is split
-between two reads never matters.
+It follows the event stream format of the HTML standard, with two exceptions: a field's name can follow a byte order
+mark anywhere, and fields other than `data` are skipped. It works on bytes, so a character that is split between two
+reads does not matter.
 """
 
 import re
 
 EVENT_LIMIT = 1 << 20
-"""Bytes of one event; a stream that sends more is not what it claims to be."""
+"""The maximum of bytes in one event. A stream with longer ones is no event stream."""
 
 
 _PING_BYTES = 32
@@ -18,7 +18,7 @@ _PING = re.compile(
 
 
 def is_ping(payload: bytes) -> bool:
-    """Whether a payload is one of the words by which servers, in place of a comment, say that they are at work."""
+    """Whether a payload is one of the words that servers send, instead of a comment, to say that they are working."""
     return len(payload) <= _PING_BYTES and _PING.fullmatch(payload.strip()) is not None
 
 
@@ -31,7 +31,7 @@ class SseReader:
         self._held = 0
 
     def feed(self, block: bytes) -> list[bytes]:
-        """The payloads completed by this block. ValueError for an event beyond EVENT_LIMIT."""
+        """The payloads that this block completes. Raises ValueError for an event longer than EVENT_LIMIT."""
         text = self._rest + block
         ending = b""
         if b"\r" in text:
@@ -53,7 +53,7 @@ class SseReader:
         return payloads
 
     def close(self) -> list[bytes]:
-        """What a stream that ended without its last blank line still held."""
+        """The rest of a stream that ended without its last blank line."""
         return self.feed(b"\n\n")
 
     def _keep(self, value: bytes) -> None:

@@ -1,11 +1,11 @@
-"""Slack's blocks: what every card, dialog and tab is made of.
+"""Slack's blocks: the parts of every card, dialog and tab.
 
-What people wrote is escaped and capped here, so that it is shown as it is and can imitate nothing else.
+What people wrote is escaped and shortened here. It is shown literally and cannot imitate anything else.
 
 Card       one message
 plainer    the same blocks with old kinds only
-mrkdwn_in  what blocks say
-labels_in  what their buttons are called
+mrkdwn_in  the texts of blocks
+labels_in  the labels of their buttons
 """
 
 import re
@@ -19,7 +19,8 @@ from bot.slack.mrkdwn import escape
 Block = dict[str, Any]
 
 LINK = "https://link.invalid"
-"""Stands for the address of another message until a row of the outbox is sent, which names that one as `link_to`."""
+"""A placeholder for the address of another message. When a row of the outbox is sent, the address of the message that
+it names as `link_to` replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Card:
     """One message."""
 
     text: str
-    """mrkdwn for notifications, screen readers and wherever blocks are not shown."""
+    """The mrkdwn for notifications, for screen readers and for places without blocks."""
     blocks: tuple[Block, ...]
 
 
@@ -37,7 +38,7 @@ def section(text: str) -> Block:
 
 
 def alert(text: str) -> Block:
-    """A paragraph of mrkdwn that stands out."""
+    """A paragraph of mrkdwn that catches the eye."""
     return {"type": "alert", "level": "warning", "text": {"type": "mrkdwn", "text": capped(text, 3_000)}}
 
 
@@ -52,7 +53,7 @@ def header(text: str) -> Block:
 
 
 def fields(*named: tuple[str, str]) -> Block:
-    """A table of names and values in mrkdwn; what has no value is left out."""
+    """A table of names and values in mrkdwn. Names without a value are left out."""
     return {
         "type": "section",
         "fields": [{"type": "mrkdwn", "text": f"*{name}*\n{value}"} for name, value in named if value],
@@ -66,7 +67,7 @@ def actions(*elements: Block, block_id: str = "") -> Block:
 
 
 def button(action_id: str, text: str, value: str, *, style: str = "", label: str = "") -> Block:
-    """A button; `label` is what a screen reader says instead of its text."""
+    """A button. A screen reader reads `label` instead of its text."""
     made: Block = {"type": "button", "action_id": action_id, "text": plain(capped(text, 75)), "value": value}
     if style:
         made["style"] = style
@@ -76,31 +77,31 @@ def button(action_id: str, text: str, value: str, *, style: str = "", label: str
 
 
 def overflow(action_id: str, *options: tuple[str, str], label: str = "") -> Block:
-    """A menu behind three dots: pairs of value and text, five at most."""
+    """A menu behind three dots. Options are at most five pairs of value and text."""
     listed = [{"text": plain(capped(text, 75)), "value": value} for value, text in options]
     made: Block = {"type": "overflow", "action_id": action_id, "options": listed}
     return {**made, "accessibility_label": label} if label else made
 
 
 def plain(text: str, *, emoji: bool = True) -> Block:
-    """Text without any markup, but for emoji."""
+    """Text without any markup except emoji."""
     return {"type": "plain_text", "text": text, "emoji": emoji}
 
 
 def moment(seconds: float, form: str) -> str:
-    """A time that Slack shows in the reader's own zone."""
+    """A time that Slack shows in the reader's own time zone."""
     clock = datetime.fromtimestamp(seconds, UTC).strftime("%H:%M")
     words = re.sub(r"\{date\w*\} ", "", form.replace("{time}", clock))
     return f"<!date^{int(seconds)}^{form}|{words} UTC>"
 
 
 def one_line(text: str, limit: int) -> str:
-    """Somebody's words as one line of mrkdwn."""
+    """A person's words as one line of mrkdwn."""
     return escape(capped(" ".join(text.split()), limit))
 
 
 def capped(text: str, limit: int) -> str:
-    """The text, shortened when it is longer than that."""
+    """The text, shortened if it is longer than `limit`."""
     return text if len(text) <= limit else f"{text[: limit - 1].rstrip()}…"
 
 
@@ -115,7 +116,7 @@ def mrkdwn_in(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def labels_in(blocks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The plain texts that the blocks show, in order, as those of buttons."""
+    """The plain texts that the blocks show, in order, such as the labels of buttons."""
     return _texts(blocks, "plain_text")
 
 
@@ -136,7 +137,7 @@ def _plainer(block: Mapping[str, Any]) -> Block:
     elements: list[Block] = []
     for element in block["elements"]:
         if element["type"] == "feedback_buttons":
-            # One action_id for both would not be unique in its block; the handler takes fb and fb.*.
+            # One action_id for both would not be unique in its block. The handler takes fb and fb.*.
             elements += [
                 {"type": "button", "action_id": f"{element['action_id']}.{name}", **element[f"{name}_button"]}
                 for name in ("positive", "negative")

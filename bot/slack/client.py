@@ -1,8 +1,8 @@
-"""The only door to Slack's Web API: typed calls that are paced, timed and never repeated blindly.
+"""The only door to Slack's Web API: typed calls that are paced, have a timeout and are never repeated blindly.
 
-A call ends in one of three ways. It returns; or Slack said no (`SlackRefused`); or nobody knows whether it
-happened (`SlackUnanswered`), and whoever called looks before calling again. Only a rate limit is waited for
-and repeated here, because Slack says that a limited call did nothing.
+A call ends in one of three ways. It returns; or Slack says no (`SlackRefused`); or it is unknown whether it happened
+(`SlackUnanswered`), and the caller looks before it calls again. Only rate limits are waited for and repeated here,
+because Slack says that a limited call did nothing.
 
 Neither exceptions nor log lines hold message text or tokens.
 """
@@ -36,44 +36,44 @@ logger = logging.getLogger(__name__)
 Block = Mapping[str, Any]
 """One Block Kit block, as JSON."""
 Ready = Callable[[], Awaitable[None]]
-"""Awaited directly before a call leaves, each time it does; what it raises ends the call, which then did nothing."""
+"""Awaited directly before a call leaves, each time it does. If it raises, the call ends and did nothing."""
 Chunk = Mapping[str, Any]
 """One piece of a stream: `markdown_text`, `task_update`, `plan_update` or `blocks`."""
 
 EVENT_TYPE = "frontdesk"
-"""The metadata type that marks our posts, so that one whose answer was lost can be found."""
+"""The metadata type that marks our posts, so that a post whose answer was lost can be found."""
 CALL_SECONDS = 10.0
-"""How long one HTTP exchange may take."""
+"""The timeout of one HTTP exchange."""
 RATE_LIMIT_TIMEOUT = 60.0
-"""How long a call may wait for rate limits, all waits together."""
+"""How long a call can wait for rate limits, all waits together."""
 START_RATE_LIMIT_TIMEOUT = 3.0
-"""The same for the start of a stream: past it the text is better posted whole than waited for."""
+"""The rate limit timeout for the start of a stream. After that, posting the text whole is better than waiting."""
 STOP_PATIENCE_SECONDS = 5.0
-"""The same for its end, which nothing but an answer of Slack's ever delays."""
+"""The rate limit timeout for the end of a stream. Only a 429 from Slack ever delays an end."""
 USER_SECONDS = 300.0
-"""How long a look-up of a person serves."""
+"""How long a lookup of a person is cached."""
 USERS_KEPT = 2_000
-"""How many people are remembered."""
+"""The number of people in the cache."""
 UNSUPPORTED_SECONDS = 600.0
-"""After this long a feature that Slack refused is tried again."""
+"""A feature that Slack refused is tried again after this time."""
 REFUSED_TOKEN_RETRY_INTERVAL = 5.0
-"""How often a token that Slack refused is tried again for its own sake."""
+"""How often a token that Slack refused is tried again, just to see whether it works."""
 RESPONSE_HOSTS = (".slack.com", ".slack-gov.com")
-"""How the hosts end where presses and commands are answered; Slack uses `hooks.` in front of these."""
+"""The endings of the hosts where interactions and commands are answered. Slack uses `hooks.` in front of them."""
 PAGES = 20
-"""The most pages read of any list."""
+"""The most pages that are read from a list."""
 PAGE_LIMITS = {
     "conversations.history": 200,
     "conversations.members": 999,
     "conversations.replies": 200,
 }
-"""Items a page, by paged method. Slack recommends 200 (https://docs.slack.dev/apis/web-api/pagination). The members of
-a large channel are asked for in the largest pages that are documented; a limit above that is `invalid_limit`."""
+"""Items per page, by paged method. Slack recommends 200 (https://docs.slack.dev/apis/web-api/pagination). The members
+of a large channel are fetched in the largest pages that are documented. A limit above that is `invalid_limit`."""
 
 TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
-"""`ok: false` answers after which the operation may have succeeded in part, as Slack's documentation has it."""
+"""`ok: false` answers after which, by Slack's documentation, part of the operation may have succeeded."""
 OVER = frozenset({"stopped_by_user", "message_not_in_streaming_state", "message_not_found"})
-"""Refusals by which a stream has ended without our stop."""
+"""Refusals which say that a stream has ended without our stop."""
 LIMITED = frozenset({"ratelimited", "rate_limited"})
 NO_SESSIONS = frozenset(
     {
@@ -88,10 +88,10 @@ NO_SESSIONS = frozenset(
         "team_access_not_granted",
     }
 )
-"""Refusals by which the app is no agent, or agents are no feature of this workspace
+"""Refusals which say that the app is no agent, or that this workspace has no agents
 (https://docs.slack.dev/reference/methods/agents.sessions.setStatus)."""
 NOT_OURS = frozenset({"not_authorized", "no_permission", "access_denied"})
-"""Refusals of a session in one channel."""
+"""Refusals that concern sessions in one channel."""
 CHANNEL_FAULTS = (
     "not_in_channel",
     "channel_not_found",
@@ -100,22 +100,22 @@ CHANNEL_FAULTS = (
     "access_denied",
     "org_login_required",
 )
-"""How refusals begin that say something of the channel and nothing of the post."""
+"""The beginnings of refusals that are about the channel and not about the post."""
 GONE = frozenset({"is_archived"})
-"""Refusals by any method after which no other call for the channel fares better,"""
+"""After these refusals, by any method, other calls for the channel fail too."""
 GONE_FOR_POSTS = GONE | {"channel_not_found", "not_in_channel"}
-"""and those by the method that posts: another method may refuse so what it does not do in this kind of channel."""
+"""The same for the method that posts. Other methods can answer this way when they don't support the kind of channel."""
 PERSON_GONE = frozenset({"user_disabled", "user_not_found", "user_not_visible", "cannot_dm_bot"})
-"""Refusals of a direct message by which there is nobody to open it with."""
+"""Refusals of a direct message which say that there is no one to open it with."""
 DEAD_TOKEN = frozenset({"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"})
-"""Refusals of the token and of nothing else: no call will fare better until an operator has mended it."""
+"""Refusals that are only about the token. Every call fails until an operator repairs it."""
 
 
 class SlackRefused(FrontdeskError):
-    """Slack answered no; the call did nothing and the same call will not fare better.
+    """Slack answered no. The call did nothing, and the same call would be refused again.
 
-    `error` is Slack's word, as `channel_not_found`. `details` are Slack's sentences about what is wrong (with
-    blocks, scopes); they may quote what was sent and are therefore no part of the exception's text.
+    `error` is Slack's word, such as `channel_not_found`. `details` are Slack's sentences about what is wrong (with
+    blocks, scopes). They can quote what was sent, so the exception's text leaves them out.
     """
 
     def __init__(self, method: str, error: str, details: Sequence[str] = ()) -> None:
@@ -126,11 +126,10 @@ class SlackRefused(FrontdeskError):
 
 
 class SlackUnanswered(FrontdeskError):
-    """Slack gave no usable answer: a timeout, a broken connection, a server error, too long a rate limit.
+    """Slack gave no usable answer: a timeout, a broken connection, a server error, a rate limit that is too long.
 
-    `reason` is one stable word. `sent` is False when the call certainly did nothing, so that it may be made
-    again; otherwise it may or may not have been applied. `retry_after` is what a rate limit asks, Slack's or our own,
-    in seconds.
+    `reason` is one stable word. If `sent` is False, the call certainly did nothing and can be made again. Otherwise
+    it may have been applied. `retry_after` is the wait in seconds that a rate limit asks for, Slack's or our own.
     """
 
     def __init__(self, method: str, reason: str, *, sent: bool = True, retry_after: float = 0.0) -> None:
@@ -149,9 +148,9 @@ class Identity:
     user: str
     """The bot's user, `U…`."""
     bot_id: str
-    """`B…`; on every message that the app posts."""
+    """`B…`. Every message that the app posts has it."""
     url: str
-    """The workspace's address."""
+    """The URL of the workspace."""
     team_name: str
 
 
@@ -161,20 +160,21 @@ class SlackUser:
 
     id: str
     team: str
-    """The person's own workspace; another one than the app's in Slack Connect."""
+    """The person's own workspace. In Slack Connect it is not the app's."""
     name: str
-    """The name in full."""
+    """The full name."""
     display_name: str
-    """What Slack shows; the name in full when the person chose no other."""
+    """The name that Slack shows. It is the full name if the person chose no other."""
     email: str | None
-    """None when Slack does not tell, or says that it was never confirmed."""
+    """None if Slack does not say, or says that it was never confirmed."""
     locale: str
-    """As `en-US`; empty when Slack does not tell."""
+    """Such as `en-US`. Empty if Slack does not say."""
     tz: str
-    """As `Europe/Berlin`; empty when Slack does not tell."""
+    """Such as `Europe/Berlin`. Empty if Slack does not say."""
     is_guest: bool
     is_stranger: bool
-    """From another workspace, by Slack's flag or by the workspace's id; the flag alone is not reliable."""
+    """Whether the person is from another workspace, by Slack's flag or by the workspace's id. The flag is not
+    reliable."""
     is_bot: bool
     deleted: bool
 
@@ -200,18 +200,18 @@ class SlackFile:
     mimetype: str
     size: int
     mode: str
-    """As `hosted`; of a file that was deleted `tombstone`."""
+    """Such as `hosted`, or `tombstone` for a deleted file."""
     is_external: bool
-    """Kept somewhere else, and only named in Slack."""
+    """Whether the file is stored outside Slack, which only has a link."""
     url: str
-    """Where it can be fetched with the app's token; empty when nowhere."""
+    """Where the file can be fetched with the app's token. Empty if it can't be fetched."""
 
 
 @asynccontextmanager
 async def open_slack_client(
     *, token: str, base_url: str | None, clock: Clock | None = None, rate_limiter: RateLimiter | None = None
 ) -> AsyncIterator["SlackClient"]:
-    """A client over one HTTP session of its own. `base_url` ends in `/api/`; None is Slack itself.
+    """A client with an HTTP session of its own. `base_url` ends in `/api/`; None is Slack itself.
 
     Without a rate limiter it keeps to Slack's limits as if it were the app's only process.
     """
@@ -219,21 +219,21 @@ async def open_slack_client(
         url = base_url or AsyncWebClient.BASE_URL
         web = AsyncWebClient(token=token, base_url=url, session=session, retry_handlers=[])
         if urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1"):
-            web.proxy = None  # the SDK takes one from the environment without asking NO_PROXY
+            web.proxy = None  # the SDK takes one from the environment and ignores NO_PROXY
         clock = clock or SystemClock()
         yield SlackClient(web, clock=clock, rate_limiter=rate_limiter or RateLimiter(MemoryBudget(clock), clock))
 
 
 class SlackClient:
-    """Calls to Slack as the app. Methods raise `SlackRefused` and `SlackUnanswered`, except `status`."""
+    """Calls to Slack as the app. Methods raise `SlackRefused` and `SlackUnanswered` unless they say otherwise."""
 
     def __init__(self, web: AsyncWebClient, *, clock: Clock, rate_limiter: RateLimiter) -> None:
         self.web = web
         """The SDK's client, for Bolt."""
         self.unsupported = Unsupported(clock)
-        """What this workspace refused as unsupported, for a while."""
+        """What this workspace recently refused as unsupported."""
         self.sessions = SessionLedger()
-        """What the threads' agent sessions were told last."""
+        """The last known state of the threads' agent sessions."""
         self._clock = clock
         self._rate_limiter = rate_limiter
         self._alerts = Alerts(now=clock.monotonic)
@@ -243,7 +243,7 @@ class SlackClient:
         self._identity: Identity | None = None
 
     async def auth(self) -> Identity:
-        """Who the app is; asked of Slack once."""
+        """Who the app is. Slack is asked once."""
         if self._identity is None:
             answer = await self._call("auth.test", self.web.auth_test)
             self._identity = Identity(
@@ -257,12 +257,12 @@ class SlackClient:
 
     @property
     def proxy(self) -> str | None:
-        """The HTTP proxy to Slack; None: none."""
+        """The HTTP proxy to Slack. None: no proxy."""
         return self.web.proxy
 
     @property
     def http(self) -> aiohttp.ClientSession:
-        """The session of every call, for addresses of Slack's that are no method."""
+        """The session of every call, for Slack's addresses that are not methods."""
         session = self.web.session
         if session is None:
             raise RuntimeError("the client was built without a session")
@@ -270,16 +270,16 @@ class SlackClient:
 
     @property
     def token(self) -> str:
-        """The app's token, for Slack's own hosts and nobody else."""
+        """The app's token. It goes to Slack's own hosts and nowhere else."""
         return self.web.token or ""
 
     @property
     def base_url(self) -> str:
-        """The Web API's address."""
+        """The URL of the Web API."""
         return self.web.base_url
 
     async def find_token_fault(self) -> str | None:
-        """What Slack has against the app's token, asked anew now and then while it has; None: nothing."""
+        """Why Slack refuses the app's token; None if it doesn't. While it does, Slack is asked again now and then."""
         now = self._clock.monotonic()
         if self._token_fault is not None and now - self._token_asked >= REFUSED_TOKEN_RETRY_INTERVAL:
             self._token_asked = now
@@ -288,7 +288,7 @@ class SlackClient:
         return self._token_fault
 
     async def open_socket(self, app_token: str) -> str:
-        """A Socket Mode address, which serves once: SlackRefused when the app token is not accepted."""
+        """Get a Socket Mode address, which works once. Raises SlackRefused if the app token is not accepted."""
         request = partial(self.web.apps_connections_open, app_token=app_token)
         return _text(await self._call("apps.connections.open", request), "url")
 
@@ -305,9 +305,10 @@ class SlackClient:
         reply_broadcast: bool | None = None,
         ready: Ready | None = None,
     ) -> str:
-        """Post a message and return its ts. `text` is mrkdwn; beside blocks it is what notifications show.
+        """Post a message and return its ts. `text` is mrkdwn; with blocks, notifications show it.
 
-        A reply with `reply_broadcast` is shown in the channel, too. Links are never unfurled, names never linked.
+        A reply with `reply_broadcast` is also shown in the channel. Links are never unfurled, and names are never
+        linked.
         """
         answer = await self._call(
             "chat.postMessage",
@@ -340,7 +341,7 @@ class SlackClient:
         at_once: bool = False,
         ready: Ready | None = None,
     ) -> None:
-        """Replace a message whole; without blocks it is its text alone. `at_once`: now, or not at all."""
+        """Replace a whole message. Without blocks it is only its text. `at_once`: don't wait for a rate limit."""
         await self._call(
             "chat.update",
             partial(self.web.chat_update, channel=channel, ts=ts, text=text, blocks=_blocks(blocks) or []),
@@ -349,7 +350,7 @@ class SlackClient:
         )
 
     async def delete(self, channel: str, ts: str, *, ready: Ready | None = None) -> None:
-        """Delete one of the app's messages; one that is gone already is no error."""
+        """Delete one of the app's messages. It is no error if the message is already gone."""
         await self._call(
             "chat.delete",
             partial(self.web.chat_delete, channel=channel, ts=ts),
@@ -367,7 +368,7 @@ class SlackClient:
         thread_ts: str | None = None,
         ready: Ready | None = None,
     ) -> None:
-        """Show a message to one person only; Slack drops it when they are away."""
+        """Show a message to one person only. Slack drops it if they are away."""
         await self._call(
             "chat.postEphemeral",
             partial(
@@ -390,7 +391,7 @@ class SlackClient:
         blocks: Sequence[Block] | None = None,
         thread_ts: str | None = None,
     ) -> None:
-        """As `ephemeral`, for what may be lost without harm: it never raises."""
+        """Like `ephemeral`, for messages that can be lost without harm. It never raises."""
         try:
             await self.ephemeral(channel, user, text=text, blocks=blocks, thread_ts=thread_ts)
         except (SlackRefused, SlackUnanswered) as error:
@@ -402,9 +403,10 @@ class SlackClient:
     async def respond(
         self, response_url: str, *, text: str, blocks: Sequence[Block] | None = None, replace: bool = False
     ) -> bool:
-        """Answer a press or a command at its address, for who pressed; False when Slack did not take it.
+        """Answer an interaction or a command at its response URL, visible only to its author. False if Slack did not
+        take it.
 
-        An address serves five times within 30 minutes. One that is not of Slack's is not spoken to.
+        A URL works five times within 30 minutes. Nothing is sent to a URL that is not Slack's.
         """
         if not self._is_slacks(response_url):
             if response_url:
@@ -430,7 +432,7 @@ class SlackClient:
         return answer.status_code == 200
 
     def _is_slacks(self, address: str) -> bool:
-        """Whether an address for answers is Slack's own, or of the server that stands in for it."""
+        """Whether a response URL is Slack's own, or belongs to the server that replaces Slack in tests."""
         try:
             parts, base = urlsplit(address), urlsplit(self.base_url)
             origin = (parts.scheme, parts.hostname, parts.port)
@@ -451,9 +453,9 @@ class SlackClient:
         chunks: Sequence[Chunk] = (),
         ready: Ready | None = None,
     ) -> str:
-        """Open a streamed message for a person; `team` is their own workspace. Returns the message's ts.
+        """Open a streamed message for a person and return its ts. `team` is the person's own workspace.
 
-        It is not opened when its end could not be paid for.
+        It is not opened if there is no slot to pay for its end.
         """
         try:
             slot = await self._rate_limiter.open_slot(self._team, patience=START_RATE_LIMIT_TIMEOUT)
@@ -486,7 +488,7 @@ class SlackClient:
     async def append_stream(
         self, channel: str, ts: str, chunks: Sequence[Chunk], *, ready: Ready | None = None
     ) -> None:
-        """Add to a streamed message; now or not at all, since words that wait can go with later ones."""
+        """Add to a streamed message. It does not wait for a rate limit, because the words can go with later ones."""
         try:
             await self._call(
                 "chat.appendStream",
@@ -502,7 +504,7 @@ class SlackClient:
             raise
 
     def append_interval(self) -> float:
-        """Seconds between two appends of one stream that leave all others their share."""
+        """Seconds between two appends of one stream that leave all other streams their share."""
         return self._rate_limiter.append_interval(self._team)
 
     async def stop_stream(
@@ -515,11 +517,11 @@ class SlackClient:
         metadata: Mapping[str, Any] | None = None,
         ready: Ready | None = None,
     ) -> None:
-        """Finish a streamed message; blocks stand below its text. The thread's session is `active` then, or stays
-        `suspended` when a person has been called meanwhile.
+        """Finish a streamed message, with the blocks below its text. The thread's session is then `active`, or stays
+        `suspended` if a person was called while the message was streamed.
 
-        One that another process began has no slot here. It takes one if there is one, and else needs none: the slot
-        that its start took is still kept for it.
+        A stream that another process began has no slot here. It takes one if one is free. Otherwise it needs none,
+        because the slot that its start took is still reserved for it.
         """
         slot = self._rate_limiter.pop_slot((channel, ts))
         if slot is None:
@@ -546,7 +548,7 @@ class SlackClient:
                 )
         except SlackUnanswered as failure:
             if slot is not None and not failure.sent:
-                self._rate_limiter.assign_slot(slot, (channel, ts))  # the stream lives on
+                self._rate_limiter.assign_slot(slot, (channel, ts))  # the stream is still open
                 slot = None
             raise
         else:
@@ -556,11 +558,12 @@ class SlackClient:
                 await self._rate_limiter.close_slot(slot)
 
     async def show_work(self, channel: str, thread_ts: str, *, text: str, title: str, initiator: str) -> None:
-        """Show that the thread is worked on: its session is `processing`, and Slack offers to stop it.
+        """Show that the assistant works on the thread: its session is `processing`, and Slack offers to stop it.
 
-        Where Slack has no sessions, or takes no call for one now, it is the legacy status line with `text`. `title`
-        counts when the session begins; `initiator` is the customer, whose list of sessions it enters. An extra, so all
-        that it raises is Unreachable, when the conversation is gone; what looks busy already is left alone.
+        If Slack has no sessions, or takes no call for one now, the legacy status line shows `text`. `title` counts
+        when the session begins. `initiator` is the customer in whose list of sessions it appears. Nothing happens if
+        the thread already looks busy. All this is optional, so it only raises Unreachable, when the conversation is
+        gone.
         """
         if self.sessions.is_shown(channel, thread_ts, "processing"):
             return
@@ -582,11 +585,11 @@ class SlackClient:
     async def settle_session(
         self, channel: str, thread_ts: str, status: SessionStatus, *, patience: float = 0.0, clears_line: bool = False
     ) -> None:
-        """Show that nobody works in the thread any more, and how its session stands.
+        """Show that no one works in the thread any more, and set the status of its session.
 
-        Where Slack has no sessions, the status line of this process is cleared, and with `clears_line` that of a dead
-        one. Only SlackUnanswered is raised: what Slack refuses here it will refuse again, and nothing of it is worth
-        telling anybody.
+        If Slack has no sessions, the status line of this process is cleared; with `clears_line`, also that of a dead
+        process. It only raises SlackUnanswered. What Slack refuses here it will refuse again, and no one needs to
+        know.
         """
         try:
             if await self._set_session(channel, thread_ts, status, patience=patience):
@@ -599,7 +602,7 @@ class SlackClient:
             logger.debug("no session to settle", extra={"reason": str(refusal)})
 
     async def rename_session(self, channel: str, thread_ts: str, title: str) -> None:
-        """Give a thread's session another title; where there is none, that is no error. Raises SlackUnanswered."""
+        """Give a thread's session another title. It is no error if there is no session. Raises SlackUnanswered."""
         if self._has_no_sessions(channel):
             return
         try:
@@ -623,7 +626,7 @@ class SlackClient:
         patience: float,
         ready: Ready | None = None,
     ) -> dict[str, Any]:
-        """Make a call that changes a session, and undo the note of it when the call did nothing."""
+        """Make a call that changes a session. If the call did nothing, undo the note about it."""
         try:
             return await self._call(method, request, patience=patience, ready=ready)
         except SlackUnanswered as failure:
@@ -644,7 +647,7 @@ class SlackClient:
         initiator: str = "",
         patience: float = 0.0,
     ) -> bool:
-        """Set a session's status; False when Slack refuses that. Raises SlackUnanswered and Unreachable."""
+        """Set a session's status. False if Slack refuses. Raises SlackUnanswered and Unreachable."""
         if self._has_no_sessions(channel):
             return False
         if status == "processing":
@@ -655,7 +658,7 @@ class SlackClient:
             thread_ts=thread_ts,
             status=status,
             title=title or None,
-            # They have to be in the channel, which is certain of a direct message alone.
+            # The initiator has to be in the channel. That is certain only in a direct message.
             initiator_user_id=initiator if initiator and channel.startswith("D") else None,
         )
         try:
@@ -672,9 +675,9 @@ class SlackClient:
         return _SESSIONS in self.unsupported or _sessions_in(channel) in self.unsupported
 
     def _note_sessions(self, channel: str, refusal: SlackRefused) -> None:
-        """Remember for how much a refusal holds, so that the next turn does not ask for nothing."""
+        """Remember how far a refusal reaches (everywhere or one channel), so that the next turn doesn't ask again."""
         if refusal.error in NO_SESSIONS or (refusal.error in NOT_OURS and channel.startswith("D")):
-            # The app is in each of its direct messages, so there it says that the app is no agent.
+            # The app is in all of its direct messages, so this refusal there means that the app is no agent.
             self.unsupported.add(_SESSIONS)
         elif refusal.error in NOT_OURS:
             self.unsupported.add(_sessions_in(channel))
@@ -682,7 +685,7 @@ class SlackClient:
             logger.info("no session status", extra={"channel": channel, "reason": str(refusal)})
 
     async def user(self, user_id: str, *, seconds: float = USER_SECONDS) -> SlackUser:
-        """Who a person is; remembered, and told anew when it is older than so many `seconds`."""
+        """Who a person is. Cached; Slack is asked again if the entry is older than `seconds`."""
         kept = self._users.get(user_id)
         if kept is not None and self._clock.monotonic() < kept[0] + seconds:
             return kept[1]
@@ -696,22 +699,22 @@ class SlackClient:
         return user
 
     async def members(self, channel: str) -> frozenset[str]:
-        """Everybody in a channel."""
+        """The ids of all people in a channel."""
         pages = self._pages("conversations.members", partial(self.web.conversations_members, channel=channel))
         return frozenset([str(member) async for page in pages for member in page.get("members") or ()])
 
     async def group_members(self, group: str) -> frozenset[str]:
-        """Everybody in a user group, without those who were deactivated."""
+        """The ids of all people in a user group, without deactivated ones."""
         answer = await self._call("usergroups.users.list", partial(self.web.usergroups_users_list, usergroup=group))
         return frozenset(str(member) for member in answer.get("users") or ())
 
     async def open_dm(self, user: str) -> str:
-        """The direct message channel with a person, opened if need be."""
+        """Get the direct message channel with a person. It is opened if needed."""
         answer = await self._call("conversations.open", partial(self.web.conversations_open, users=user))
         return _text(answer.get("channel") or {}, "id")
 
     async def channel(self, channel_id: str) -> SlackChannel:
-        """What a conversation is."""
+        """Look up a conversation."""
         answer = await self._call("conversations.info", partial(self.web.conversations_info, channel=channel_id))
         found = answer.get("channel") or {}
         return SlackChannel(
@@ -724,22 +727,22 @@ class SlackClient:
         )
 
     async def permalink(self, channel: str, ts: str) -> str:
-        """A message's address."""
+        """Ask Slack for the permalink of a message."""
         answer = await self._call(
             "chat.getPermalink", partial(self.web.chat_getPermalink, channel=channel, message_ts=ts)
         )
         return _text(answer, "permalink")
 
     async def address(self, channel: str, ts: str | None) -> str:
-        """Where a message stands, in the form of all of Slack's links to messages; without a `ts`, the channel.
+        """The URL of a message, in the form of all Slack links to messages. Without a `ts`, the URL of the channel.
 
-        Nothing is asked, so that it can be said of what was posted a moment ago.
+        Slack is not asked, so this works for a message that was posted a moment ago.
         """
         place = f"{(await self.auth()).url}archives/{channel}"
         return f"{place}/p{ts.replace('.', '')}" if ts else place
 
     async def react(self, channel: str, ts: str, name: str, *, ready: Ready | None = None) -> None:
-        """Put a reaction on a message; one that is there already is no error."""
+        """Add a reaction to a message. It is no error if it is already there."""
         await self._call(
             "reactions.add",
             partial(self.web.reactions_add, channel=channel, timestamp=ts, name=name),
@@ -748,7 +751,7 @@ class SlackClient:
         )
 
     async def unreact(self, channel: str, ts: str, name: str, *, ready: Ready | None = None) -> None:
-        """Take a reaction back; one that is not there is no error, nor is a message that is gone."""
+        """Remove a reaction. It is no error if the reaction or the message is gone."""
         await self._call(
             "reactions.remove",
             partial(self.web.reactions_remove, channel=channel, timestamp=ts, name=name),
@@ -757,7 +760,7 @@ class SlackClient:
         )
 
     async def replies(self, channel: str, thread_ts: str, *, oldest: float | str | None = None) -> list[dict[str, Any]]:
-        """A thread's messages with their metadata, oldest first; its root is among them, however old."""
+        """A thread's messages with their metadata, oldest first. The root is included, however old it is."""
         pages = self._pages(
             "conversations.replies",
             partial(
@@ -784,7 +787,7 @@ class SlackClient:
         return [message async for page in pages for message in page.get("messages") or ()]
 
     async def file(self, file_id: str) -> SlackFile:
-        """What a file is; for one of another organisation an event has nothing but its id."""
+        """Look up a file. For a file of another organisation, an event only has its id."""
         found = (await self._call("files.info", partial(self.web.files_info, file=file_id))).get("file") or {}
         size = found.get("size")
         return SlackFile(
@@ -798,7 +801,7 @@ class SlackClient:
         )
 
     async def announce_file(self, name: str, length: int) -> tuple[str, str]:
-        """The address to which a file's content is sent, and the file's id; nobody sees it until it is shared."""
+        """Get the URL to which a file's content is sent, and the file's id. No one sees the file until it is shared."""
         request = partial(self.web.files_getUploadURLExternal, filename=name, length=length)
         answer = await self._call("files.getUploadURLExternal", request)
         return _text(answer, "upload_url"), _text(answer, "file_id")
@@ -812,11 +815,11 @@ class SlackClient:
         thread_ts: str | None = None,
         ready: Ready | None = None,
     ) -> None:
-        """Share files, each `{"id", "title"}`, whose content was sent, in one message with this text in mrkdwn.
+        """Share uploaded files, each `{"id", "title"}`, in one message with this text in mrkdwn.
 
-        The message bears no mark, and stands there a little later than the answer comes.
+        The message has no mark, and it appears a little later than the answer.
         """
-        # The SDK's own method puts the text into the address, which bears a few thousand characters.
+        # The SDK's own method puts the text into the URL, which has room for a few thousand characters.
         arguments = {
             "files": [dict(file) for file in files],
             "channel_id": channel,
@@ -831,7 +834,7 @@ class SlackClient:
         )
 
     async def delete_file(self, file_id: str) -> None:
-        """Delete one of the app's files wherever it is shared; one that is gone already is no error."""
+        """Delete one of the app's files everywhere it is shared. It is no error if the file is already gone."""
         await self._call(
             "files.delete",
             partial(self.web.files_delete, file=file_id),
@@ -843,7 +846,7 @@ class SlackClient:
         await self._call("views.publish", partial(self.web.views_publish, user_id=user, view=dict(view)))
 
     async def open_view(self, trigger_id: str, view: Mapping[str, Any]) -> None:
-        """Open a dialog; a trigger serves once, for three seconds."""
+        """Open a dialog. A trigger works once, within three seconds."""
         await self._call(
             "views.open", partial(self.web.views_open, trigger_id=trigger_id, view=dict(view)), patience=0.0
         )
@@ -856,7 +859,7 @@ class SlackClient:
         *,
         title: str | None = None,
     ) -> None:
-        """Offer up to four things to ask, each `{"title", "message"}`; nothing where the app is no agent."""
+        """Offer up to four prompts, each `{"title", "message"}`. Does nothing if the app is no agent."""
         if _PROMPTS in self.unsupported:
             return
         try:
@@ -897,7 +900,7 @@ class SlackClient:
         done: frozenset[str] | set[str] = frozenset(),
         ready: Ready | None = None,
     ) -> dict[str, Any]:
-        """Make a call, waiting for rate limits; `done` are refusals that mean the wish is fulfilled."""
+        """Make a call and wait for rate limits. `done` are refusals which mean that the goal is already reached."""
         deadline = self._clock.monotonic() + patience
         while True:
             await self._enter(method, channel, deadline)
@@ -909,7 +912,7 @@ class SlackClient:
                 if refusal.error in done:
                     return {}
                 if refusal.error == "account_inactive" and await self._token_works(method):
-                    # The word is the same for a person who was deactivated.
+                    # Slack uses the same word for a person who was deactivated.
                     raise SlackRefused(method, "user_disabled", refusal.details) from None
                 self._note_token(refusal)
                 raise
@@ -919,12 +922,12 @@ class SlackClient:
                 logger.warning("rate limited", extra={"method": method, "seconds": failure.retry_after})
                 await self._rate_limiter.block(self._team, method, channel, failure.retry_after)
             else:
-                if method != "apps.connections.open":  # which has a token of its own
+                if method != "apps.connections.open":  # it has a token of its own
                     self._token_fault = None
                 return answer
 
     async def _token_works(self, method: str) -> bool:
-        """Whether Slack takes the app's token, and so refused `method` for another reason."""
+        """Whether Slack takes the app's token. Then it refused `method` for another reason."""
         if method in ("auth.test", "apps.connections.open") or self._identity is None:
             return False
         try:
@@ -934,7 +937,7 @@ class SlackClient:
         return True
 
     def _note_token(self, refusal: SlackRefused) -> None:
-        has_worked = self._identity is not None  # else it is told at the start
+        has_worked = self._identity is not None  # otherwise the start reports it
         if refusal.error in DEAD_TOKEN and has_worked and refusal.method != "apps.connections.open":
             self._token_fault = refusal.error
             self._alerts.tell(
@@ -950,7 +953,7 @@ class SlackClient:
 
     @property
     def _team(self) -> str:
-        """The workspace of the token; every limit is an app's in one workspace."""
+        """The workspace of the token. Every limit applies to an app in one workspace."""
         return self._identity.team if self._identity is not None else ""
 
     async def _exchange(self, method: str, request: Callable[[], Awaitable[AsyncSlackResponse]]) -> dict[str, Any]:
@@ -966,7 +969,7 @@ class SlackClient:
         except (aiohttp.ClientError, OSError):
             raise SlackUnanswered(method, "connection_lost") from None
         except (SlackClientError, ValueError, AttributeError, RecursionError):
-            # The SDK trips over answers that are not the JSON object it expects.
+            # The SDK fails on answers that are not the JSON object it expects.
             raise SlackUnanswered(method, "unreadable") from None
         data = response.data
         if not isinstance(data, dict):
@@ -983,14 +986,16 @@ def _sessions_in(channel: str) -> str:
 
 
 class Unsupported:
-    """Names of features that Slack refused; each is believed for ten minutes and then tried again."""
+    """Names of features that Slack refused. Each is believed for ten minutes (`UNSUPPORTED_SECONDS`) and then tried
+    again.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._until: dict[str, float] = {}
 
     def add(self, feature: str) -> None:
-        """Remember that Slack does not do this here."""
+        """Remember that Slack does not support this here."""
         now = self._clock.monotonic()
         self._until = {name: until for name, until in self._until.items() if until > now}
         logger.info("not supported here", extra={"feature": feature, "seconds": UNSUPPORTED_SECONDS})
@@ -1001,7 +1006,7 @@ class Unsupported:
 
 
 def _failure(method: str, response: object) -> SlackRefused | SlackUnanswered:
-    """What a failed exchange means. The SDK hands over its own response or, for a broken body, aiohttp's."""
+    """Turn a failed exchange into an exception. The SDK passes its own response or, for a broken body, aiohttp's."""
     if not isinstance(response, AsyncSlackResponse):
         return SlackUnanswered(method, "unreadable")
     data = response.data if isinstance(response.data, dict) else {}
@@ -1017,7 +1022,7 @@ def _failure(method: str, response: object) -> SlackRefused | SlackUnanswered:
 
 
 def _retry_after(value: object) -> float:
-    """Seconds to wait: whole or decimal; garbage, and none, count as one second."""
+    """Seconds to wait, whole or decimal. A value that is missing or invalid counts as one second."""
     try:
         seconds = float(str(value))
     except ValueError:

@@ -1,17 +1,18 @@
-"""Files for the other side of a conversation: fetched from Slack, given to it again as the app's own, shared there.
+"""Copies files to the other side of a conversation: they are fetched from Slack, uploaded as the app's own, and
+shared there.
 
-share      one message with the copies of a post's files; or the text that is left to be posted when there are none
-give_up    nothing of it is shared
-known      the copies by which that message is known again
-withdraw   delete them
+share      one message with the copies of a post's files; or the text to post if there are no copies
+give_up    note that none of a post's copies is shared
+known      the copies that identify the message of a post
+withdraw   delete copies
 
-What was fetched is never written down: after a crash it is fetched again. What is noted are the copies, before they are
-shared, so that the message is looked for by them and not made twice.
+The content of files is never stored: after a crash it is fetched again. The ids of the copies are stored before they
+are shared. So the message is looked for by these ids and not made twice.
 
-A file may also be the app's own: then it is not fetched but written, as it is by then.
+A file can also be the app's own. Then it is not fetched but written, with its content at that time.
 
-Addresses come from outside. The app's token, and what somebody shared, go to Slack's own hosts and nobody else, however
-often an address leads on.
+URLs come from outside. The app's token, and what people shared, go only to Slack's own hosts, through any number of
+redirects.
 """
 
 import asyncio
@@ -36,21 +37,22 @@ from bot.store.outbox import OutboxRow, Outgoing
 logger = logging.getLogger(__name__)
 
 MEGABYTES = 25
-"""What a file may have that is passed on."""
+"""The size limit, in megabytes, of a file that is passed on."""
 REDIRECTS = 5
 TRANSFER_SECONDS = 60.0
-"""How long one file may take to come, and how long to go."""
+"""The timeout for the download of one file, and for its upload."""
 FILES_TIMEOUT = 60.0
-"""How long a message waits for files that Slack does not hand over or take; then its text goes without them."""
+"""How long a message waits for files that Slack does not hand over or take. After that its text goes without them."""
 HOSTS = ("slack.com", "slack-edge.com", "slack-files.com")
-"""Slack's own, with everything below them."""
+"""Slack's own hosts. Their subdomains count, too."""
 NAME_LIMIT = 250
 OWN = "own"
-"""The id, among a post's files, of one that nobody has shared: the app writes it."""
+"""The id, among a post's files, of the file that the app writes itself."""
 
 Refusal = Literal["too_large", "empty", "gone", "outside", "no_read", "no_write", "sign_in", "refused", "unanswered"]
-"""Why a file is not passed on: too many bytes · none · deleted · kept somewhere else · a scope is missing · a page to
-sign in came in its place, which is how Slack refuses · any other no · no answer for too long."""
+"""Why a file is not passed on: too many bytes · no bytes · deleted · stored outside Slack · the scope to read or to
+write files is missing · a sign-in page came instead, which is how Slack refuses · any other refusal · no answer for
+too long."""
 
 _REFUSALS: Mapping[str, Refusal] = {
     "file_deleted": "gone",
@@ -60,22 +62,23 @@ _REFUSALS: Mapping[str, Refusal] = {
 
 
 class Notes(Protocol):
-    """Who knows what posts with files are about."""
+    """Knows what posts with files are about."""
 
     async def content(self, tx: Transaction, row: OutboxRow) -> bytes:
-        """What is in the row's own file; nothing when there is to be none."""
+        """The content of the row's own file. Empty if there should be none."""
         ...
 
     async def not_passed_on(
         self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
     ) -> Sequence[Outgoing]:
-        """What is said of files that are not passed on, in the transaction that notes them; `refused` are those of the
-        row's payload, by id."""
+        """What is posted about files that are not passed on, in the transaction that notes them. `refused` are such
+        files of the row's payload, by id.
+        """
         ...
 
 
 class FileCopies:
-    """Copies the files of the outbox's posts; `places` says how many are held in memory at a time."""
+    """Copies the files of the outbox's posts. `places` limits how many are held in memory at a time."""
 
     def __init__(
         self,
@@ -96,7 +99,8 @@ class FileCopies:
         self._alerts = Alerts(now=clock.monotonic)
 
     async def share(self, row: OutboxRow, *, thread_ts: str | None, ready: Ready) -> str:
-        """Share copies of the row's files under its text; empty when that is done, else the text without them.
+        """Share copies of the row's files under its text. Returns "" if that is done, else the text to post without
+        them.
 
         Raises SlackRefused and SlackUnanswered as a post does.
         """
@@ -115,7 +119,7 @@ class FileCopies:
         return ""
 
     async def give_up(self, row: OutboxRow, error: SlackRefused) -> str:
-        """Note that Slack shares none of the row's copies; the text without them."""
+        """Note that Slack shares none of the row's copies. Returns the text to post without them."""
         refusal = self._refusal(row, error)
         async with self._database.transaction() as tx:
             copies = await files.of_post(tx, row.key)
@@ -130,7 +134,9 @@ class FileCopies:
             return frozenset(each.copy for each in await files.of_post(tx, post) if each.copy)
 
     async def withdraw(self, post: str, sources: Collection[str]) -> None:
-        """Delete the copies of these files, of all when none is named; those that are gone already are no error."""
+        """Delete the copies of these files, or all copies if `sources` is empty. It is no error if they are already
+        gone.
+        """
         async with self._database.transaction() as tx:
             noted = await files.of_post(tx, post)
         gone = [each for each in noted if each.copy and (not sources or each.source in sources)]
@@ -140,7 +146,7 @@ class FileCopies:
             await files.forget(tx, post, [each.source for each in gone])
 
     async def _copies(self, row: OutboxRow) -> list[FileCopy]:
-        """What becomes of the row's files: as it is noted, or else now."""
+        """The copies of the row's files: as stored, or else made now."""
         async with self._database.transaction() as tx:
             noted = await files.of_post(tx, row.key)
         if noted:
@@ -180,7 +186,7 @@ class FileCopies:
         return _REFUSALS.get(error.error, "refused")
 
     async def _carry(self, source: str) -> str:
-        """Fetch a file and give it to Slack again; the id of that one."""
+        """Fetch a file and upload it to Slack again. Returns the id of the copy."""
         file = await self._slack.file(source)
         if file.mode == "tombstone":
             raise _NotPassedOn("gone")
@@ -191,7 +197,7 @@ class FileCopies:
         return await self._upload(file.name, await self._fetch(file))
 
     async def _write(self, row: OutboxRow) -> str:
-        """Give Slack the row's own file; the id of that."""
+        """Upload the row's own file to Slack. Returns its id."""
         async with self._database.transaction() as tx:
             content = await self._notes.content(tx, row)
         if len(content) > self._limit:
@@ -217,7 +223,7 @@ class FileCopies:
         raise _NotPassedOn("refused")
 
     async def _read(self, answer: aiohttp.ClientResponse, file: SlackFile) -> bytes:
-        """The content, of which never more is read than a file may have."""
+        """The content. Reading stops when it exceeds the size limit."""
         if answer.status != 200 or answer.headers.get("Content-Encoding", "identity").lower() != "identity":
             raise _NotPassedOn("gone" if answer.status in (404, 410) else "refused")
         if answer.content_type == "text/html" and file.mimetype != "text/html":
@@ -232,7 +238,7 @@ class FileCopies:
         return bytes(content)
 
     async def _give(self, address: str, content: bytes) -> None:
-        """Send a file's content where Slack said, which takes no token."""
+        """Upload a file's content to the URL that Slack gave. That takes no token."""
         headers = {"Content-Type": "application/octet-stream"}
         async with self._asking("POST", self._checked(address), headers=headers, data=content) as answer:
             if answer.status != 200:
@@ -242,7 +248,7 @@ class FileCopies:
     async def _asking(
         self, method: str, url: URL, *, headers: Mapping[str, str], data: bytes | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One exchange, which leads nowhere else by itself."""
+        """One HTTP exchange, which does not follow redirects."""
         try:
             async with (
                 asyncio.timeout(TRANSFER_SECONDS),
@@ -260,7 +266,7 @@ class FileCopies:
             raise SlackUnanswered("files", "connection_lost", sent=False) from None
 
     def _checked(self, address: str, *, base: URL | None = None) -> URL:
-        """The address, when it is Slack's; what is read as one here is what is asked."""
+        """The URL, if it is Slack's. The parsed URL that is checked here is also the one that is requested."""
         try:
             url = URL(address) if base is None else base.join(URL(address))
             if is_slacks(url, api=URL(self._slack.base_url)):
@@ -271,9 +277,9 @@ class FileCopies:
 
 
 def is_slacks(url: URL, *, api: URL) -> bool:
-    """Whether an address is Slack's, or of the host of the Web API as it is configured.
+    """Whether a URL is Slack's, or belongs to the configured host of the Web API.
 
-    Without encryption only loopback is spoken to, and that only where the Web API is.
+    Unencrypted HTTP is only allowed to loopback, and only if the Web API is there.
     """
     host = url.host or ""
     if url.user is not None or url.password is not None:
@@ -291,12 +297,12 @@ class _NotPassedOn(FrontdeskError):
 
 
 def _sources(row: OutboxRow) -> list[str]:
-    """The ids of the files that the row shall bring."""
+    """The ids of the files that belong to the row."""
     return list(dict.fromkeys(each["id"] for each in row.payload["files"]))
 
 
 def _text(row: OutboxRow, *, is_whole: bool) -> str:
-    """What the row says; of files that are missing, it says so."""
+    """What the row says. If files are missing, it says so."""
     text = str(row.payload["text"])
     missing = row.payload.get("if_missing", "")
     return text if is_whole or not missing else f"{text}\n{missing}"

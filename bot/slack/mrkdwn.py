@@ -1,13 +1,13 @@
-"""Slack's two text formats, and where a long text may be cut.
+"""Slack's two text formats, and where a long text can be cut.
 
-Slack's own format is mrkdwn (`*bold*`, `<url|label>`, `&amp;`); streams and markdown blocks take Markdown.
+Slack's own format is mrkdwn (`*bold*`, `<url|label>`, `&amp;`). Streams and markdown blocks take Markdown.
 
 escape          plain text for a mrkdwn field
 from_slack      what a person wrote, as plain text
 to_mrkdwn       Markdown for a mrkdwn field
-split_markdown  a long text in parts, by
-  best_cut      where the part ends that still fits
-  last_cut      the last place where what is there so far may end
+split_markdown  a long text in parts, with the three functions below
+  best_cut      the best end of a part that still fits
+  last_cut      the last place where the text so far can end
   seam          what closes an open code fence before a cut and opens it again after it
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 MESSAGE_BYTES = 9_000
-"""UTF-8 bytes of text that one message surely takes; measured caps lie between 10,600 and 12,000."""
+"""UTF-8 bytes of text that one message always takes. The limits that were measured are between 10,600 and 12,000."""
 
 _ENTITY = re.compile(r"&(amp|lt|gt);")
 _ENTITIES = {"amp": "&", "lt": "<", "gt": ">"}
@@ -38,11 +38,11 @@ _SPAN = re.compile(
 )
 
 _REGIONAL = "".join(chr(code) for code in range(0x1F1E6, 0x1F200))
-"""The letters of which two make a flag."""
+"""The letters that make a flag in pairs."""
 
 
 def escape(text: str) -> str:
-    """Text for a mrkdwn field: nothing in it is a mention or a link with a face of its own."""
+    """Escape text for a mrkdwn field. Nothing in it becomes a mention or a link with a label of its own."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
@@ -90,7 +90,7 @@ _BULLET = re.compile(r"(\s*)[-*+]\s+(.*)")
 
 
 def to_mrkdwn(markdown: str) -> str:
-    """Markdown as mrkdwn, for the text beside blocks and where Markdown is not taken. Tables stay."""
+    """Markdown as mrkdwn, for the text beside blocks and where Slack does not take Markdown. Tables stay."""
     lines: list[str] = []
     fence = ""
     for line in markdown.split("\n"):
@@ -132,9 +132,9 @@ def _span(found: re.Match[str]) -> str:
 
 
 def split_markdown(text: str, *, limit: int = MESSAGE_BYTES) -> tuple[str, ...]:
-    """The text in parts of at most `limit` UTF-8 bytes (200 or more), cut where a reader would.
+    """Split the text into parts of at most `limit` UTF-8 bytes (200 or more), cut where a reader would.
 
-    Nothing but the closing and re-opening of code fences is added, and nothing is left out.
+    Only the closing and re-opening of code fences is added, and nothing is left out.
     """
     parts: list[str] = []
     while size(text) > limit:
@@ -146,7 +146,7 @@ def split_markdown(text: str, *, limit: int = MESSAGE_BYTES) -> tuple[str, ...]:
 
 
 class _Rank(IntEnum):
-    """How well a text may end at a place; GRAPHEME is no place, only no harm to a character."""
+    """How well a text can end at a place. GRAPHEME only means that no character is broken."""
 
     GRAPHEME = 0
     WORD = 1
@@ -158,9 +158,9 @@ class _Rank(IntEnum):
 
 
 def best_cut(text: str, *, limit: int, floor: int = 0) -> int:
-    """Where to end a part of at most `limit` UTF-8 bytes with its fence closed; len(text) when all of it fits.
+    """Where to end a part of at most `limit` UTF-8 bytes with its fence closed; len(text) if the whole text fits.
 
-    The end is at or after `floor`: what stands before is out already.
+    The end is at or after `floor`, because the text before it has already been sent.
     """
     if size(text) <= limit:
         return len(text)
@@ -178,12 +178,14 @@ def best_cut(text: str, *, limit: int, floor: int = 0) -> int:
 
 
 def last_cut(text: str, *, floor: int = 0) -> int:
-    """The last place at or after `floor` where the text may end, `floor` itself when there is none."""
+    """The last place at or after `floor` where the text can end; `floor` itself if there is none."""
     return max((place for place, _ in _places(text) if place >= floor), default=floor)
 
 
 def seam(text: str) -> tuple[str, str]:
-    """What closes the code fence that is open at the end, and the line that opens it again; "" for none."""
+    """What closes the code fence that is open at the end, and the line that opens it again. Both are "" if none is
+    open.
+    """
     fence, opening = "", ""
     for line in text.split("\n"):
         after = _fence_after(line, fence)
@@ -196,7 +198,7 @@ def seam(text: str) -> tuple[str, str]:
 
 
 def size(text: str) -> int:
-    """The text's UTF-8 bytes, which is what Slack's caps count."""
+    """The text's UTF-8 bytes. Slack's limits count these."""
     return len(text.encode("utf-8", "surrogatepass"))
 
 
@@ -213,7 +215,9 @@ def _fence_after(line: str, fence: str) -> str:
 
 
 def _places(text: str) -> Iterator[tuple[int, _Rank]]:
-    """The places where the text may end, in order, and how well; its very end only where a word ends."""
+    """The places where the text can end, in order, and how well. Its very end counts only after whitespace or
+    punctuation.
+    """
     fence = before = ""
     start = 0
     for line in text.split("\n"):
@@ -251,13 +255,15 @@ def _within(line: str, start: int) -> Iterator[tuple[int, _Rank]]:
 
 
 def _fitting(text: str, limit: int) -> int:
-    """How many characters take at most `limit` bytes."""
+    """How many characters fit into `limit` bytes."""
     data = text[: limit + 1].encode("utf-8", "surrogatepass")[:limit]
     return len(data.decode("utf-8", "ignore"))
 
 
 def _whole_characters(text: str, floor: int, fit: int) -> int:
-    """The last place before `fit` that lies in no link or other span and parts no character as readers see it."""
+    """The last place up to `fit` that is not inside a link or other span and does not break a character as readers
+    see it.
+    """
     line_start = text.rfind("\n", 0, fit) + 1
     line_end = text.find("\n", fit)
     line = text[line_start : line_end if line_end >= 0 else len(text)]
@@ -271,7 +277,7 @@ def _whole_characters(text: str, floor: int, fit: int) -> int:
 
 
 def _joined(text: str, place: int) -> bool:
-    """Whether the characters on both sides of a place make one that readers see, as flags and accents do."""
+    """Whether the characters on both sides of a place form one visible character, as flags and accents do."""
     before, after = text[place - 1], text[place : place + 1]
     if not after:
         return False

@@ -1,34 +1,36 @@
-"""The outbox: everything that Slack must be told exactly once leaves through here.
+"""The outbox: every post that must reach Slack exactly once leaves through here.
 
-A row is stored in the transaction of what caused it, marked `sending` before the call and `sent` after.
-What lies between may have happened or not; then the channel is searched for the row's own mark (message
-metadata) before anything is sent again. Changes, deletions, marks and notes to one person are simply made
-again.
+A row is stored in the transaction of what caused it. It is marked `sending` before the call and `sent` after it. A
+call that was interrupted in between may or may not have happened. So the channel is searched for the row's own mark
+(message metadata) before anything is sent again. Updates, deletions, reactions and ephemeral messages are simply
+repeated.
 
-The rows of one thread leave in order, each thread for itself: one that waits holds up no other, unless Slack refuses
-the whole channel. Order is the order of ids. Postgres hands ids out before the transaction ends, so a later id may be
-seen first; but then neither transaction knew of the other, and which of the two is said first was open anyway: what is
-queued because of something else begins after that was committed, and so has the later id.
+The rows of one thread leave in order. A thread that waits delays no other thread, unless Slack refuses the whole
+channel. Order is the order of ids. Postgres hands ids out before the transaction ends, so a later id can become
+visible first. But then neither transaction knew of the other, and their order was open anyway. A row that is queued
+because of another one is stored after that one was committed, and so has the later id.
 
-With several processes one alone sends what is for a channel, as long as it has something to send there. A call may wait
-for its pace for longer than a process may be taken for dead; so it is made certain, and the row marked, when the call
-has its turn. A process that cannot renew its lease breaks its calls off before others may look for what became of them.
+With several processes, only one sends to a channel, for as long as it has something to send there. A call can wait
+for the rate limiter for longer than it takes to consider a process dead. So the claim is checked, and the row marked,
+when it is the call's turn. A process that cannot renew its lease cancels its calls before other processes look for
+what became of them.
 
-A post that brings files is one message with the app's own copies of them (bot/slack/files.py). It bears no mark and is
-known by the copies; and it appears a while after Slack has said that it will.
+A post with files is one message with the app's own copies of them (bot/slack/files.py). It has no mark and is
+recognised by the copies. It appears some time after Slack has confirmed it.
 
-What the assistant says leaves only in the ownership epoch in which it was decided on: the transaction that marks the
-row compares it. A row of an earlier epoch is dropped, with a note for the audit trail.
+What the assistant says leaves only in the ownership epoch in which it was decided: the transaction that marks the row
+compares the epochs. A row of an earlier epoch is dropped, with an audit entry.
 
-A row that Slack refuses for good is parked as `failed`, and the agent channel is told what the customer did not get.
+A row that Slack refuses for good is parked as `failed`, and a line in the agent channel says what the customer did
+not get.
 
-Beside the outbox, bot/slack/stream.py writes answers: their posts bear a key of their own, and the turn's journal knows
-their messages. What may be lost without harm is said directly: most notes to one person, answers at a press's or
-command's address, status lines and suggested prompts.
+Two things bypass the outbox. bot/slack/stream.py writes answers: their posts have a key of their own, and the turn's
+journal knows their messages. What can be lost without harm is sent directly: most ephemeral messages, answers to
+interactions and commands, status lines and suggested prompts.
 
 run       send what is there, wait for more
 wake      say that there is more
-deliver   queue one post and wait for its place
+deliver   queue one post and wait for its ts
 """
 
 import asyncio
@@ -68,47 +70,47 @@ from bot.store.outbox import OutboxRow, Outgoing
 logger = logging.getLogger(__name__)
 
 BACKOFF_SECONDS = (0.5, 1.0, 2.0, 5.0, 15.0, 30.0)
-"""Waits after an unanswered call; the last repeats, for as long as it takes."""
+"""The waits after an unanswered call. The last one repeats, for as long as it takes."""
 ALERT_AFTER = 5
-"""Unanswered calls of one row after which operators are told."""
+"""After this many unanswered calls of one row, operators are alerted."""
 REPAIR_SECONDS = (3.0, 10.0, 30.0, 60.0)
-"""Between two tries of a post that waits for somebody to repair something; the last repeats."""
+"""The waits between two tries of a post that needs a repair by an operator. The last one repeats."""
 TOKEN_FAULTS = DEAD_TOKEN | {"missing_scope"}
 DELIVER_POLL_SECONDS = 0.1
-"""How often `deliver` looks whether its post has left."""
+"""How often `deliver` checks whether its post has left."""
 CLAIM = "outbox/"
-"""How the name of a channel's claim begins; the rest is the channel."""
+"""The beginning of the name of a channel's claim. The rest is the channel."""
 ACTOR = "frontdesk"
-"""Who it is, in the audit trail, that drops a row."""
+"""The actor of the audit entry about a dropped row."""
 BESIDES = ("files", "if_missing")
-"""What a payload says of files, beside the arguments of a call."""
+"""The keys of a payload that are about files and not arguments of a call."""
 LANES = 200
-"""Threads that are written to at the same time."""
+"""The number of threads that are written to at the same time."""
 SHOWN_SECONDS = (0.0, 0.3, 0.7, 2.0, 4.0, 8.0)
-"""Waits before each look for a message with files."""
+"""The waits before each look for a message with files."""
 SESSION_SECONDS = 60.0
-"""How long the status of a session waits for its pace."""
+"""How long the status of a session waits for the rate limiter."""
 QUOTE_LIMIT = 200
-"""Characters of a post that staff are shown when it was refused."""
+"""The number of characters that staff see of a post that was refused."""
 
 
 class Claims(Protocol):
-    """Which process sends for a channel; `bot.store.leases.Membership` knows."""
+    """Decides which process sends to a channel. `bot.store.leases.Membership` implements it."""
 
     async def hold(self, name: str) -> bool:
-        """Whether this process alone may do it from now on."""
+        """Whether this process alone can do it from now on."""
         ...
 
     async def held_by_others(self, prefix: str) -> Collection[str]:
-        """The names with this beginning that are not to be had now."""
+        """The names with this beginning that other processes hold."""
         ...
 
     async def let_go(self, name: str) -> None:
-        """Leave the name to others."""
+        """Release the name for other processes."""
         ...
 
     def when_lost(self, let_go: Callable[[], None]) -> None:
-        """Call this when others may soon have what is held."""
+        """Call `let_go` when other processes can soon take what this one holds."""
         ...
 
 
@@ -126,11 +128,11 @@ class Outbox:
         poll_seconds: float | None = None,
         files: FileCopies | None = None,
     ) -> None:
-        """`essential` are channels whose posts wait for repair instead of being given up; staff read them. The first
-        is told what concerns none of the others. Without `files` posts leave without the files that they bring.
+        """`essential` are the channels that staff read. Their posts wait for a repair instead of being given up. The
+        first of them gets what belongs to none of the others. Without `files`, posts leave without their files.
 
-        With several processes on the database, `claims` say which of them sends for a channel, and `poll_seconds` how
-        often rows of the others are looked for.
+        With several processes on the database, `claims` decides which of them sends to a channel, and `poll_seconds`
+        is how often this one looks for rows that other processes stored.
         """
         self._stuck: dict[str, str] = {}
         self._essential = essential
@@ -144,20 +146,21 @@ class Outbox:
         self._more = asyncio.Event()
         self._more.set()
         self._busy: set[tuple[str, str]] = set()
-        """Channel and lane of what is being sent."""
+        """The channel and lane of everything that is being sent."""
         self._tried: dict[str, asyncio.Event] = {}
-        """By channel, whether the latest post outside of threads has been tried: they begin one after the other."""
+        """By channel: set when the latest post outside of threads has been tried. Such posts begin one after the
+        other."""
 
         self._held: set[str] = set()
-        """Channels that this process alone may send for;"""
+        """The channels that only this process may send to."""
         self._sending: set[asyncio.Task[None]] = set()
-        """what it sends."""
+        """The tasks that are sending."""
         if claims is not None:
             claims.when_lost(self._break_off)
 
     @property
     def stuck(self) -> str | None:
-        """What Slack refuses until somebody repairs it; None when nothing is."""
+        """What Slack refuses until an operator repairs it. None if there is nothing."""
         return next((f"{channel}: {fault}" for channel, fault in self._stuck.items()), None)
 
     def wake(self) -> None:
@@ -180,11 +183,12 @@ class Outbox:
                     sending.add_done_callback(partial(self._end_lane, row, tried))
 
     async def deliver(self, outgoing: Outgoing) -> str:
-        """Queue a post and wait until Slack has it; its ts. The same key twice is one post and the same ts.
+        """Queue a post, wait until Slack has it, and return its ts. Using a key twice makes one post, with the same
+        ts.
 
         Raises:
             SlackRefused: Slack refused it for good.
-            Silenced: it was dropped, since a person has the conversation by now.
+            Silenced: it was dropped, because a person has taken over the conversation.
         """
         async with self._database.transaction() as tx:
             await outbox.add(tx, outgoing, now=self._clock.now())
@@ -201,7 +205,7 @@ class Outbox:
             await self._clock.sleep(DELIVER_POLL_SECONDS)
 
     async def flush(self, seconds: float) -> bool:
-        """Wait until nothing is left to send, at most `seconds`; whether that was reached."""
+        """Wait until nothing is left to send, at most `seconds`. Returns whether everything was sent."""
         deadline = self._clock.monotonic() + seconds
         while self._clock.monotonic() < deadline:
             async with self._database.transaction() as tx:
@@ -211,7 +215,7 @@ class Outbox:
         return False
 
     async def _heads(self) -> list[OutboxRow]:
-        """The first row of every thread that may be written to now."""
+        """The first row of every thread that can be written to now."""
         try:
             limit = LANES - len(self._busy)
             rows: list[OutboxRow] = []
@@ -240,7 +244,9 @@ class Outbox:
         return [name.removeprefix(CLAIM) for name in await self._claims.held_by_others(CLAIM)]
 
     async def _leave_channels(self, *, besides: Collection[str]) -> None:
-        """Leave the channels to whoever is the next to have something for them. Nobody else here claims any now."""
+        """Release the channels that this process has nothing to send to. No other task here claims channels while it
+        runs.
+        """
         for channel in self._held.difference(besides):
             if self._claims is not None:
                 await self._claims.let_go(f"{CLAIM}{channel}")
@@ -254,12 +260,12 @@ class Outbox:
         return is_ours
 
     def _break_off(self) -> None:
-        """Others will soon send what is left, and look first for what has arrived."""
+        """Cancel everything. Another process will soon send what is left, and first looks for what has arrived."""
         for sending in self._sending:
             sending.cancel()
 
     def _turn(self, row: OutboxRow) -> tuple[asyncio.Event | None, asyncio.Event]:
-        """What a row waits for, and what it sets when it has been tried."""
+        """The event that a row waits for, and the event that it sets when it has been tried."""
         tried = asyncio.Event()
         if row.method != "post" or row.thread_ts is not None or row.parent is not None:
             return None, tried
@@ -268,7 +274,7 @@ class Outbox:
         return before, tried
 
     async def _send_lane(self, first: OutboxRow, before: asyncio.Event | None, tried: asyncio.Event) -> None:
-        """Send what is for one thread, row by row."""
+        """Send the rows of one thread, one by one."""
         row: OutboxRow | None = first
         try:
             if before is not None:
@@ -285,7 +291,7 @@ class Outbox:
             await self._clock.sleep(BACKOFF_SECONDS[-1])
 
     def _end_lane(self, first: OutboxRow, tried: asyncio.Event, sending: asyncio.Task[None]) -> None:
-        """Nothing is sent for the thread any more, or nothing was: what is broken off early has not begun."""
+        """Mark the thread as free: nothing is sent for it now. A task that was cancelled early has sent nothing."""
         self._sending.discard(sending)
         tried.set()
         if self._tried.get(first.channel) is tried:
@@ -294,7 +300,9 @@ class Outbox:
         self.wake()
 
     async def _send(self, row: OutboxRow, tried: asyncio.Event) -> OutboxRow | None:
-        """Send one row, however long Slack is away; it ends sent, or refused for good. The thread's next row."""
+        """Send one row, however long Slack is unavailable, until it is sent or refused for good. Returns the thread's
+        next row.
+        """
         maybe_sent, payload = row.state == "sending", row.payload
         is_stuck = called = False
         attempts = row.attempts
@@ -336,7 +344,7 @@ class Outbox:
                             payload = _without_blocks(payload)
                     elif self._is_reparable(row, error.error):
                         is_stuck, self._stuck[row.channel] = True, f"{error.method}: {error.error}"
-                        # A token is one fault, in however many channels it shows.
+                        # A token is one fault, however many channels show it.
                         about = error.error if error.error in TOKEN_FAULTS else f"{row.channel} {error.error}"
                         self._alerts.tell(
                             logger, "a post waits for repair", about=about, key=row.key, slack=error.error
@@ -377,7 +385,9 @@ class Outbox:
         return None
 
     async def _silence(self, tx: Transaction, row: OutboxRow, *, attempts: int) -> bool:
-        """Whether the row is one of the assistant's that nobody is to read any more; then it is gone."""
+        """Whether the row is the assistant's and from an earlier epoch, so that no one may see it. Such a row is
+        deleted.
+        """
         if row.epoch is None or not await outbox.silence(tx, row, attempts=attempts):
             return False
         thread, now = ThreadRef.of(row.epoch[0]), self._clock.now()
@@ -388,23 +398,26 @@ class Outbox:
         return True
 
     def _is_reparable(self, row: OutboxRow, error: str) -> bool:
-        """Whether an operator can mend it: the app's token always, the agent channel because cases are told there."""
+        """Whether an operator can repair it: always for the app's token, and for the agent channel, where cases are
+        posted.
+        """
         if row.method != "post":
             return False
         return error in TOKEN_FAULTS or (row.channel in self._essential and error.startswith(CHANNEL_FAULTS))
 
     def _tries(self, row: OutboxRow, failure: SlackUnanswered) -> float:
-        """How often a row is sent that Slack does not take: for ever while Slack is away, since that ends.
+        """How often a row is sent if Slack does not take it: without a limit while Slack is unavailable, since that
+        ends.
 
-        A mark or a session's status holds nobody up, and an answer like `internal_error` again and again is about the
-        row itself.
+        A reaction or a session's status is not worth more tries. And if an answer such as `internal_error` repeats,
+        the row itself is the cause.
         """
         if row.method in ("react", "unreact") or (row.method == "session" and failure.reason != "ratelimited"):
             return ALERT_AFTER
         return 2 * ALERT_AFTER if failure.reason in TRANSIENT else math.inf
 
     async def _fail(self, row: OutboxRow, error: str) -> OutboxRow | None:
-        """Park the row, tell staff, and go on with the thread's next."""
+        """Park the row, tell staff, and return the thread's next row."""
         about = f"{row.channel} {error}"
         self._alerts.tell(
             logger, "a post was refused for good", about=about, key=row.key, channel=row.channel, slack=error
@@ -417,8 +430,8 @@ class Outbox:
     async def _told(self, tx: Transaction, row: OutboxRow, error: str) -> list[Outgoing]:
         """The line that tells staff what a customer did not get, in the thread of the case's card if there is one.
 
-        Nothing of what was for staff themselves, of marks and changes, or where the row has a line of its own. That a
-        conversation is gone is said once a case, at the first refusal.
+        There is none for posts to staff, reactions and updates, or if the row has a line of its own. A conversation
+        that is gone is reported once per case, at the first refusal.
         """
         follows = any(one.method == "post" and one.channel in self._essential for one in row.when_failed)
         if row.method != "post" or not self._essential or row.channel in self._essential or follows:
@@ -445,7 +458,7 @@ class Outbox:
         ]
 
     async def _call(self, row: OutboxRow, payload: Mapping[str, Any], ready: Ready) -> str | None:
-        """Make the row's call; the ts of a post, None for the rest."""
+        """Make the row's call. Returns the ts of a post, and None otherwise."""
         if row.method == "unshare":
             await ready()
             if self._files is not None:
@@ -483,11 +496,11 @@ class Outbox:
     async def _tell_session(self, channel: str, thread_ts: str, payload: Mapping[str, Any]) -> None:
         if "title" in payload:
             await self._slack.rename_session(channel, thread_ts, payload["title"])
-        elif "status" in payload:  # which an erased row does not say any more
+        elif "status" in payload:  # an erased row has no status
             await self._slack.settle_session(channel, thread_ts, payload["status"], patience=SESSION_SECONDS)
 
     async def _with_link(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The payload with the address of the message that it links to, if it does."""
+        """The payload with the URL of the message that it links to, if it has a link."""
         if "link_to" not in payload:
             return payload
         async with self._database.transaction() as tx:
@@ -498,17 +511,17 @@ class Outbox:
         return linked
 
     async def _share(self, files: FileCopies, row: OutboxRow, thread_ts: str | None, ready: Ready) -> str:
-        """Share the row's files; empty when that is done, else what is to be posted without them."""
+        """Share the row's files. Returns an empty text if that is done, else the text to post without them."""
         try:
             return await files.share(row, thread_ts=thread_ts, ready=ready)
         except SlackRefused as error:
-            # What is wrong with the channel or the token is wrong for the text as well.
+            # What is wrong with the channel or the token is wrong for the text, too.
             if error.error in DEAD_TOKEN or error.error.startswith(CHANNEL_FAULTS):
                 raise
             return await files.give_up(row, error)
 
     async def _find_shared(self, row: OutboxRow) -> str | None:
-        """The ts of a message with files of which Slack has said that it will be there; None when it is not seen."""
+        """The ts of a message with files that Slack has confirmed. None if it is not visible yet."""
         try:
             return await self._find(row)
         except SlackUnanswered as failure:
@@ -524,7 +537,7 @@ class Outbox:
         return parent.ts
 
     async def _find(self, row: OutboxRow) -> str | None:
-        """The ts of the post that an unanswered call left behind, if it did."""
+        """The ts of the post that an unanswered call made. None if it made none."""
         if row.method != "post":
             return None
         thread_ts = await self._parent_ts(row) or row.thread_ts
@@ -548,7 +561,7 @@ class Outbox:
 
 
 class _NotOurs(FrontdeskError):
-    """Another process sends for the channel by now, or has sent the row."""
+    """Another process now sends to the channel, or has sent the row."""
 
 
 def _without_blocks(payload: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -556,7 +569,7 @@ def _without_blocks(payload: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _quoted(mrkdwn: str) -> str:
-    """The beginning of a text, in one line, without half a link at its end."""
+    """The beginning of a text in one line, without half a link at its end."""
     text = " ".join(mrkdwn.split())
     if len(text) <= QUOTE_LIMIT:
         return text

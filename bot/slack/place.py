@@ -1,7 +1,7 @@
-"""Where an answer goes: the calls that put a message into one thread, in every form that Slack may take.
+"""Where an answer goes: the calls that put a message into one thread, in every form that Slack might take.
 
-A message with blocks that Slack refuses is tried with plainer blocks and at last as text alone; the calls tell whether
-the blocks under it were taken. What they raise otherwise is the client's `SlackRefused` and `SlackUnanswered`.
+If Slack refuses a message with blocks, plainer blocks are tried, and at last the text alone. The calls return whether
+the blocks under the text were taken. Otherwise they raise the client's `SlackRefused` and `SlackUnanswered`.
 """
 
 import asyncio
@@ -31,23 +31,23 @@ logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 TOO_LONG = frozenset({"msg_too_long", "msg_blocks_too_long"})
-"""Refusals of a text that belongs into two messages."""
+"""Refusals of a text that needs two messages."""
 BAD_BLOCKS = frozenset({"invalid_blocks", "invalid_blocks_format", "invalid_arguments", *TOO_LONG})
-"""Refusals of a message with blocks after which plainer ones may pass."""
+"""Refusals of a message with blocks after which plainer blocks may be accepted."""
 MISMATCH = "block_mismatch"
-"""Slack does not replace rich text by blocks of which none is rich text, as a table alone; anew they may be posted."""
+"""Slack refuses to replace rich text by blocks without any rich text, such as only a table. They can be posted anew."""
 TEXT_LIMIT = 3_000
-"""Bytes of the text beside blocks; chat.update takes 4,000 characters."""
+"""The bytes of the text beside blocks. chat.update takes 4,000 characters."""
 _WORDS = frozenset({"rich_text", "markdown", "header", "table", "divider"})
-"""The blocks of an answer that hold its words; Slack makes several of one block of Markdown."""
+"""The blocks of an answer that hold its words. Slack makes several of one Markdown block."""
 LOOK_BACK_SECONDS = 600.0
-"""How far Slack's clock may be from ours when a message is looked for."""
+"""How far Slack's clock may differ from ours when a message is looked for."""
 TAKE_BACK_SECONDS = 10.0
-"""How long a message that ought not to be there is worth."""
+"""The timeout for deleting a message that should not be there."""
 
 
 class Messenger(Protocol):
-    """What the writer asks of Slack; `SlackClient` gives it."""
+    """What the writer needs from Slack. `SlackClient` implements it."""
 
     @property
     def unsupported(self) -> "Features": ...
@@ -110,7 +110,7 @@ class Messenger(Protocol):
 
 
 class Features(Protocol):
-    """Names of what Slack refused as unsupported."""
+    """Names of the features that Slack refused as unsupported."""
 
     def add(self, feature: str) -> None: ...
 
@@ -127,14 +127,14 @@ class Place:
     user: str
     team: str
     key: str
-    """Of the answer; its messages bear it, so that a later attempt knows them."""
+    """The key of the answer. Its messages have it, so that a later attempt recognises them."""
     after: str = ""
-    """The ts of the question: what stands above it belongs to other answers."""
+    """The ts of the question. Messages above it belong to other answers."""
     fence: Callable[[], Awaitable[None]] | None = None
-    """Awaited before a message is made, changed or deleted, and raises when the answer is somebody else's by now.
-    What another has taken over no longer streams, so that Slack itself refuses to add to it."""
+    """Awaited before a message is made, changed or deleted. Raises if another attempt has taken over the answer.
+    Appends don't need it: a stream that was taken over is stopped, so Slack itself refuses to add to it."""
     may_speak: Ready | None = None
-    """Awaited when a call that shows words has its turn, and raises when nobody is to read them any more."""
+    """Awaited when it is the turn of a call that shows words. Raises if no one may read them any more."""
 
     async def start(self, chunks: Sequence[Chunk]) -> str:
         await self._check()
@@ -148,7 +148,7 @@ class Place:
             await self.client.append_stream(self.channel, ts, chunks, ready=self.may_speak)
 
     async def stop(self, ts: str, chunks: Sequence[Chunk], blocks: Sequence[Block] | None) -> bool:
-        """Complete a stream; whether the blocks stand under it."""
+        """Complete a stream. Returns whether the blocks are under it."""
         metadata = self._mark("stream")
         ready = self.may_speak if chunks or blocks else None
 
@@ -170,9 +170,9 @@ class Place:
             logger.debug("nothing to stop", extra={"ts": ts, "slack": refusal.error})
 
     async def post(self, text: str, blocks: Sequence[Block] | None, *, number: int) -> tuple[str, bool]:
-        """Say the text with the blocks under it, or these alone when it is empty; its ts, and whether they are there.
+        """Post the text with the blocks under it, or only the blocks if the text is empty.
 
-        The number is of the post among the answer's messages.
+        Returns the ts, and whether the blocks are there. `number` counts the posts among the answer's messages.
         """
         metadata = self._mark(str(number))
         await self._check()
@@ -192,12 +192,12 @@ class Place:
         return ts, taken.is_whole
 
     async def update(self, ts: str, text: str, blocks: Sequence[Block] | None, *, at_once: bool = False) -> bool:
-        """Replace a message by the text with the blocks under it; whether they are there."""
+        """Replace a message by the text with the blocks under it. Returns whether the blocks are there."""
         taken = await self._replace(ts, _forms(text, blocks), at_once=at_once)
         return taken.is_whole
 
     async def put_under(self, ts: str, text: str, blocks: Sequence[Block]) -> None:
-        """Put blocks under a completed message that shows the text. Raises SlackRefused rather than leave them out."""
+        """Put blocks under a completed message that shows the text. Raises SlackRefused instead of leaving them out."""
         await self._replace(ts, [form for form in _forms(text, blocks) if form.is_whole])
 
     async def _replace(self, ts: str, forms: "Sequence[_Form]", *, at_once: bool = False) -> "_Form":
@@ -219,9 +219,10 @@ class Place:
         return taken
 
     async def end_with(self, message: Mapping[str, Any], sentence: str) -> None:
-        """Put a sentence under what a completed message shows, as Slack tells of it; once, however often that is asked.
+        """Put a sentence under a completed message, which is given as Slack returned it. A repeated call adds
+        nothing.
 
-        Slack has made its own blocks of what was streamed, and takes them back.
+        Slack has made its own blocks of what was streamed, and accepts them back.
         """
         line, shown = escape(sentence), str(message["text"])
         if shown.endswith(line):
@@ -242,7 +243,7 @@ class Place:
         await self.client.delete(self.channel, ts)
 
     async def take_back(self, ts: str) -> None:
-        """Delete a message that ought not to have been made, if that can be done soon; it may be streaming."""
+        """Delete a message that should not have been made, if that can be done soon. It may be streaming."""
         try:
             async with asyncio.timeout(TAKE_BACK_SECONDS):
                 await self.end(ts)
@@ -251,7 +252,7 @@ class Place:
             logger.warning("a left-over stays", extra={"channel": self.channel, "reason": str(error) or "timeout"})
 
     async def own_messages(self, *, since: float | None) -> list[dict[str, Any]]:
-        """What the app wrote in the thread; nothing where it may not read, so that it then says it anew."""
+        """The app's messages in the thread. Empty if the app can't read it. The answer is then written anew."""
         try:
             me = await self.client.auth()
             messages = await self.client.replies(self.channel, self.thread_ts, oldest=since)
@@ -261,13 +262,16 @@ class Place:
         return [message for message in messages if message.get("bot_id") == me.bot_id]
 
     def number_of(self, message: Mapping[str, Any]) -> int | None:
-        """Which of this answer's posts a message is, by its metadata."""
+        """The number of a message among this answer's posts, from its metadata. None if it is not one of them."""
         key, _, number = _marked(message).rpartition("/")
         return int(number) if key == self.key and number.isdigit() else None
 
     def is_ours(self, message: Mapping[str, Any], others: Collection[str] = ()) -> bool:
-        """Whether a message of the app is this answer's: it streams, or bears its mark; or a stream that Slack or the
-        customer ended, which bears none and is not among the `others` that are known of the thread.
+        """Whether a message of the app belongs to this answer.
+
+        It does if it streams or has the answer's mark. A stream that Slack or the customer ended has no mark: it
+        belongs to this answer if it is below the question and not among the `others`, the thread's known messages of
+        other answers.
         """
         if is_streaming(message) or (self.key and _marked(message).startswith(f"{self.key}/")):
             return True
@@ -298,19 +302,19 @@ def _marked(message: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """What a message is made of, as Slack may take it."""
+    """One form of a message that Slack might take."""
 
     text: str
-    """mrkdwn for notifications, screen readers and wherever there are no blocks."""
+    """The mrkdwn for notifications, for screen readers and for places without blocks."""
     blocks: Sequence[Block] | None
     is_whole: bool = True
-    """Whether the blocks that were to stand under the text are among these."""
+    """Whether it has the blocks that belong under the text."""
 
 
 async def _in_some_form(forms: Sequence[_Form], call: Callable[[_Form], Awaitable[Answer]]) -> tuple[_Form, Answer]:
-    """Make the call in the first of the forms that Slack takes; which that is, and the answer.
+    """Make the call in the first form that Slack takes. Returns that form and the answer.
 
-    Raises SlackRefused when it takes none, or refuses something else than the blocks.
+    Raises SlackRefused if Slack takes none, or refuses something other than the blocks.
     """
     *better, last = forms
     for form in better:
@@ -334,14 +338,14 @@ def _forms(text: str, blocks: Sequence[Block] | None) -> list[_Form]:
 
 
 def _footer_alone(blocks: Sequence[Block]) -> list[_Form]:
-    """What stands under an answer as a message of its own: as it is, or at least what it says, its sources."""
+    """The footer as a message of its own: as it is, or at least its text, which names the sources."""
     says = "\n".join(mrkdwn_in(blocks))
     forms = [_Form(says or " · ".join(labels_in(blocks)), footer) for footer in _footers(blocks)]
     return [*forms, _Form(says, None)] if says else forms
 
 
 def _footers(blocks: Sequence[Block] | None) -> Iterator[Sequence[Block]]:
-    """The blocks, and plainer ones if that is possible."""
+    """The blocks, and plainer ones if there are any."""
     if blocks:
         yield blocks
         simple = plainer(blocks)
@@ -351,10 +355,10 @@ def _footers(blocks: Sequence[Block] | None) -> Iterator[Sequence[Block]]:
 
 @contextmanager
 def _reaching(gone: Collection[str]) -> Iterator[None]:
-    """Within this, a refusal by which the conversation is `gone` is Unreachable, which ends the answer.
+    """Turn a refusal in `gone`, which says that the conversation is gone, into Unreachable, which ends the answer.
 
     Raises:
-        Unreachable: no other call for it will fare better.
+        Unreachable: no other call for the conversation will succeed.
     """
     try:
         yield

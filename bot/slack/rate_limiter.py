@@ -85,7 +85,7 @@ def _bursting(per_minute: int) -> Pace:
 POST_PACE = Pace(10, 1.0)
 """Posts in one channel: about one a second, with short bursts."""
 PACES = {
-    # In the whole workspace; "several hundred a minute", as Slack has it.
+    # In the whole workspace. Slack says "several hundred a minute".
     "chat.postMessage": Pace(50, 0.2),
     "chat.appendStream": _counted(100),
     "chat.update": _counted(50),
@@ -96,8 +96,8 @@ PACES = {
     "views.open": _bursting(100),
     "views.publish": _bursting(100),
     "assistant.threads.setSuggestedPrompts": _bursting(100),
-    # Slack does not publish their tier; it is taken for the third. Less than half of it is for beginnings, so that the
-    # end of work is shown without a wait.
+    # Slack does not publish the tier of these methods; tier 3 is assumed. Less than half of it is for beginnings, so
+    # that the end of work is shown without a wait.
     "agents.sessions.setStatus": _counted(50),
     "agents.sessions.setStatus/processing": _counted(22),
     "agents.sessions.rename": _counted(50),
@@ -142,9 +142,11 @@ class Budget(Protocol):
     """The number of calls worth paying for in advance; 0 if asking costs nothing."""
 
     async def pay(self, key: str, pace: Pace, *, times: int, patience: float) -> float:
-        """Pay for calls; the seconds until the first of them may leave, each further one a step later.
+        """Pay for calls. Returns the seconds until the first of them can leave. Each further call leaves one step
+        later.
 
-        Less than nothing when there was room: by so much they all come late. More than `patience`, and nothing is paid.
+        A negative result means that there was room: all of the calls could have left that much earlier. If the result
+        is more than `patience`, nothing is paid.
         """
         ...
 
@@ -186,7 +188,7 @@ class _Line:
 
 
 class RateLimiter:
-    """One for the app. `factor` raises every limit, for a workspace with higher limits at Slack."""
+    """The app's one rate limiter. `factor` raises every limit, for a workspace with higher limits at Slack."""
 
     def __init__(self, budget: Budget, clock: Clock, *, factor: float = 1.0) -> None:
         self._budget = budget
@@ -248,8 +250,8 @@ class RateLimiter:
     def append_interval(self, team: str) -> float:
         """Seconds between two appends of one stream which give every live stream the same share.
 
-        What is left of the burst is used up over the length of an answer: a few streams grow as quickly as their
-        writer likes, many less often and by more at a time.
+        The rest of the burst is spread over the length of an answer. A few streams grow as quickly as their writer
+        likes; many streams grow less often and by more at a time.
         """
         line = self._lines_of(team, "chat.appendStream", "")[0]
         if line.pace is None:
@@ -349,7 +351,7 @@ class RateLimiter:
 
 
 class MemoryBudget:
-    """The budgets of the only process, kept while it runs: after a restart Slack says what is left."""
+    """The budgets of the only process, kept in memory. After a restart, Slack's 429s show what is left."""
 
     ahead = 0
 
@@ -362,7 +364,7 @@ class MemoryBudget:
         now = self._clock.monotonic()
         mark = max(now, self._marks.get(key, now))
         first = mark - (pace.burst - 1) * pace.step - now
-        if first > patience + pace.step / 1_000:  # what adding fractions up leaves over is no lateness
+        if first > patience + pace.step / 1_000:  # rounding errors of the sums don't count as late
             return first
         self._mark(key, mark + times * pace.step)
         return min(first, patience)
@@ -388,7 +390,7 @@ class MemoryBudget:
             self._slots[key][int(place)] = self._clock.monotonic() + MINUTE
 
     def _mark(self, key: str, until: float) -> None:
-        """Set a mark; when there are very many, those that say nothing any more are forgotten."""
+        """Set a mark. If there are very many, the expired ones are forgotten."""
         if len(self._marks) >= LINES_KEPT:
             now = self._clock.monotonic()
             self._marks = {kept: mark for kept, mark in self._marks.items() if mark > now}
@@ -398,7 +400,7 @@ class MemoryBudget:
 class SharedBudget:
     """The budgets of all processes on one database.
 
-    When it does not answer, each process goes by its own for a while, and asks again after that.
+    If the database does not answer, each process uses its own budgets for a while, and then asks again.
     """
 
     ahead = AHEAD
@@ -439,7 +441,7 @@ class SharedBudget:
         return StreamSlot(found.slot, until, found.live)
 
     async def free_slot(self, slot: StreamSlot) -> None:
-        await self._own.free_slot(slot)  # taken while the database was away, perhaps
+        await self._own.free_slot(slot)  # perhaps it was taken while the database was unavailable
         try:
             async with self._asking(is_urgent=True) as tx:
                 await limits.free_slot(tx, slot.name, was=slot.until, until=self._clock.now() + MINUTE)
@@ -448,7 +450,7 @@ class SharedBudget:
 
     @asynccontextmanager
     async def _asking(self, *, is_urgent: bool = False) -> AsyncIterator[Transaction]:
-        """A transaction, unless one has failed a moment ago. What is urgent is asked all the same.
+        """A transaction, unless one has failed a moment ago. Urgent questions are asked in any case.
 
         Raises:
             StoreUnavailable: there is no answer, or none is expected.

@@ -1,8 +1,8 @@
-"""What this process knows of the agent sessions that Slack shows on threads, so that no call is made for nothing.
+"""What this process knows of the agent sessions that Slack shows on threads. It avoids needless calls.
 
-Slack ends `processing` by itself only with the stop of a stream, and after an hour. So whoever ends a turn asks here
-whether the thread still looks busy. What other processes do to a session is not known here: a turn that was taken up
-from one of them says how the session stands in any case.
+Slack ends `processing` by itself only when a stream stops, and after an hour. So at the end of a turn, its process
+asks here whether the thread still looks busy. What other processes do to a session is not known here: a turn that was
+taken over from one of them always sets the session's status.
 """
 
 from collections import OrderedDict
@@ -14,11 +14,11 @@ from typing import Literal
 SessionStatus = Literal["active", "processing", "suspended", "closed"]
 """Slack's lifecycle: ready for the next message, at work, waiting for a person, done."""
 SESSIONS_KEPT = 4_096
-"""How many threads are remembered; of one that was forgotten nothing is known."""
+"""The number of threads that are remembered. Nothing is known of a thread that was forgotten."""
 
 _Shown = Literal["", "active", "processing", "suspended", "closed", "line", "unsure"]
-"""Beside Slack's own: nothing, or nothing any more; the legacy status line, where there are no sessions; two calls that
-overlapped, or one whose answer was lost."""
+"""Besides Slack's own statuses: "" for nothing, or nothing any more; "line" for the legacy status line, where there
+are no sessions; "unsure" after two calls that overlapped, or a call whose answer was lost."""
 _BUSY = ("processing", "line", "unsure")
 
 
@@ -26,13 +26,13 @@ _BUSY = ("processing", "line", "unsure")
 class _Session:
     shown: _Shown = ""
     pending: list[_Shown] = field(default_factory=list)
-    """What the calls tell it that are under way."""
+    """What the calls under way set."""
     has_overlapped: bool = False
-    """Whether such calls told it different things, so that nobody knows which came last."""
+    """Whether calls under way set different things, so that the order in which they arrive is unknown."""
 
 
 class SessionLedger:
-    """What each thread's session was told last."""
+    """What each thread's session was last set to."""
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
@@ -40,9 +40,9 @@ class SessionLedger:
 
     @contextmanager
     def change(self, channel: str, thread_ts: str, shown: SessionStatus | Literal["line"]) -> Iterator["Change"]:
-        """Note what a call tells the session, once the call has returned; when it fails, the state is unsure.
+        """Note what a call sets on the session, once the call has returned. If it fails, the state is unsure.
 
-        A call that certainly did nothing says so by `Change.undo`.
+        If a call certainly did nothing, the caller says so with `Change.undo`.
         """
         session = self._sessions.setdefault((channel, thread_ts), _Session())
         self._sessions.move_to_end((channel, thread_ts))
@@ -64,13 +64,13 @@ class SessionLedger:
                 self._sessions.popitem(last=False)
 
     def clear_line(self, channel: str, thread_ts: str | None) -> None:
-        """A message of the app came into the thread, which ends a legacy status line."""
+        """Note that a message of the app came into the thread. That ends a legacy status line."""
         session = self._sessions.get((channel, thread_ts or ""))
         if session is not None and session.shown == "line":
             session.shown = ""
 
     def begin_stream(self, channel: str, ts: str, thread_ts: str) -> None:
-        """Remember in which thread a streamed message stands."""
+        """Remember in which thread a streamed message is."""
         self._streams[channel, ts] = thread_ts
         if len(self._streams) > SESSIONS_KEPT:
             self._streams.popitem(last=False)
@@ -84,11 +84,11 @@ class SessionLedger:
         self._streams.pop((channel, ts), None)
 
     def is_busy(self, channel: str, thread_ts: str) -> bool:
-        """Whether the thread looks, or may look, as if the assistant were at work."""
+        """Whether the thread looks, or might look, as if the assistant were at work."""
         return self._shown(channel, thread_ts) in _BUSY
 
     def is_shown(self, channel: str, thread_ts: str, status: SessionStatus) -> bool:
-        """Whether this is certainly what the session was told last."""
+        """Whether the session was certainly last set to this status."""
         return self._shown(channel, thread_ts) == status
 
     def _shown(self, channel: str, thread_ts: str) -> _Shown:
@@ -105,5 +105,5 @@ class Change:
     is_undone: bool = False
 
     def undo(self) -> None:
-        """The call did nothing."""
+        """Say that the call did nothing."""
         self.is_undone = True

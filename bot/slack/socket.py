@@ -1,7 +1,8 @@
-"""The Socket Mode connection: Slack's own client, made to come back at its ease and to say so.
+"""The Socket Mode connection: Slack's own client, changed to reconnect with increasing waits and to report it.
 
-Left alone it asks for a new address as often as Slack sends it away, tries an address that serves once for ever when
-connecting fails, waits ten seconds for a farewell from a peer that is gone, and tells every attempt with a traceback.
+Without these changes, the client asks for a new address each time Slack disconnects it. If connecting fails, it tries
+the same address for ever, although an address works only once. It waits ten seconds for a peer that is gone to say
+goodbye, and logs every attempt with a traceback.
 """
 
 import asyncio
@@ -21,21 +22,22 @@ from bot.slack.client import CALL_SECONDS, SlackClient, SlackRefused, SlackUnans
 logger = logging.getLogger(__name__)
 
 PING_SECONDS = 5.0
-"""Between two signs of life; so long a connection that broke goes unnoticed, and about twice as long a silent one."""
+"""The time between two pings. A broken connection is noticed after this time, and a silent one after about twice as
+long."""
 STABLE_CONNECTION_PERIOD = 60.0
-"""A connection that held for so long may be replaced at once."""
+"""A connection that lasted this long can be replaced at once."""
 WAITS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
-"""Before the first, second … new address after that; the last repeats."""
+"""The waits before the first, second … new address after that. The last one repeats."""
 ALERT_AFTER = 4
-"""Connections in such a row after which operators are told."""
+"""After this many short connections in a row, operators are alerted."""
 HELLO_SECONDS = 30.0
-"""How long Slack may take to say hello on a connection; past it, another one is opened."""
+"""How long Slack may take to say hello on a connection. After that, another one is opened."""
 GOODBYE_TIMEOUT = 1.0
-"""How long the old connection's end may take."""
+"""The timeout for closing the old connection."""
 
 
 class SocketConnection(SocketModeClient):
-    """One app's connection; `connect` returns once it stands, and it is renewed from then on."""
+    """The connection of one app. `connect` returns once it is open. From then on it is renewed."""
 
     def __init__(self, slack: SlackClient, app_token: str, clock: Clock) -> None:
         chatter = logging.getLogger("slack_sdk.socket_mode.connection")
@@ -49,10 +51,10 @@ class SocketConnection(SocketModeClient):
         self._asked_at = -STABLE_CONNECTION_PERIOD
         self._opened_at = 0.0
         self._greeted = asyncio.Event()
-        """Set while Slack has said hello on the present connection: from then on it sends events."""
+        """Set while Slack has said hello on the present connection. From then on Slack sends events."""
 
     async def is_ready(self) -> bool:
-        """Whether events come: the connection stands, and Slack has said hello on it."""
+        """Whether events arrive: the connection is open, and Slack has said hello on it."""
         return self._greeted.is_set() and await self.is_connected()
 
     async def greeted(self) -> None:
@@ -60,12 +62,12 @@ class SocketConnection(SocketModeClient):
         await self._greeted.wait()
 
     async def is_connected(self) -> bool:
-        """Whether the connection stands. One on which nobody says hello in time counts as broken."""
+        """Whether the connection is open. A connection on which Slack says no hello in time counts as broken."""
         is_mute = not self._greeted.is_set() and self._clock.monotonic() - self._opened_at >= HELLO_SECONDS
         return not is_mute and await super().is_connected()
 
     async def run_message_listeners(self, message: dict[str, Any], raw_message: str) -> None:
-        """Note a hello. What is to be acknowledged is handed on also when it holds nothing that the client reads."""
+        """Note a hello. An envelope is handed on to be acknowledged even if the client can read nothing in it."""
         if message.get("type") == "hello":
             self._greeted.set()
         if isinstance(message.get("envelope_id"), str):
@@ -74,9 +76,9 @@ class SocketConnection(SocketModeClient):
         await super().run_message_listeners(message, raw_message)
 
     async def issue_new_wss_url(self) -> str:
-        """An address for the next connection, the later the more were asked for lately.
+        """Get an address for the next connection. The more were asked for lately, the longer it waits.
 
-        Raises SlackRefused and SlackUnanswered, told to operators.
+        Raises SlackRefused and SlackUnanswered, after an alert to operators.
         """
         now = self._clock.monotonic()
         self._in_a_row = 0 if now - self._asked_at >= STABLE_CONNECTION_PERIOD else self._in_a_row + 1
@@ -106,7 +108,7 @@ class SocketConnection(SocketModeClient):
                 return
 
     async def _open(self, address: str) -> None:
-        """Replace the connection and the tasks that read it and watch over it."""
+        """Replace the connection, and the tasks that read and monitor it."""
         self.auto_reconnect_enabled = False
         await self._end_old()
         self._greeted.clear()
@@ -124,7 +126,7 @@ class SocketConnection(SocketModeClient):
         self.message_receiver = asyncio.ensure_future(self.receive_messages())
 
     async def _end_old(self) -> None:
-        """Slack counts connections, so the old one goes first; one that does not answer is dropped."""
+        """Close the old connection first, because Slack counts connections. If it does not answer, it is dropped."""
         if self.current_session is None:
             return
         try:
@@ -135,7 +137,9 @@ class SocketConnection(SocketModeClient):
 
 
 def _reason(error: Exception) -> str:
-    """Why there is no connection. What the HTTP client says of a handshake, or of a wrong address, holds the ticket."""
+    """Why there is no connection. The HTTP client's own text about a handshake or a wrong address contains the
+    ticket.
+    """
     if isinstance(error, aiohttp.WSServerHandshakeError):
         return f"the handshake was answered with {error.status}"
     if isinstance(error, aiohttp.ClientConnectorError | FrontdeskError):
@@ -144,7 +148,7 @@ def _reason(error: Exception) -> str:
 
 
 def _in_one_line(record: logging.LogRecord) -> bool:
-    """What the client itself tells is for the curious; what matters is told above."""
+    """Reduce the client's own log lines to at most a one-line warning. The code above logs what matters."""
     record.exc_info = None
     if record.levelno > logging.WARNING:
         record.levelno, record.levelname = logging.WARNING, "WARNING"

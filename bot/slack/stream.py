@@ -1,19 +1,20 @@
-"""The answer as it is written: a streamed message, several when it grows long.
+"""Writes an answer while the model produces it: one streamed message, or several if it grows long.
 
-Where Slack does not stream it is a post that is replaced as the words come; when the workspace's budget of streams is
-used up, one post at the end. While many answers are written at once, each speaks less often, and more at a time.
+If Slack does not stream, the answer is a post that is replaced as the words come. If the workspace's stream slots are
+used up, it is one post at the end. While many answers are written at once, each shows words less often, and more at a
+time.
 
-Whatever fails, the customer reads the text exactly once. One task does all the talking, in steps that can be
-repeated, and keeps account of what each message shows:
+Whatever fails, the customer reads the text exactly once. One task makes all the calls, in steps that can be repeated,
+and tracks what each message shows:
 
 - A refused call did nothing; the text waits for the next message.
-- An append that nobody answered may have been applied. The message is then stopped and replaced whole with
-  `chat.update`, which can be said any number of times.
-- A start that nobody answered is looked for in the thread by its streaming state, a post by its metadata.
+- An unanswered append may have been applied. The message is then stopped and replaced whole with `chat.update`,
+  which can be repeated any number of times.
+- An unanswered start is looked for in the thread by its streaming state, a post by its metadata.
 
-open_stream      the way in; leaving it stops what is still open
+open_stream      the entry point; leaving it stops what is still open
 StreamWriter     what a turn uses: text, task, finish, abandon
-_Talk            the task: run → _advance while words come → _conclude at the end
+_Worker          the task: run → _advance while words come → _conclude at the end
 """
 
 import asyncio
@@ -49,39 +50,40 @@ CANNOT_STREAM = frozenset(
         "not_allowed_token_type",
     }
 )
-"""Refusals of a start that say something about the workspace or channel rather than about this message."""
+"""Refusals of a start that are about the workspace or channel and not about this message."""
 FIELD_LIMIT = 256
-"""Characters of a progress card's title and details."""
+"""The maximum of characters in a progress card's title, and in its details."""
 CARD_BYTES = 180
-"""What a progress card counts towards the message's cap besides its words; so at most 50 fit."""
+"""What a progress card counts towards the message's limit besides its words. So at most 50 cards fit."""
 NEAR = 0.8
-"""Past this share of a message's bytes or seconds, calls end only where a word does, so that it can end there."""
+"""Past this share of a message's bytes or seconds, calls end only at the end of a word, so that the message can end
+there."""
 LEAVE_SECONDS = 5.0
-"""How long leaving the writer may take."""
+"""The timeout for leaving the writer."""
 LONGEST_REST = 30.0
-"""The most that is waited, in seconds, because a rate limit asks for it."""
+"""The longest wait, in seconds, because of a rate limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """When a writer speaks, and when it begins another message."""
+    """When a writer shows words, and when it begins another message."""
 
     flush_seconds: float = 0.5
-    """Between two calls while words come, at least; the first leaves at once."""
+    """The least time between two calls while words come. The first call leaves at once."""
     edit_seconds: float = 3.0
-    """The same for a post that is replaced; Slack advises no less."""
+    """The same for a post that is replaced. Slack advises against less."""
     message_bytes: int = MESSAGE_BYTES
-    """UTF-8 bytes of one message, its progress cards included."""
+    """The UTF-8 bytes of one message, including its progress cards."""
     message_seconds: float = 240.0
-    """The age at which a streamed message is completed; Slack ends it by itself soon after 300."""
+    """The age at which a streamed message is completed. Slack itself ends it soon after 300 seconds."""
     attempts: int = 5
-    """Unanswered calls in a row, at the end, after which the writer gives up."""
+    """After this many unanswered calls in a row, at the end, the writer gives up."""
     retry_seconds: float = 0.5
-    """The wait after the first unanswered call; it doubles."""
+    """The wait after the first unanswered call. It doubles each time."""
 
 
 class StreamWriter:
-    """Made by `open_stream`. `text` and `task` never wait; what they are given is bounded by the turn's limits."""
+    """Made by `open_stream`. `text` and `task` never wait. The turn's limits bound what they get."""
 
     def __init__(self, worker: "_Worker", gate: OutputGate, running: asyncio.Task[None]) -> None:
         self._worker = worker
@@ -90,7 +92,7 @@ class StreamWriter:
 
     @property
     def stopped(self) -> bool:
-        """True once the customer pressed Stop: an end, not a failure. What is written afterwards is dropped."""
+        """True once the customer pressed Stop. This is an end and no failure. What is written afterwards is dropped."""
         return self._worker.stopped
 
     @property
@@ -100,7 +102,7 @@ class StreamWriter:
 
     @property
     def shown(self) -> str:
-        """The text that has left the gate, as the customer reads it or is about to."""
+        """The text that has left the gate. The customer sees it or is about to."""
         return self._worker.text
 
     def text(self, delta: str) -> None:
@@ -108,18 +110,17 @@ class StreamWriter:
         self._worker.say(self._gate.feed(delta))
 
     def task(self, task_id: str, *, title: str, status: TaskStatus, details: str = "") -> None:
-        """Show or change the progress card of an id. Slack replaces title and status, and appends details."""
+        """Show a progress card or change the one with this id. Slack replaces title and status, and appends details."""
         self._worker.show(_Card(task_id, title[:FIELD_LIMIT], status, details[:FIELD_LIMIT]))
 
     async def finish(
         self, *, blocks: Sequence[Block] | None = None, text_if_empty: str | None = None
     ) -> tuple[str, ...]:
-        """Complete the answer; the ts of its messages in order, () when there is none.
+        """Complete the answer. Returns the ts of its messages in order, () if there are none.
 
-        `blocks` stand under the last message. `text_if_empty` is said when the model said nothing; without it
-        an empty answer shows nothing, blocks included.
-        Raises SlackRefused or SlackUnanswered when the text could not be shown whole; the same text may then be
-        written again by a writer that adopts what `on_open` reported.
+        `blocks` appear under the last message. `text_if_empty` is shown if the model wrote nothing. Without it, an
+        empty answer shows nothing, and no blocks either. Raises SlackRefused or SlackUnanswered if the text could not
+        be shown whole. A writer that adopts what `on_open` reported can then write the same text again.
         """
         self._worker.say(self._gate.close())
         if not self._worker.text.strip() and text_if_empty:
@@ -127,7 +128,7 @@ class StreamWriter:
         return await self._end(blocks)
 
     async def abandon(self, text: str) -> tuple[str, ...]:
-        """End an answer that cannot be completed: what is shown stays, and `text`, if any, is said below it."""
+        """End an answer that cannot be completed. What is shown stays, and `text`, if not empty, appears below it."""
         self._gate.close()
         self._worker.drop_unsent()
         closing, _ = seam(self._worker.text)
@@ -163,20 +164,20 @@ async def open_stream(
 ) -> AsyncIterator[StreamWriter]:
     """A writer for one answer to `user` of the workspace `team` (the author's own).
 
-    `on_open` is awaited with the ts of every message as soon as it exists, to be journaled; when it raises Superseded
-    the message is taken back.
-    `fence` is awaited before a message is made, replaced or deleted; it raises Superseded when the answer is another's
-    by now, and nothing more is said.
-    `may_speak` is awaited when a call that shows words has its turn; it raises Silenced when nobody is to read them any
-    more, and nothing more is said.
-    `adopt` is for a turn that is done again after a crash: the ts that `on_open` reported then, in order (there
-    may be none). The writer also looks in the thread for what was opened but not reported, stops it all, and puts
-    the whole new text in its place. None is a fresh turn.
-    `key` names the answer, the same on every attempt, so that its posts are found again. `after` is the question's ts:
-    a stream below it that bears no mark, as those that Slack or the customer ended do not, is this answer's too unless
-    `known` tells that it is another's.
+    `on_open` is awaited with the ts of every message as soon as it exists, to journal it. If it raises Superseded,
+    the message is deleted.
+    `fence` is awaited before a message is made, replaced or deleted. It raises Superseded if another attempt has
+    taken over the answer, and nothing more is written.
+    `may_speak` is awaited when it is the turn of a call that shows words. It raises Silenced if no one may read them
+    any more, and nothing more is written.
+    `adopt` is for a turn that is repeated after a crash: the ts that `on_open` reported before, in order (can be
+    empty). The writer also looks in the thread for messages that were opened but not reported. It stops them all, and
+    puts the whole new text in their place. None means a fresh turn.
+    `key` names the answer. It is the same on every attempt, so that its posts are found again.
+    `after` is the question's ts. A stream below it without a mark belongs to this answer, unless `known` says that it
+    is another's. Streams that Slack or the customer ended have no mark.
 
-    Leaving the block without `finish` or `abandon` stops an open stream and says nothing more.
+    Leaving the block without `finish` or `abandon` stops an open stream and writes nothing more.
     """
     place = Place(client, channel, thread_ts, user, team, key or uuid.uuid4().hex, after, fence, may_speak)
     worker = _Worker(place, limits or StreamLimits(), clock or SystemClock(), on_open=on_open, adopt=adopt, known=known)
@@ -201,7 +202,7 @@ class _Card:
     status: TaskStatus
     details: str
     at: int = 0
-    """How much of the text stands before it."""
+    """How many characters of the text come before it."""
 
     @property
     def weight(self) -> int:
@@ -221,16 +222,16 @@ class _Message:
     ts: str
     opened: float
     start: int
-    """Where in the text it begins."""
+    """The position in the text where it begins."""
     prefix: str = ""
-    """What stands before that: the line that opens a code fence again."""
+    """The line that opens a code fence again, before the text from `start` on."""
     cards: int = 0
     """The weight of its progress cards."""
     open: bool = True
     sure: bool = True
-    """False after a call that nobody answered: it may show more than we know."""
+    """False after an unanswered call: the message may show more than we know."""
     full: bool = False
-    """Slack found it too long."""
+    """Whether Slack refused more because the message is too long."""
     shown: str = ""
     """Its whole text, once it is complete."""
 
@@ -251,7 +252,7 @@ class _Worker:
         self.text = ""
         self.stopped = False
         self.ts: list[str] = []
-        """The answer's messages in order."""
+        """The answer's messages, in order."""
         self._place = place
         self._limits = limits
         self._clock = clock
@@ -261,49 +262,49 @@ class _Worker:
         self._began = clock.now()
 
         self._sent = 0
-        """Everything before it is shown by some message."""
+        """Some message shows everything before this position."""
         self._reached = 0
-        """Everything before it was in some call."""
+        """Everything before this position was in some call."""
         self._prefix = ""
         """What the next message begins with, before the text from `_sent` on."""
         self._cards: list[_Card] = []
         """Changes that no message shows yet."""
         self._leaving: list[_Card] = []
-        """Those of them that are in a call."""
+        """Those of `_cards` that are in a call."""
         self._cards_refused = False
         self._message: _Message | None = None
-        """The streamed message that takes the next words."""
+        """The streamed message that gets the next words."""
         self._last: _Message | None = None
         """The streamed message that was completed last."""
         self._lost_start: tuple[int, list[_Card]] | None = None
-        """How far a start that nobody answered went."""
+        """The position and the cards of a start that was not answered."""
         self._unwanted: str | None = None
-        """A message that is to be deleted, whatever comes."""
+        """A message that must be deleted in any case."""
         self._lost_post: tuple[str, Sequence[Block] | None] | None = None
-        """What a post held that nobody answered."""
+        """The text and blocks of a post that was not answered."""
         self._inherited: list[str] = []
-        """A dead process's messages, to be filled anew,"""
+        """A dead process's messages. They are filled with the new text."""
         self._found_there: dict[str, str] = {}
-        """what they and others of the app's in the thread showed then,"""
+        """What the app's messages in the thread showed when this writer took over."""
         self._to_stop: list[str] = []
-        """and those of them that may still be streaming."""
+        """Messages of a dead process that may still be streaming."""
         self._streams = _streaming(place.channel) not in place.client.unsupported
         self._edits = not self._streams
-        """Whether words are shown in a post that is replaced;"""
+        """Whether words are shown in a post that is replaced."""
         self._draft: str | None = None
-        """that post, which is also the first of `_inherited`,"""
+        """The ts of the post that is replaced. It is also the first of `_inherited`."""
         self._drafted: tuple[int, str] | None = None
-        """and how far it shows the text, and what opens a code fence again after that; None when nobody knows."""
+        """How far the post shows the text, and what opens a code fence again after that. None if this is unknown."""
 
         self._blocks: Sequence[Block] | None = None
-        """The footer, until it is shown;"""
+        """The footer, until it is shown."""
         self._apart = False
-        """and whether Slack refused it under the last words, so that it goes into a reply of its own."""
+        """Whether Slack refused the footer under the last words. Then it goes into a reply of its own."""
         self._closing = False
         self._keep_inherited = False
         self._flushed = -math.inf
         self._dry_until = -math.inf
-        """Before it, Slack's limits leave nothing for words that can wait."""
+        """Before this time, Slack's rate limits leave nothing for words that can wait."""
         self._more = asyncio.Event()
         self._end = asyncio.Event()
 
@@ -314,7 +315,7 @@ class _Worker:
             self._more.set()
 
     def show(self, card: _Card) -> None:
-        """Change a card; a change that has not left yet is replaced."""
+        """Change a card. A change that has not left yet is replaced."""
         if self._cards_refused or _CARDS in self._place.client.unsupported:
             return
         for index, waiting in enumerate(self._cards):
@@ -327,12 +328,12 @@ class _Worker:
         self._more.set()
 
     def drop_unsent(self) -> None:
-        """Forget the words that were in no call yet."""
+        """Drop the words that were in no call yet."""
         self.text = self.text[: self._reached]
         self._keep_inherited = not self.text.strip()
 
     def close(self, blocks: Sequence[Block] | None) -> None:
-        """Nothing more will be said."""
+        """End the text. Nothing more is written after it."""
         if not self._closing:
             self._blocks = blocks or None
             self._closing = True
@@ -340,7 +341,7 @@ class _Worker:
             self._more.set()
 
     async def run(self) -> None:
-        """Say what there is to say until all is said."""
+        """Show the text as it comes, until all of it is shown."""
         failures = 0
         while not self.stopped:
             await self._until_due()
@@ -363,7 +364,7 @@ class _Worker:
             self._flushed = self._clock.monotonic()
 
     async def leave(self) -> None:
-        """Stop what is still open, if it can be done soon."""
+        """Stop what is still open, if that can be done soon."""
         message = self._message
         is_open = message is not None and message.open and not self.stopped
         try:
@@ -386,7 +387,7 @@ class _Worker:
         return () if self._known is None else await self._known()
 
     async def _until_due(self) -> None:
-        """Wait for something to say and for the time to say it; or until a message has become old."""
+        """Wait until there is something to show and the time to show it, or until a message has become old."""
         while not self._closing:
             now = self._clock.monotonic()
             if self._more.is_set():
@@ -402,7 +403,7 @@ class _Worker:
                     await event.wait()
 
     def _due(self) -> float:
-        """When the words that are there may be shown."""
+        """When the words that are there can be shown."""
         message = self._message
         if message is not None and message.open and message.sure:
             interval = max(self._limits.flush_seconds, self._place.client.append_interval())
@@ -414,7 +415,7 @@ class _Worker:
         return math.inf
 
     async def _rest(self, failures: int, retry_after: float) -> None:
-        """Wait before another try; the end of the text is no longer waited for than it takes to come."""
+        """Wait before another try, but not longer than until the text ends."""
         wait = self._limits.retry_seconds * 2 ** (failures - 1)
         resting: list[asyncio.Task[object]] = [
             asyncio.create_task(self._clock.sleep(max(wait, min(retry_after, LONGEST_REST))))
@@ -428,14 +429,15 @@ class _Worker:
                 each.cancel()
 
     async def _inherit(self) -> None:
-        """Stop what a dead process left; the text will take its place, not streamed, when it is complete."""
+        """Stop what a dead process left. When the text is complete, it replaces these messages without streaming."""
         if self._adopt is not None:
             there = {message["ts"]: message for message in await self._place.own_messages(since=None)}
             others = await self._others()
             left = [ts for ts, one in there.items() if self._place.is_ours(one, others)]
             self._inherited = sorted({*self._adopt, *left})
             self._found_there = {ts: str(one.get("text") or "") for ts, one in there.items()}
-            # Stops are scarce: only for what streams, and where nobody may look for what streams at most.
+            # Stops are scarce. So only streaming messages are stopped, or, if the thread can't be read, the one that
+            # may stream.
             streaming = [ts for ts in left if is_streaming(there[ts])]
             self._to_stop = streaming if there else list(self._adopt[-1:])
             self._streams = self._edits = False
@@ -447,7 +449,7 @@ class _Worker:
     # While words come.
 
     async def _advance(self) -> None:
-        """Show as much as may be shown now."""
+        """Show as much as can be shown now."""
         while not self.stopped:
             message = self._message
             if self._lost_start is not None:
@@ -458,7 +460,7 @@ class _Worker:
                 return
 
     async def _go_on(self, message: _Message | None) -> bool:
-        """Whether something was said, so that there may be more to say."""
+        """Do the next step. Returns whether something was shown, so that there may be more to show."""
         if not self._streams:
             return message is None and self._edits and not self._closing and await self._edit()
         if message is not None:
@@ -466,7 +468,7 @@ class _Worker:
         return not self._closing and await self._start()
 
     async def _start(self) -> bool:
-        """Open a message with what is there; False when there is nothing to show."""
+        """Open a message with what is there. False if there is nothing to show."""
         to, _ = self._reach(_Message("", self._clock.monotonic(), self._sent, self._prefix))
         chunks, cards = self._chunks(to, self._prefix)
         if not cards and not self.text[self._sent : to].strip():
@@ -501,7 +503,7 @@ class _Worker:
         return True
 
     async def _find_start(self) -> None:
-        """Take up a message whose start nobody answered, if there is one."""
+        """Continue with a message whose start was not answered, if it exists."""
         to, cards = self._lost_start or (self._sent, [])
         found = await self._unknown_streams()
         self._lost_start = None
@@ -509,7 +511,7 @@ class _Worker:
             await self._opened(ts, to, cards, is_open=is_open)
 
     async def _unknown_streams(self) -> list[tuple[str, bool]]:
-        """Streams of this answer that nobody has told of, and whether they are still open."""
+        """Streams of this answer that were never reported, and whether they are still open."""
         messages = await self._place.own_messages(since=self._began - LOOK_BACK_SECONDS)
         others = {*self.ts, *self._inherited, *await self._others()}
         return [
@@ -531,13 +533,15 @@ class _Worker:
         failpoint("stream_noted")
 
     async def _take_back(self, ts: str) -> None:
-        """Somebody else's answer stands there or will: a message that was just made does not belong to it."""
+        """Delete a message that was just made, because the answer has been taken over and this message is not part of
+        it.
+        """
         self._message, self._unwanted = None, ts
         await self._place.take_back(ts)
         self._unwanted = None
 
     async def _continue(self, message: _Message) -> bool:
-        """Add to the message, or complete it when it is long or old; False when there is nothing to do now."""
+        """Add to the message, or complete it if it is long or old. False if there is nothing to do now."""
         to, cut = self._reach(message)
         if cut or message.full:
             return await self._complete(message, self._sent if message.full else to)
@@ -557,7 +561,7 @@ class _Worker:
         return True
 
     async def _edit(self) -> bool:
-        """Show the text so far in a post, or in what stands there already; False when there is nothing to do now."""
+        """Show the text so far in a post: a new one or the existing one. False if there is nothing to do now."""
         whole, floor = self._prefix + self.text[self._sent :], len(self._prefix)
         end = best_cut(whole, limit=self._limits.message_bytes, floor=floor)
         is_full = end < len(whole)
@@ -594,18 +598,18 @@ class _Worker:
         return is_full
 
     def _leave_draft(self, ts: str, to: int, opening: str) -> None:
-        """The post stays as it is; the next begins there."""
+        """Leave the post as it is. The next message begins at `to`."""
         self._inherited.remove(ts)
         self.ts.append(ts)
         self._sent, self._prefix, self._draft, self._drafted = to, opening, None, None
 
     def _wait_for_budget(self, failure: SlackUnanswered) -> None:
-        """The words wait; they go with later ones, or with the end."""
+        """Keep the words back. They go with later ones, or with the end."""
         self._dry_until = self._clock.monotonic() + min(failure.retry_after, LONGEST_REST)
         self._more.set()
 
     async def _complete(self, message: _Message, to: int) -> bool:
-        """Stop the message after the text up to `to`; the next begins there."""
+        """Stop the message after the text up to `to`. The next message begins there."""
         closing, opening = seam(message.prefix + self.text[message.start : to])
         chunks, cards = self._chunks(to, after=closing)
         self._reached = max(self._reached, to)
@@ -615,7 +619,7 @@ class _Worker:
         return True
 
     async def _said(self, message: _Message, cards: list[_Card], call: Awaitable[object]) -> bool:
-        """Whether a call on the message was accepted; when not, the message's state says what is to be done."""
+        """Whether a call on the message was accepted. If not, the message's state says what to do."""
         try:
             await call
         except SlackRefused as refusal:
@@ -638,9 +642,9 @@ class _Worker:
         return True
 
     async def _mend(self, message: _Message) -> None:
-        """Leave a message behind that Slack ended, or that shows nobody knows what.
+        """Leave a message behind that Slack ended, or whose content is unknown.
 
-        Unless it is known to end well, it is replaced whole, up to a place where it may end.
+        Unless it is known to end well, it is replaced whole, up to a place where it can end.
         """
         known = message.prefix + self.text[message.start : self._sent]
         if message.sure and (not known.strip() or (_ends_well(known) and seam(known) == ("", ""))):
@@ -669,7 +673,7 @@ class _Worker:
         self._leave_behind(message, closing, opening)
 
     def _reach(self, message: _Message) -> tuple[int, bool]:
-        """How far the message may take the text now, and whether it must end there."""
+        """How far the message can take the text now, and whether it must end there."""
         limit = self._limits.message_bytes
         whole = message.prefix + self.text[message.start :]
         outside = message.start - len(message.prefix)
@@ -684,7 +688,7 @@ class _Worker:
         return (outside + last_cut(whole, floor=floor) if near and not self._closing else len(self.text)), False
 
     def _chunks(self, to: int, before: str = "", *, after: str = "") -> tuple[list[Chunk], list[_Card]]:
-        """The text from `_sent` to `to` with the cards that stand in it, and these cards."""
+        """The text from `_sent` to `to` with the cards at their positions in it, and these cards."""
         chunks: list[Chunk] = []
         cards = [card for card in self._cards if card.at <= to]
         words, position = before, self._sent
@@ -714,14 +718,14 @@ class _Worker:
         self._message, self._last, self._prefix = None, message, opening
 
     def _forget(self, message: _Message) -> None:
-        """The message is gone, and with it what it showed: the text is to be shown again."""
+        """The message is gone. Its text must be shown again."""
         self.ts.remove(message.ts)
         self._sent, self._prefix, self._message = message.start, message.prefix, None
 
     # At the end.
 
     async def _conclude(self) -> None:
-        """Show the rest, put the footer under it, and take back what is left over."""
+        """Show the rest, put the footer under it, and delete leftover messages."""
         while self._message is not None and not self.stopped:
             await self._finish_stream(self._message)
             await self._advance()
@@ -754,13 +758,13 @@ class _Worker:
         self._footer_is(taken=await self._place.stop(message.ts, chunks, self._blocks))
 
     def _footer_is(self, *, taken: bool) -> None:
-        """Whether Slack took the footer with the answer's last words; if not, it goes below them."""
+        """Note whether Slack took the footer with the answer's last words. If not, it goes below them."""
         if taken:
             self._blocks = None
         self._apart = not taken
 
     async def _show_rest(self) -> None:
-        """Show one more message of what is not shown yet, not streamed."""
+        """Show one more message of the text that is not shown yet, without streaming."""
         rest = self._prefix + self.text[self._sent :]
         end = best_cut(rest, limit=self._limits.message_bytes, floor=len(self._prefix))
         is_last = end == len(rest)
@@ -771,7 +775,7 @@ class _Worker:
         self._sent, self._prefix = self._reached, opening
 
     async def _show(self, text: str, blocks: Sequence[Block] | None) -> bool:
-        """Show a message; False when one that stands there holds the beginning of it already, for good."""
+        """Show a message. False if an existing message already holds the beginning of the text and can't be changed."""
         while True:
             while self._inherited and not self._keep_inherited:
                 ts = self._inherited[0]
@@ -797,15 +801,15 @@ class _Worker:
                 return True
 
     def _said_before(self, text: str) -> str | None:
-        """The message in which an earlier attempt said this at the end of what is kept of it."""
+        """The ts of the message that an earlier attempt ended with this text, among those that are kept."""
         said = to_mrkdwn(text).strip()
         kept = self._inherited if self._keep_inherited else []
         return next((ts for ts in reversed(kept) if self._found_there.get(ts, "").strip().endswith(said)), None)
 
     async def _posted(self, text: str, blocks: Sequence[Block] | None) -> str | None:
-        """Post, unless a post that nobody answered arrived; None when that one holds other words and is to be changed.
+        """Post, unless an unanswered post has arrived. None if that one holds other words and must be changed.
 
-        It is then the first of what is inherited.
+        It is then the first of `_inherited`.
         """
         number, held = len(self.ts), self._lost_post
         if held is not None and (ts := await self._found(number)) is not None:
@@ -842,7 +846,7 @@ class _Worker:
         return None
 
     async def _add_footer(self, blocks: Sequence[Block]) -> None:
-        """Put the footer under the last message, or where Slack does not have it there, into a reply of its own."""
+        """Put the footer under the last message. If Slack refuses it there, it becomes a reply of its own."""
         try:
             if not await self._put_under(blocks):
                 await self._show("", blocks)
@@ -851,7 +855,9 @@ class _Worker:
         self._blocks = None
 
     async def _put_under(self, blocks: Sequence[Block]) -> bool:
-        """Whether the footer stands under the last message now; a message that is gone needs none."""
+        """Whether the footer is under the last message now. Raises SlackRefused if that message is gone, as it needs
+        none.
+        """
         last = self._last
         if self._apart or last is None or last.ts != self.ts[-1] or not last.shown.strip():
             return False
@@ -875,7 +881,7 @@ _CARDS = "progress cards"
 
 
 def _streaming(channel: str) -> str:
-    """The feature's name; Slack may stream in one kind of conversation and not in another."""
+    """The feature's name. Slack can support streaming in one kind of conversation and not in another."""
     return f"streaming in {channel[:1]}"
 
 

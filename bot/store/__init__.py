@@ -1,1 +1,1 @@
-"""All SQL: SQLAlchemy Core, one schema, one file a subject."""
+"""All SQL: SQLAlchemy Core, one schema, one file per subject."""

@@ -1,4 +1,4 @@
-"""What a name stands for now, for all processes that share the database."""
+"""What a name points to now, for all processes that share the database."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from bot.store.statements import insert_into
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A name, and what it stands for."""
+    """A name, and what it points to."""
 
     name: str
     target: str
@@ -20,21 +20,21 @@ class Alias:
 
 
 async def of(tx: AsyncConnection, name: str) -> Alias | None:
-    """What a name stands for; None before anybody has said."""
+    """What a name points to. None if it was never set."""
     table = schema.alias
     row = (await tx.execute(select(table).where(table.c.name == name))).one_or_none()
     return Alias(*row) if row else None
 
 
 async def beginning(tx: AsyncConnection, prefix: str) -> tuple[Alias, ...]:
-    """All whose name begins so, by name."""
+    """All aliases whose names begin with the prefix, by name."""
     table = schema.alias
     wanted = select(table).where(table.c.name.startswith(prefix, autoescape=True)).order_by(table.c.name)
     return tuple(Alias(*row) for row in await tx.execute(wanted))
 
 
 async def point(tx: AsyncConnection, name: str, target: str, *, by: str, now: float) -> Alias:
-    """Let a name stand for something from now on, whatever it stood for."""
+    """Point a name to a target, whatever it pointed to before."""
     table = schema.alias
     fresh = Alias(name, target, by, now)
     values = {"target": fresh.target, "set_by": fresh.set_by, "set_at": fresh.set_at}
@@ -44,6 +44,6 @@ async def point(tx: AsyncConnection, name: str, target: str, *, by: str, now: fl
 
 
 async def drop(tx: AsyncConnection, alias: Alias) -> None:
-    """Forget a name, unless it was set again since it was read."""
+    """Delete an alias, unless it was set again since it was read."""
     table = schema.alias
     await tx.execute(delete(table).where(table.c.name == alias.name, table.c.set_at == alias.set_at))

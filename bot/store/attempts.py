@@ -1,11 +1,11 @@
-"""Whose a row of the inbox is: whoever began on it last. What an older attempt wants to write is refused.
+"""Fencing: the row of the inbox belongs to the attempt that began last. Writes of an older attempt are refused.
 
-A process that was frozen for longer than its lease does not know that another has taken its work over. It finds out
-here: everything that an attempt leaves behind is written in a transaction that looks first.
+A process that was frozen for longer than its lease does not know that another one has taken over its work. It finds
+out here: everything that an attempt stores is written in a transaction that checks this first.
 
-working_on   this task and what it starts work on the row, by this attempt
-hold         refuse the transaction when that attempt is not the latest any more
-hold_row     the same for an attempt that is named
+working_on   this task, and the tasks it starts, work on the row as this attempt
+hold         refuse the transaction if that attempt is no longer the latest
+hold_row     the same for a given row and attempt
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from bot.errors import Superseded
 from bot.store import schema
 
 _CURRENT: ContextVar[tuple[int, int] | None] = ContextVar("attempt", default=None)
-"""The row and its fence; None outside of a turn. It goes with the task, as a deadline does."""
+"""The row and its fence. None outside of a turn. Tasks inherit it."""
 
 
 @contextmanager
@@ -33,18 +33,18 @@ def working_on(row: int, fence: int) -> Iterator[None]:
 
 
 async def hold(tx: AsyncConnection) -> None:
-    """Keep later attempts at the row from beginning until the transaction ends; nothing outside of a turn.
+    """Stop later attempts at the row from beginning until the transaction ends. Does nothing outside of a turn.
 
     Raises:
-        Superseded: one has begun.
+        Superseded: a later attempt has begun.
     """
     if current := _CURRENT.get():
         await hold_row(tx, *current)
 
 
 async def hold_row(tx: AsyncConnection, row: int, fence: int) -> None:
-    """The same for this row and attempt."""
-    # Postgres: whoever begins a later attempt waits for this transaction; SQLite knows only one writer anyway.
+    """Like `hold`, for this row and attempt."""
+    # On Postgres, a later attempt that begins waits for this transaction. SQLite has only one writer.
     statement = select(schema.inbox.c.fence).where(schema.inbox.c.id == row).with_for_update(read=True)
     latest = (await tx.execute(statement)).scalar_one_or_none()
     if latest != fence:

@@ -22,7 +22,7 @@ class AuditEntry:
 
 
 async def rate(tx: AsyncConnection, subject: str, person: str, value: str, *, now: float) -> None:
-    """Keep a person's verdict on `turn/7` or `case/FD-1012`; a later press replaces it."""
+    """Store a person's rating of `turn/7` or `case/FD-1012`. A later rating replaces it."""
     table = schema.feedback
     values = {"value": value, "given_at": now}
     statement = insert_into(tx, table).values(subject=subject, person=person, **values)
@@ -38,7 +38,7 @@ async def note(
     detail: Mapping[str, Any] | None = None,
     now: float,
 ) -> None:
-    """Append one line to the audit trail."""
+    """Append one entry to the audit trail."""
     values = {
         "at": now,
         "actor": actor[:32],
@@ -50,7 +50,7 @@ async def note(
 
 
 async def of_subject(tx: AsyncConnection, subject: str) -> list[AuditEntry]:
-    """What was done about a case or another subject, the oldest first."""
+    """The audit entries about a case or another subject, oldest first."""
     table = schema.audit
     rows = await tx.execute(select(table).where(table.c.subject == subject).order_by(table.c.id))
     return [AuditEntry(row.at, row.actor, row.action, row.detail) for row in rows]

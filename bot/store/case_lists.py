@@ -1,10 +1,10 @@
 """Lists of cases for people to look through.
 
-Desks         whose cases somebody may look through
-queue         everything open, what is most urgent first
-of_customer   one person's
-search        the cases of which something says the words
-cards         where the cards of cases stand
+Desks         the desks whose cases a person can see
+queue         everything open, the most urgent first
+of_customer   the cases of one person
+search        the cases that contain the words
+cards         where the cards of cases are
 """
 
 from collections.abc import Collection
@@ -21,17 +21,17 @@ URGENCY = {"high": 0, "medium": 1, "low": 2}
 
 @dataclass(frozen=True, slots=True)
 class Desks:
-    """Some of the desks, each by the channel of its cards as `Case.desk` has it; the first one is "".
+    """Some of the desks, each by the channel of its cards as in `Case.desk`. The first desk is "".
 
-    A case of a desk that there is no more is the first one's.
+    A case of a desk that no longer exists belongs to the first desk.
     """
 
     theirs: frozenset[str]
     others: frozenset[str] = frozenset()
-    """All the others that there are."""
+    """All other desks that exist."""
 
     def __bool__(self) -> bool:
-        """Whether there is one among them."""
+        """Whether there is at least one desk in `theirs`."""
         return bool(self.theirs)
 
     def have(self, case: Case) -> bool:
@@ -39,7 +39,7 @@ class Desks:
         return case.desk not in self.others if "" in self.theirs else case.desk in self.theirs
 
     def have_row(self) -> ColumnElement[bool]:
-        """The same of a row."""
+        """`have` as a condition on rows."""
         desk = schema.kase.c.desk
         return desk.not_in(self.others) if "" in self.theirs else desk.in_(self.theirs)
 
@@ -48,7 +48,7 @@ EVERYWHERE = Desks(frozenset({""}))
 
 
 async def queue(tx: AsyncConnection, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
-    """The open cases: those that nobody has come first, then the more urgent, then those that wait longer."""
+    """The open cases: first those without an owner, then the more urgent, then those that have waited longer."""
     table = schema.kase
     order = (
         case((table.c.owner.is_(None), 0), else_=1),
@@ -61,14 +61,14 @@ async def queue(tx: AsyncConnection, *, limit: int, at: Desks = EVERYWHERE) -> l
 
 
 async def count_open(tx: AsyncConnection) -> dict[str, int]:
-    """State -> how many open cases are in it."""
+    """State -> the number of open cases in it."""
     table = schema.kase
     statement = select(table.c.state, func.count()).where(table.c.state.in_(OPEN_STATES)).group_by(table.c.state)
     return {row[0]: row[1] for row in await tx.execute(statement)}
 
 
 async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: int) -> list[Case]:
-    """A person's cases, the newest first."""
+    """A person's cases, newest first."""
     table = schema.kase
     where = (table.c.team == team, table.c.customer == customer)
     statement = select(table).where(*where).order_by(table.c.opened_at.desc(), table.c.id.desc()).limit(limit)
@@ -76,7 +76,7 @@ async def of_customer(tx: AsyncConnection, team: str, customer: str, *, limit: i
 
 
 async def search(tx: AsyncConnection, words: str, *, limit: int, at: Desks = EVERYWHERE) -> list[Case]:
-    """The cases that say each of the words, the newest first: in what is noted of them or written about them."""
+    """The cases that contain each of the words, newest first: in their fields, or in what was written about them."""
     kase = schema.kase
     statement = (
         select(kase)
@@ -88,7 +88,7 @@ async def search(tx: AsyncConnection, words: str, *, limit: int, at: Desks = EVE
 
 
 async def cards(tx: AsyncConnection, cases: Collection[Case]) -> dict[int, tuple[str, str]]:
-    """Case -> channel and ts of its card, as far as it is posted."""
+    """Case -> the channel and ts of its card, for cards that are posted."""
     table = schema.outbox
     keys = {card_key(each): each.id for each in cases}
     rows = await tx.execute(
@@ -114,11 +114,11 @@ def _says(word: str) -> ColumnElement[bool]:
 
 
 def _holds(column: ColumnElement[str], word: str) -> ColumnElement[bool]:
-    """Whether the text holds the word. SQLite tells apart capital letters that are not in ASCII."""
+    """Whether the text contains the word. SQLite ignores case only for ASCII letters."""
     spellings = sorted({word, word.lower(), word.upper(), word.capitalize()})
     return or_(*(column.ilike(f"%{_literal(spelling)}%", escape="\\") for spelling in spellings))
 
 
 def _literal(word: str) -> str:
-    """The word as a pattern that stands for nothing but itself."""
+    """The word, escaped so that the pattern matches it literally."""
     return word.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

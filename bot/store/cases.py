@@ -1,4 +1,4 @@
-"""The cases' rows; every change is a compare-and-set on `version`, so of two people one wins."""
+"""The cases' rows. Every change is a compare-and-set on `version`, so if two people change a case, one wins."""
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
@@ -13,11 +13,11 @@ from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import advance_epoch
 
 OPEN_STATES = ("waiting", "out_of_hours", "human")
-"""While a case is in one of these, people have it or shall have it, and the bot is silent in the customer's thread."""
+"""In these states people have the case or will get it, and the assistant is silent in the customer's thread."""
 MERGED = "merged"
-"""People have it in another case, for as long as that one is open."""
+"""The state of a case that people handle in another case, as long as that one is open."""
 WAITING = ("waiting", "out_of_hours")
-"""Nobody has claimed it; "out_of_hours": nobody is there to do so before the desk opens."""
+"""The states in which no one has claimed the case. "out_of_hours": no one can claim it before the desk opens."""
 
 ERASED = "erased"
 """The outcome of a case whose customer's data was erased."""
@@ -36,12 +36,12 @@ LATER = (
     "follows",
     "merged_into",
 )
-"""The fields that may still be empty when a case is opened; they are columns of the same names."""
+"""The fields that can be empty when a case is opened. They are columns with the same names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """Somebody of the team who helps the owner of a case."""
+    """A member of the team who helps the owner of a case."""
 
     person: str
     name: str
@@ -50,7 +50,7 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One hand-over to people."""
+    """One handover to people."""
 
     id: int
     thread: ThreadRef
@@ -58,68 +58,68 @@ class Case:
     customer: str
     customer_name: str
     member_type: str
-    """As `bot.conversation.MemberType`: staff see who is a guest or from another organisation."""
+    """A value of `bot.conversation.MemberType`. Staff see who is a guest or from another organisation."""
     link: str
-    """The customer's thread, for staff to open; empty when Slack did not give it."""
+    """The URL of the customer's thread, for staff. Empty if Slack did not give it."""
     language: str
     state: str
-    """As `bot.cases.case.State`."""
+    """A value of `bot.cases.case.State`."""
     version: int
     reason: str
     priority: str
     title: str
     summary: str
-    """The assistant's words; empty when a rule or a button called for a person."""
+    """The assistant's words. Empty if a rule or a button called a person."""
     owner: str | None
     owner_name: str | None
     opened_at: float
     claimed_at: float | None
     ended_at: float | None
     desk: str = ""
-    """The channel of its card; empty for the agent channel."""
+    """The channel of its card. Empty for the agent channel."""
     waiting_since: float | None = None
     due: float | None = None
-    """When something is done by itself; None when nothing is."""
+    """When the next automatic step is due. None if there is none."""
     step: int = 0
-    """SLA steps that were breached since the case began to wait."""
+    """The number of SLA steps that were breached since the case began to wait."""
     keeps_helping: bool = False
-    """The assistant answers while the customer waits."""
+    """Whether the assistant answers while the customer waits."""
     replied_at: float | None = None
-    """When a person's first words left for the customer."""
+    """When a person's first words were sent to the customer."""
     reopened: int = 0
     last_owner: str | None = None
-    """Who was on it before it was opened again."""
+    """The owner before the case was opened again."""
     outcome: str = ""
-    """How it ended, as whoever ended it said."""
+    """How the case ended, in the words of the person who ended it."""
     cause: str = ""
     follows: int | None = None
-    """The id of the case that it continues."""
+    """The id of the case that this one continues."""
     merged_into: int | None = None
-    """The id of the case in which people have it; kept when that has ended."""
+    """The id of the case into which this one was merged. It stays when that case has ended."""
     helpers: tuple[Helper, ...] = ()
-    """As `find` reads them; nobody while nobody is on it."""
+    """Only `find` fills this in. Empty while the case has no owner."""
 
     @property
     def is_open(self) -> bool:
-        """Whether people have it, or shall have it."""
+        """Whether people have the case or will get it."""
         return self.state in OPEN_STATES
 
     @property
     def waits(self) -> bool:
-        """Whether nobody has claimed it yet."""
+        """Whether no one has claimed it yet."""
         return self.state in WAITING
 
     @property
     def ref(self) -> str:
-        """What people call it: FD-1001 and on."""
+        """The name that people use: FD-1001 and on."""
         return ref_of(self.id)
 
     def is_with(self, user: str) -> bool:
-        """Whether this member of staff is on it."""
+        """Whether this member of staff owns it."""
         return self.state == "human" and self.owner == user
 
     def speaker(self, user: str) -> str | None:
-        """The name under which this member of staff speaks to the customer; None when they are not on the case."""
+        """The name under which this member of staff talks to the customer. None if they are not on the case."""
         if self.is_with(user):
             return self.owner_name or ""
         return next((helper.name for helper in self.helpers if helper.person == user), None)
@@ -130,7 +130,7 @@ class Case:
 
 
 def id_of(ref: str) -> int | None:
-    """The row id of `FD-1042`; None when it is not of that form."""
+    """The row id of `FD-1042`. None if the text has another form."""
     prefix, _, number = ref.partition("-")
     if prefix != "FD" or not (number.isascii() and number.isdigit() and len(number) <= 12):
         return None
@@ -138,23 +138,24 @@ def id_of(ref: str) -> int | None:
 
 
 def ref_of(case_id: int) -> str:
-    """What people call the case of this id."""
+    """The name that people use for the case with this id."""
     return f"FD-{1000 + case_id}"
 
 
 def card_key(case: Case) -> str:
-    """The outbox key of the case's card at its present desk; its row knows where the card stands."""
+    """The outbox key of the case's card at its present desk. The card's channel and ts are in that row."""
     return f"{cards_key(case.id)}/{case.desk}" if case.desk else cards_key(case.id)
 
 
 def cards_key(case_id: int) -> str:
-    """What the keys of all cards of a case begin with."""
+    """The beginning of the keys of all cards of a case."""
     return f"case/{case_id}/card"
 
 
 async def add(tx: AsyncConnection, case: Case) -> Case | None:
-    """Open a case (`case.id` is ignored); None when the thread has an open one. Superseded in a turn that somebody
-    else has taken over."""
+    """Open a case (`case.id` is ignored). None if the thread has an open one. Raises Superseded in a turn that
+    a later attempt has taken over.
+    """
     await attempts.hold(tx)
     values = {
         "team": case.thread.team,
@@ -190,14 +191,14 @@ async def find_all(tx: AsyncConnection, ids: Collection[int]) -> list[Case]:
 
 
 async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
-    """The open case that people have the thread in: its own, or the one that its own was merged into.
+    """The open case in which people have the thread: its own, or the one into which its own was merged.
 
-    A thread has one at the most: nobody opens another while there is one.
+    A thread has at most one, because no other is opened while there is one.
     """
     table = schema.kase
     own = select(table.c.id).where(table.c.thread == thread.key, table.c.state.in_(OPEN_STATES))
     into = select(table.c.merged_into).where(table.c.thread == thread.key, table.c.state == MERGED)
-    # Not one condition or the other, for which a database would read all cases.
+    # Not in one condition with `or`, because a database would then read all cases.
     ids = union_all(own, into).subquery()
     found = select(table).where(table.c.id.in_(select(ids.c.id)), table.c.state.in_(OPEN_STATES))
     row = (await tx.execute(found)).one_or_none()
@@ -205,7 +206,7 @@ async def find_open(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
 
 
 async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
-    """The thread's latest case, whatever became of it."""
+    """The thread's latest case in any state."""
     table = schema.kase
     statement = select(table).where(table.c.thread == thread.key).order_by(table.c.id.desc()).limit(1)
     row = (await tx.execute(statement)).one_or_none()
@@ -213,7 +214,7 @@ async def latest_of(tx: AsyncConnection, thread: ThreadRef) -> Case | None:
 
 
 async def merged_into(tx: AsyncConnection, case_id: int) -> list[Case]:
-    """The cases that people have in this one."""
+    """The cases that are merged into this one."""
     table = schema.kase
     statement = select(table).where(table.c.merged_into == case_id, table.c.state == MERGED).order_by(table.c.id)
     return [as_case(row) for row in await tx.execute(statement)]
@@ -242,9 +243,9 @@ async def find_open_of(tx: AsyncConnection, team: str, customer: str) -> list[Ca
 
 
 async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
-    """Write `changed` over `case`; None when somebody else was faster. Superseded as `add` is.
+    """Write `changed` over `case`. None if someone else was faster. Raises Superseded like `add`.
 
-    Nobody helps any more once nobody is on the case.
+    A case without an owner has no helpers.
     """
     await attempts.hold(tx)
     table = schema.kase
@@ -260,7 +261,8 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
             owner_name=changed.owner_name,
             claimed_at=changed.claimed_at,
             ended_at=changed.ended_at,
-            # `note_reply` alone writes this: it raises no version, and what was read before must not undo it.
+            # Only `note_reply` writes this. It does not change the version, so an older copy of the case must not undo
+            # it.
             **{name: getattr(changed, name) for name in LATER if name != "replied_at"},
         )
         .returning(table)
@@ -278,30 +280,33 @@ async def change(tx: AsyncConnection, case: Case, changed: Case) -> Case | None:
 
 
 def _holder(case: Case) -> str | int | None:
-    """The person, or the other case, that has the case's thread; None for nobody, and then the assistant may speak."""
+    """The person, or the other case, that has the case's thread. None if no one has it; then the assistant may
+    answer.
+    """
     if case.state == MERGED:
         return case.merged_into
     return case.owner if case.state == "human" else None
 
 
 async def note_reply(tx: AsyncConnection, case: Case, *, now: float) -> bool:
-    """Remember when a person's first words left for the customer; it is no step of the case. False for later words."""
+    """Note when a person's first words were sent to the customer. The version stays. False if it was noted before."""
     table = schema.kase
     first = update(table).where(table.c.id == case.id, table.c.replied_at.is_(None)).values(replied_at=now)
     return (await tx.execute(first.returning(table.c.id))).scalar_one_or_none() is not None
 
 
 async def due_by(tx: AsyncConnection, now: float, *, states: Collection[str], limit: int) -> list[Case]:
-    """The cases in these states of which something is due by then, first what is due longest."""
+    """The cases in these states that have something due by then. What is due longest comes first."""
     table = schema.kase
     statement = select(table).where(table.c.due <= now, table.c.state.in_(states)).order_by(table.c.due).limit(limit)
     return [as_case(row) for row in await tx.execute(statement)]
 
 
 async def put_off(tx: AsyncConnection, seconds: float) -> int:
-    """Have all that is due of waiting cases come so much later, or sooner when negative; how many cases that were.
+    """Delay everything that is due in waiting cases by `seconds` (negative: sooner). Returns the number of cases.
 
-    What is due when the desk opens stays as it is. No version is raised: what somebody writes at this moment is theirs.
+    What is due when the desk opens stays. The version stays too, so a change that someone makes at this moment
+    succeeds.
     """
     table = schema.kase
     waiting = (table.c.state == "waiting", table.c.due.is_not(None))
@@ -309,9 +314,9 @@ async def put_off(tx: AsyncConnection, seconds: float) -> int:
 
 
 async def claims_since(tx: AsyncConnection, since: float, *, latest: int) -> list[tuple[float, float]]:
-    """Of the latest cases that somebody claimed since then: since when they waited, and when they were claimed.
+    """For the latest cases that were claimed since then: when they began to wait, and when they were claimed.
 
-    Without those that changed hands, of which the first claim is not known any more.
+    Cases that were taken over by another person are left out, because their first claim is no longer known.
     """
     table, audit = schema.kase, schema.audit
     claimed = (
@@ -341,7 +346,7 @@ async def _helpers(tx: AsyncConnection, case_id: int) -> tuple[Helper, ...]:
 
 
 async def _set_helpers(tx: AsyncConnection, case: Case, helpers: Collection[Helper]) -> None:
-    """Write the helpers over those that the case had."""
+    """Replace the helpers of the case."""
     table, stay = schema.case_helper, [helper.person for helper in helpers]
     await tx.execute(delete(table).where(table.c.case_id == case.id, table.c.person.not_in(stay)))
     rows = [{"case_id": case.id, **asdict(helper)} for helper in helpers]
@@ -349,7 +354,7 @@ async def _set_helpers(tx: AsyncConnection, case: Case, helpers: Collection[Help
 
 
 def as_case(row: Row[Any]) -> Case:
-    """A whole row."""
+    """Turn a whole row into a case."""
     return Case(
         id=row.id,
         thread=ThreadRef(row.team, row.channel, row.thread_ts),

@@ -1,17 +1,17 @@
 """The database: opening it, bringing its schema up to date, and transactions.
 
 Database        `transaction()` is the only way in
-open_database   by its address: SQLite for one process, Postgres for several
-open_kept       the one that is there already, for commands beside what serves
+open_database   open it by its address: SQLite for one process, Postgres for several
+open_kept       open an existing one, for commands that run next to the server
 
-SQLite runs with WAL, synchronous=FULL (an acknowledged row survives a power cut), foreign keys, and one
-connection, so that a write never meets another write of this process. Writers begin IMMEDIATE: a
-transaction that reads first and then writes cannot fail half-way with BUSY_SNAPSHOT, and nobody writes in between.
+SQLite runs with WAL, synchronous=FULL (an acknowledged row survives a power cut), foreign keys, and one connection,
+so that writes of this process never collide. Writers begin IMMEDIATE: a transaction that first reads and then writes
+cannot fail half-way with BUSY_SNAPSHOT, and no one writes in between.
 
-Postgres runs at READ COMMITTED with a few connections. What reads first and then writes says so: it changes the row it
-has read by comparing (`update … where version = …`), or it takes a lock for as long as the transaction lasts
-(`bot.store.statements.lock`). Every wait has an end. Times come from our clock, not from the database's: what they are
-compared with came from the same clock, and processes whose clocks differ by a second differ in nothing but that.
+Postgres runs at READ COMMITTED with a few connections. Code that first reads and then writes does one of two things.
+It compares when it changes the row (`update … where version = …`), or it takes a lock for the whole transaction
+(`bot.store.statements.lock`). Every wait has a timeout. Times come from our clock and not from the database's,
+because they are compared with times of our clock. Processes whose clocks differ by a second differ in nothing else.
 """
 
 import asyncio
@@ -42,38 +42,39 @@ from bot.store.statements import lock
 from bot.store.turnstile import Turnstile
 
 PRELIMINARY = "0010"
-"""The last revision before the migrations were joined into one, which brings it up to date."""
+"""The last revision before the migrations were joined into one. The joined migration upgrades it."""
 BUSY_MILLISECONDS = 10_000
-"""How long a statement waits for another process's lock before it fails, on either database."""
+"""How long a statement waits, in milliseconds, for another process's lock before it fails, on either database."""
 SCRUB_MILLISECONDS = 200
-"""How long the emptying of SQLite's log waits for those who read in it."""
+"""How long emptying SQLite's log waits, in milliseconds, for processes that read it."""
 CONNECTIONS, MORE_CONNECTIONS = 8, 4
-"""Connections of one process to Postgres: those it keeps, and what it may open beyond them."""
+"""The connections of one process to Postgres: those it keeps open, and how many more it can open."""
 POOL_TIMEOUT = 30.0
 """How long a transaction waits for a connection."""
 DATABASE_CONNECT_TIMEOUT = 10.0
 BREAK_OFF_SECONDS = 0.1
-"""How often a look through SQLite's file is asked to end, until it does."""
+"""While a check of SQLite's file is being cancelled, it is asked to end this often."""
 STATEMENT_SECONDS = 20.0
-"""How long Postgres may work on one statement,"""
+"""How long Postgres may work on one statement."""
 GRACE_SECONDS = 5.0
-"""and how much longer we listen for its answer: a machine that is gone says nothing."""
+"""How much longer than `STATEMENT_SECONDS` we wait for the answer, because a machine that is gone sends none."""
 IDLE_SECONDS = 8.0
-"""How long a transaction may stand still before Postgres ends it. Whoever stands still for longer is frozen or cut off,
-and what it has locked would hold up those who take its work over: they wait a little longer than this for a lock."""
+"""How long a transaction may be idle before Postgres ends it. A process that is idle for longer is frozen or cut off.
+Its locks would block the processes that take over its work: these wait a little longer than this for a lock."""
 TRANSACTION_SECONDS = 60.0
-"""How long a transaction may take in all, from Postgres 17 on. Whoever is frozen between two messages of one statement
-neither stands still nor works, as Postgres counts, and is ended by nothing else."""
+"""How long a transaction may take in all, from Postgres 17 on. A process that freezes between two messages of one
+statement is neither idle nor working by Postgres' count. No other limit ends its transaction."""
 TRANSACTION_TIMEOUT_SINCE = 17
-"""The first major version of Postgres that knows the limit."""
+"""The first major version of Postgres that has this limit."""
 MIGRATION_SECONDS = 600.0
-"""How long a statement may take while the schema is changed, the wait for another process that changes it included."""
+"""How long a statement may take while the schema is changed. This includes the wait for another process that changes
+it."""
 NEEDS_FLEET = "DATABASE_URL: Postgres needs more packages: pip install frontdesk[fleet]"
 NO_ADDRESS = "DATABASE_URL: this is no address of a Postgres database"
 
 
 Transaction = AsyncConnection
-"""What a repository's functions take, for those who have no other business with SQL."""
+"""What the functions of bot/store take. Other modules use this name instead of SQLAlchemy's."""
 
 
 class Database:
@@ -82,22 +83,22 @@ class Database:
     def __init__(
         self, engine: AsyncEngine, *, places: int, migrating: AsyncEngine | None = None, file: Path | None = None
     ) -> None:
-        """`places`: how many transactions there may be at once; `file`: SQLite's."""
+        """`places` is the number of transactions at the same time. `file` is SQLite's."""
         self._engine = engine
         self._turnstile = Turnstile(places)
         self._migrating = migrating or engine
         self._file = file
         self.is_new = False
-        """Whether `migrate` found no file, and made one."""
+        """Whether `migrate` found no file and made one."""
 
     @asynccontextmanager
     async def transaction(self, *, urgent: bool = False) -> AsyncIterator[AsyncConnection]:
-        """Commit on leaving, roll back on an exception. What is `urgent` passes all that waits for a connection.
+        """Commit on leaving, roll back on an exception. An `urgent` transaction is the next to get a connection.
 
         Raises:
             StoreUnavailable: the database is locked, full, read-only or gone. Nothing was written, unless the
-                connection broke during the commit itself: what is done again must find what is there already.
-            Unstorable: it is sound, and what it was given is not.
+                connection broke during the commit itself. So code that repeats the work must check what is there.
+            Unstorable: the database is fine, but it cannot store the values.
         """
         async with AsyncExitStack() as stack:
             try:
@@ -114,19 +115,21 @@ class Database:
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other process writes: SQLite's file is one process's."""
+        """Whether no other process writes. SQLite's file belongs to one process."""
         return self._file is not None
 
     async def scrub(self) -> None:
-        """Have what was erased leave SQLite's write-ahead log too, which is emptied unless somebody else reads in it.
+        """Remove erased data from SQLite's write-ahead log, too. The log is emptied unless another process is reading
+        it.
 
-        Whoever reads for long, as a backup, is not waited for: nobody could write meanwhile. Then a later call does it.
-        On Postgres the log is the server's, and goes with the checkpoints and vacuums that it makes.
+        It does not wait for long readers, such as a backup, because nothing could be written during that time. A
+        later call then empties the log. On Postgres the server owns the log and discards it with its checkpoints and
+        vacuums.
         """
         if self._file is None:
             return
         async with self._turnstile.passing(urgent=False, seconds=POOL_TIMEOUT), self._engine.connect() as connection:
-            # Not in a transaction, which SQLAlchemy would begin.
+            # Outside of a transaction; SQLAlchemy would begin one.
             driver: Any = (await connection.get_raw_connection()).driver_connection
             try:
                 for statement in (f"PRAGMA busy_timeout={SCRUB_MILLISECONDS}", "PRAGMA wal_checkpoint(TRUNCATE)"):
@@ -137,7 +140,7 @@ class Database:
                     await answer.fetchall()
 
     async def find_damage(self) -> str | None:
-        """What is wrong with SQLite's file, all of which is read, in a sentence that names it; None when it is sound.
+        """What is wrong with SQLite's file, in a sentence that names it. None if it is sound. The whole file is read.
 
         Raises:
             StoreUnavailable: it could not be read.
@@ -149,7 +152,7 @@ class Database:
         try:
             return await asyncio.shield(reading)
         except asyncio.CancelledError:
-            # SQLite forgets to break off what had not quite begun when it was asked to.
+            # SQLite ignores an interrupt that comes before the statement has begun.
             for _ in range(round(DATABASE_CONNECT_TIMEOUT / BREAK_OFF_SECONDS)):
                 check.end()
                 done, _ = await asyncio.wait({reading}, timeout=BREAK_OFF_SECONDS)
@@ -158,13 +161,13 @@ class Database:
             raise
 
     async def migrate(self) -> None:
-        """Bring the schema up to date; of several processes that begin at once one does it.
+        """Bring the schema up to date. If several processes begin at once, one of them does it.
 
-        SQLite's file is looked through first, and copied when it is of an older schema.
+        SQLite's file is checked first, and copied if its schema is older.
 
         Raises:
             ConfigurationError: the database was made by a newer version, is damaged, or cannot be written.
-            StoreUnavailable: Postgres is away for now, or starting.
+            StoreUnavailable: Postgres is unavailable for now, or starting.
         """
         if self._file is not None:
             self.is_new = not await asyncio.to_thread(self._file.exists)
@@ -173,7 +176,7 @@ class Database:
             async with _transaction(self._migrating) as connection:
                 await lock(connection, "migrate")
                 if self._file is None:
-                    # While we wait for a table, everybody else waits behind us.
+                    # While this process waits for a table, all others queue behind it.
                     await connection.execute(text(f"set local lock_timeout = {BUSY_MILLISECONDS}"))
                 await connection.run_sync(_upgrade)
                 failpoint("migrating")
@@ -185,7 +188,9 @@ class Database:
             raise ConfigurationError([self.unusable(_short(error))]) from None
 
     def unusable(self, why: str) -> str:
-        """That it cannot be used, in a sentence that names it; `why` as StoreUnavailable has it."""
+        """The sentence that the database cannot be used. It names the database; `why` is the text of
+        StoreUnavailable.
+        """
         if self._file is None:
             return f"DATABASE_URL: the database cannot be used ({why})"
         return sqlite_file.unusable(self._file, why)
@@ -193,12 +198,12 @@ class Database:
 
 @asynccontextmanager
 async def open_database(url: str, *, read_only: bool = False) -> AsyncIterator[Database]:
-    """Open the database at `url`: `sqlite+aiosqlite:///path`, whose folder is made when missing, or `postgresql://…`.
+    """Open the database at `url`: `sqlite+aiosqlite:///path`, whose folder is made if missing, or `postgresql://…`.
 
     With `read_only` nothing is written to it.
 
     Raises:
-        ConfigurationError: its folder cannot be made, or what is needed to speak to it is missing.
+        ConfigurationError: its folder cannot be made, or the package that it needs is missing.
     """
     opening = _open_sqlite(url, read_only=read_only)
     if url.startswith(POSTGRES):
@@ -209,16 +214,16 @@ async def open_database(url: str, *, read_only: bool = False) -> AsyncIterator[D
 
 @asynccontextmanager
 async def open_kept(url: str, *, read_only: bool = True) -> AsyncIterator[Database]:
-    """Open the database that is at `url` already. One of a later schema is taken: schemas only grow.
+    """Open the existing database at `url`. A later schema is accepted, because schemas only grow.
 
     Raises:
-        ConfigurationError: there is none, or it is of an earlier schema, or what is needed to speak to it is missing.
-        StoreUnavailable: as `Database.transaction`, in a sentence that names the database.
+        ConfigurationError: there is none, its schema is older, or the package that it needs is missing.
+        StoreUnavailable: as in `Database.transaction`, in a sentence that names the database.
     """
     path = Path(url.removeprefix(SQLITE))
     if url.startswith(SQLITE) and not await asyncio.to_thread(path.exists):
         raise ConfigurationError([f"no database at {path}: has Frontdesk run with this DATA_DIR?"])
-    # Writers put their marks into a file when they open it.
+    # Opening a file for writing changes it.
     async with open_database(url, read_only=True) as looked_at, open_database(url, read_only=read_only) as database:
         try:
             async with looked_at.transaction() as tx:
@@ -268,7 +273,7 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
         max_overflow=0,
         pool_timeout=POOL_TIMEOUT,
         connect_args={"factory": _SqliteConnection},
-        # An error's text would hold what customers wrote.
+        # An error's text would contain what customers wrote.
         hide_parameters=True,
     )
     _prepare_sqlite(engine, read_only=read_only)
@@ -279,9 +284,11 @@ async def _open_sqlite(url: str, *, read_only: bool) -> AsyncIterator[Database]:
 
 
 class _SqliteConnection(sqlite3.Connection):
-    """One that ends its transaction when it is closed, as it is when somebody is cancelled within a statement.
+    """A connection that ends its transaction when it is closed, which also happens if a task is cancelled in a
+    statement.
 
-    SQLite keeps a closed connection, and its locks, for as long as somebody holds a cursor of it, as a traceback does.
+    SQLite keeps a closed connection, and its locks, as long as one of its cursors is referenced, for example by a
+    traceback.
     """
 
     def close(self) -> None:
@@ -335,7 +342,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
 
             async def connect() -> Any:
                 try:
-                    # The driver reads the address by itself, so that all that Postgres' own programs know may be in it.
+                    # The driver parses the address itself, so it can contain all that Postgres' own programs accept.
                     connection = await driver.connect(
                         address,
                         timeout=DATABASE_CONNECT_TIMEOUT,
@@ -343,7 +350,7 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
                         server_settings=settings,
                     )
                     if connection.get_server_version().major >= TRANSACTION_TIMEOUT_SINCE:
-                        # An older server would refuse a greeting that names it.
+                        # An older server would refuse a startup message that contains it.
                         set_it = "select set_config('transaction_timeout', $1, false)"
                         await connection.fetchval(set_it, str(int(whole * 1_000)))
                 except (OSError, TimeoutError) as error:
@@ -351,10 +358,10 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
                 except (driver.InterfaceError, driver.InternalClientError) as error:
                     if isinstance(error, ValueError):
                         raise ConfigurationError([NO_ADDRESS]) from None
-                    # The connection ended in the middle of the greeting, or what answers is not all there yet.
+                    # The connection ended during the startup, or the server that answers is not completely up yet.
                     raise StoreUnavailable(f"Postgres does not answer: {type(error).__name__}") from None
                 except ValueError:
-                    # Its text shows what it could not read, which may be the password.
+                    # The error's text shows what could not be parsed, which may be the password.
                     raise ConfigurationError([NO_ADDRESS]) from None
                 else:
                     return connection
@@ -379,7 +386,8 @@ async def _open_postgres(url: str, *, read_only: bool) -> AsyncIterator[Database
 def _prepare_postgres(engine: AsyncEngine) -> None:
     @event.listens_for(engine.sync_engine, "checkout")
     def replace_closed(connection: Any, _record: object, _proxy: object) -> None:
-        # The driver sees by itself that the server has closed a connection; asking the server each time costs a trip.
+        # The driver notices that the server has closed a connection. Asking the server each time would cost a round
+        # trip.
         if connection.driver_connection.is_closed():
             raise DisconnectionError
 
@@ -393,16 +401,16 @@ def _prepare_postgres(engine: AsyncEngine) -> None:
 
 
 def _secure(path: Path) -> None:
-    """Look through SQLite's file, and copy it when its schema is about to be changed."""
+    """Check SQLite's file and copy it, if its schema is about to be changed."""
     if sqlite_file.look(path) in _older():
-        # What is damaged must not be changed; nothing is changed at any other start.
+        # A damaged file must not be changed. At all other starts nothing is changed.
         if damage := sqlite_file.Check(path).run():
             raise ConfigurationError([damage])
         sqlite_file.copy_away(path, before=ScriptDirectory.from_config(_scripts()).get_current_head() or "")
 
 
 def _older() -> list[str]:
-    """The revisions before today's."""
+    """The revisions before the current one."""
     revisions = [each.revision for each in ScriptDirectory.from_config(_scripts()).walk_revisions()]
     return [*revisions[1:], PRELIMINARY]
 
@@ -441,14 +449,16 @@ def _is_unavailable(error: DBAPIError) -> bool:
 
 
 def _comes_back(cause: BaseException | None) -> bool:
-    """Whether Postgres could not be reached, or was busy with itself, so that waiting helps."""
+    """Whether Postgres could not be reached or was busy, so that waiting helps."""
     if not isinstance(cause, DBAPIError):
         return True
     return cause.connection_invalidated or str(getattr(cause.orig, "sqlstate", "")).startswith(_PASSING)
 
 
 def _is_about_data(error: Exception) -> bool:
-    """Whether it was the values: some fail on their way to the driver, some in it, some at the server."""
+    """Whether the values caused the error. Some fail on the way to the driver, some in the driver, some at the
+    server.
+    """
     if not isinstance(error, DBAPIError):
         return True
     state = getattr(error.orig, "sqlstate", None)
@@ -458,7 +468,7 @@ def _is_about_data(error: Exception) -> bool:
 
 
 _DATA = "22"
-"""Data exceptions: what a type cannot hold."""
+"""Data exceptions: values that a type cannot hold."""
 _BUSY = (
     *("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_LOCKED"),
     *("SQLITE_CORRUPT", "SQLITE_NOTADB"),
@@ -466,7 +476,7 @@ _BUSY = (
 _AWAY = (
     "08",  # the connection broke
     "0A000",  # a statement that was prepared before the schema changed; it is prepared again
-    "25",  # a transaction that may only read, or was ended for doing nothing or taking too long
+    "25",  # a transaction that is read-only, or was ended because it was idle or took too long
     "28",  # the user or the password
     "3D000",  # the database
     "40",  # two transactions that waited for each other
@@ -475,14 +485,15 @@ _AWAY = (
     "57",  # shut down, starting up, out of time
     "58",  # the disk, again
 )
-"""What says that Postgres cannot serve now, by https://www.postgresql.org/docs/current/errcodes-appendix.html."""
+"""The classes of errors which say that Postgres cannot serve now, by
+https://www.postgresql.org/docs/current/errcodes-appendix.html."""
 
 
 _PASSING = ("08", "53", "57", "58")
-"""Those of them that pass without anybody's help: broken connections, no resources, shut down or starting, disks."""
+"""Those of them that end without a repair: broken connections, no resources, shut down or starting, disks."""
 
 
 def _short(error: DBAPIError) -> str:
-    """The error's name: its text may hold what customers wrote."""
+    """The error's name. Its text may contain what customers wrote."""
     named = getattr(error.orig, "sqlite_errorname", "")
     return str(named) or type(error.driver_exception).__name__

@@ -18,18 +18,18 @@ class DeadLetter:
     id: int
     kind: str
     thread: str
-    """Its key, as team/channel/timestamp."""
+    """The thread's key: team/channel/timestamp."""
     author: str
     reason: str
     """"failed" or "unstorable"."""
     failures: int
-    """Tries that failed; the one that set it aside is none of them."""
+    """The number of tries that failed. The one that set the row aside does not count."""
     body: Mapping[str, Any]
     received_at: float
 
 
 async def latest(tx: AsyncConnection, *, limit: int) -> Sequence[DeadLetter]:
-    """The newest, the newest last."""
+    """The latest dead letters, with the newest last."""
     table = schema.inbox
     rows = await tx.execute(select(table).where(table.c.state == "dead").order_by(table.c.id.desc()).limit(limit))
     return [
@@ -48,9 +48,9 @@ async def latest(tx: AsyncConnection, *, limit: int) -> Sequence[DeadLetter]:
 
 
 async def retry(tx: AsyncConnection, item_id: int, *, now: float) -> str:
-    """Open the row again, with all its tries, for an answer in the place of what stands there.
+    """Open the row again, with all its tries. The new answer replaces what is shown now.
 
-    Why that cannot be, in a sentence's words, or empty when it is done.
+    Returns why this is not possible, as a clause, or "" if it is done.
     """
     table = schema.inbox
     found = select(table.c.body, table.c.thread).where(table.c.id == item_id, table.c.state == "dead")

@@ -1,4 +1,4 @@
-"""Drafts for staff: the answers that were proposed, and what was said in the thread that they are to go on with."""
+"""Drafts for staff: the answers that were proposed, and the conversation that they continue."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,27 +15,30 @@ from bot.store.inbox import words_of
 from bot.store.statements import begins, insert_new
 
 _EDITED = re.compile(r" _\([^()\n]{1,30}\)_$")
-"""The mark, in any language, that stands behind words of staff which they have edited."""
+"""The mark, in any language, behind words of staff that were edited."""
 
 
 async def save(tx: AsyncConnection, case_id: int, asked: int, texts: Sequence[str], *, now: float) -> None:
-    """Keep the drafts, as mrkdwn, that the press with this inbox id brought; they are numbered from 1."""
+    """Store the drafts, as mrkdwn, that the interaction with the inbox id `asked` asked for. They are numbered from
+    1.
+    """
     for number, text in enumerate(texts, start=1):
         values = {"case_id": case_id, "asked": asked, "number": number, "text": text, "made_at": now}
         await insert_new(tx, schema.draft, values)
 
 
 async def find(tx: AsyncConnection, case_id: int, asked: int) -> list[str]:
-    """The case's drafts of one press, in order; none when there is no such press."""
+    """The case's drafts of one interaction, in order. Empty if there is no such interaction."""
     table = schema.draft
     statement = select(table.c.text).where(table.c.case_id == case_id, table.c.asked == asked).order_by(table.c.number)
     return list((await tx.execute(statement)).scalars())
 
 
 async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> list[Message]:
-    """What was said in the customer's thread since the case before this one ended, oldest first, by all sides.
+    """What all sides said in the customer's thread since the case before this one ended, oldest first.
 
-    Of each side the `latest`. Staff's words are mrkdwn as the customer reads them now, the name in a line of its own.
+    At most the `latest` of each side. Staff's words are mrkdwn as the customer sees them now, with the name in a line
+    of its own.
     """
     since = await _end_of_the_case_before(tx, case)
     inbox, turn = schema.inbox, schema.turn
@@ -61,10 +64,10 @@ async def conversation(tx: AsyncConnection, case: Case, *, latest: int = 30) -> 
 
 
 async def deleted_since(tx: AsyncConnection, case: Case, asked: int) -> bool:
-    """Whether something of the conversation may have been erased since the press with this inbox id.
+    """Whether part of the conversation may have been erased since the interaction with the inbox id `asked`.
 
-    A deletion counts that came or was carried out since, or is not carried out yet: whatever was read before, by this
-    attempt or an earlier one, may hold what it erases.
+    A deletion counts if it came or was carried out since, or is not carried out yet. What this attempt or an earlier
+    one has read may contain words that it erases.
     """
     table, posts = schema.inbox, schema.outbox
     pressed = select(table.c.received_at).where(table.c.id == asked).scalar_subquery()

@@ -1,20 +1,20 @@
-"""Erasing what deleted messages have left behind, in transactions of the caller's.
+"""Erases what deleted messages have left behind, in transactions of the caller.
 
-hide             the messages themselves, and their edits, from everybody but whoever goes on with erasing them
-unhidden         one of them as it was before
-not_erased       those that are not erased yet
-tombstone        the messages at last: the length stays
+hide             hide the messages and their edits from everyone except the process that erases them
+unhidden         one of the messages as it was before
+not_erased       the messages that are not erased yet
+tombstone        erase the messages themselves; only the length stays
 said_besides     what else was written in the thread
-words_besides    the words of others, which stay what they are
-others_copies    what shows those to the other side
-answers_to       where it was answered, and by which messages
-forget_answers   what was said in those turns
-clean_threads    what other turns, notes and summaries of the threads say of it
-cases_of         the cases that may speak of it
-clean_cases      what cases, drafts and suggested articles say of it
-quoting          what staff were shown of it, as Slack shows it now
-clean_outbox     what is stored of that
-blank            what is stored of copies
+words_besides    the words of others, which stay unchanged
+others_copies    the copies that show the words of others to the other side
+answers_to       the answers to a message, and the messages that show them
+forget_answers   erase what was said in those turns
+clean_threads    clean other turns, notes and summaries of the threads
+cases_of         the cases that may contain words of it
+clean_cases      clean cases, drafts and suggested articles
+quoting          the messages to staff that quote it, as Slack shows them now
+clean_outbox     clean the stored rows of the outbox
+blank            empty the stored rows of copies
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -32,15 +32,15 @@ from bot.store.outbox import OutboxRow, row_of
 from bot.store.statements import begins_any, in_batches
 
 NO_TITLE = "Deleted by the customer"
-"""A case's title of which nothing is left."""
+"""The title of a case if nothing is left of its own."""
 
 GONE_COPY = "(deleted)"
 
 HIDDEN = "hidden"
-"""In the body of a message that is being erased: the body that it had."""
+"""The key, in the body of a message that is being erased, of its former body."""
 
 Clean = Callable[[Any], Any]
-"""JSON without the words of the message; what does not hold them comes back equal."""
+"""Returns JSON without the words of the message. If it does not contain them, the result is equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class Given:
     turn: int
     thread: ThreadRef
     posts: tuple[str, ...]
-    """Its messages, in the thread's channel."""
+    """The ts of its messages, in the thread's channel."""
 
 
 async def hide(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
-    """Make the rows look erased. By their words the rest is found, so that they stay until `tombstone`."""
+    """Make the rows look erased. Their words are needed to find the rest, so they stay until `tombstone`."""
     await _replace_bodies(tx, {item.id: stone_of(item) | {HIDDEN: item.body} for item in items})
 
 
@@ -64,7 +64,9 @@ def unhidden(item: InboxItem) -> InboxItem:
 
 
 async def not_erased(tx: AsyncConnection, ids: Collection[int]) -> list[InboxItem]:
-    """Those of the messages with these ids that are not erased, in the order of their ids; hidden ones as they were."""
+    """The messages with these ids that are not erased, in the order of their ids. Hidden ones are returned as they
+    were.
+    """
     table = schema.inbox
     rows = await tx.execute(select(table).where(table.c.id.in_(ids)).order_by(table.c.id))
     items = [unhidden(item_of(row)) for row in rows]
@@ -72,7 +74,7 @@ async def not_erased(tx: AsyncConnection, ids: Collection[int]) -> list[InboxIte
 
 
 async def tombstone(tx: AsyncConnection, items: Collection[InboxItem]) -> None:
-    """Keep of the rows' texts the length; a hash would let short ones be guessed."""
+    """Erase the rows' texts and store only the length. A hash would make it possible to guess short texts."""
     await _replace_bodies(tx, {item.id: stone_of(item) for item in items})
 
 
@@ -114,16 +116,16 @@ async def said_besides(tx: AsyncConnection, thread: ThreadRef, *, besides: Colle
 async def words_besides(
     tx: AsyncConnection, thread: ThreadRef, cases: Collection[int], *, besides: Collection[int], by_staff: bool
 ) -> list[str]:
-    """What customers wrote in the thread, in those of the cases and about the cases, also before they edited it.
+    """What customers wrote in the thread, in these cases and about them, including the words before an edit.
 
-    What was deleted `by_staff` may repeat as well what colleagues wrote there, and what was answered.
+    A message deleted `by_staff` can also repeat what colleagues wrote there, and answers. So these are added.
     """
     table, shown, kase = schema.inbox, schema.outbox, schema.kase
     threads = [thread.key, *(await tx.execute(select(kase.c.thread).where(kase.c.id.in_(cases)))).scalars()]
     spoken = select(table.c.id, table.c.kind, table.c.body).where(table.c.kind.in_(SPOKEN), table.c.id.not_in(besides))
     written = and_(shown.c.source_channel == table.c.channel, shown.c.source_ts == table.c.ts)
     mirrored = spoken.join(shown, written).where(shown.c.case_id.in_(cases))
-    # Two statements: an alternative of both would read the whole table.
+    # Two statements, because one with both alternatives would read the whole table.
     rows = [*await tx.execute(spoken.where(table.c.thread.in_(threads))), *await tx.execute(mirrored)]
     each_once = {row.id: row for row in rows}.values()
     bodies = [row.body for row in each_once if by_staff or not (row.kind == "staff" or row.body.get("is_staff"))]
@@ -137,7 +139,7 @@ async def words_besides(
 async def others_copies(
     tx: AsyncConnection, cases: Collection[int], *, besides: Collection[tuple[str, str]]
 ) -> set[str]:
-    """The keys of the rows that mirror what somebody wrote about the cases, save at these (channel, ts)."""
+    """The keys of the rows that mirror what people wrote about the cases, except at these (channel, ts)."""
     table, said = schema.outbox, schema.inbox
     written = and_(said.c.channel == table.c.source_channel, said.c.ts == table.c.source_ts)
     rows = await tx.execute(
@@ -156,7 +158,7 @@ async def answers_to(tx: AsyncConnection, turns: Collection[int]) -> list[Given]
 
 
 async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
-    """Drop what was said in the turns, and the steps of those that are not over."""
+    """Delete what was said in the turns, and the steps of unfinished ones."""
     table = schema.turn
     values: dict[str, Any] = {"messages": [], "trace": None, "failures": None, "sources": [], "posts": []}
     await tx.execute(update(table).where(table.c.id.in_(turns)).values(**values))
@@ -164,9 +166,9 @@ async def forget_answers(tx: AsyncConnection, turns: Collection[int]) -> None:
 
 
 async def clean_threads(tx: AsyncConnection, threads: Collection[str], *, since: str, clean: Clean) -> None:
-    """Clean the threads' turns, the steps that dead letters keep, and notes; drop the summaries that cover the message.
+    """Clean the threads' turns, the steps of dead letters, and notes. Delete the summaries that cover the message.
 
-    Those are made again. What customers said in other turns is theirs and stays.
+    Summaries are made again. What customers said in other turns belongs to them and stays.
     """
     turn, thread, summary = schema.turn, schema.thread, schema.summary
     for row in (await tx.execute(select(turn).where(turn.c.thread.in_(threads)))).all():
@@ -192,14 +194,14 @@ def _clean_said(messages: list[dict[str, Any]] | None, clean: Clean) -> list[dic
 
 
 async def cases_of(tx: AsyncConnection, threads: Collection[str], *, more: Collection[int]) -> list[int]:
-    """The cases of the threads, and those besides."""
+    """The cases of the threads, and those in `more`."""
     table = schema.kase
     found = await tx.execute(select(table.c.id).where(or_(table.c.thread.in_(threads), table.c.id.in_(more))))
     return list(found.scalars())
 
 
 async def clean_cases(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> None:
-    """Clean titles, summaries, drafts, and suggestions that nobody has decided on."""
+    """Clean titles, summaries, drafts, and suggestions that are not decided yet."""
     kase, draft, suggestion = schema.kase, schema.draft, schema.suggestion
     for row in (await tx.execute(select(kase.c.id, kase.c.title, kase.c.summary).where(kase.c.id.in_(cases)))).all():
         title, summary = (clean({"text": text})["text"] for text in (row.title, row.summary))
@@ -215,13 +217,15 @@ async def clean_cases(tx: AsyncConnection, cases: Collection[int], *, clean: Cle
         texts = {name: getattr(row, name) for name in ("title", "question", "answer")}
         cleaned = {name: clean({"text": text})["text"] for name, text in texts.items()}
         if cleaned != texts:
-            # Whoever has it open in a dialog must not put the words back.
+            # A person who has it open in a dialog must not be able to put the words back.
             values = cleaned | {"version": row.version + 1}
             await tx.execute(update(suggestion).where(suggestion.c.id == row.id).values(**values))
 
 
 async def quoting(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) -> list[tuple[str, OutboxRow, Any]]:
-    """Each message of ours about the cases that holds words of it: its key, what it says now, and that cleaned."""
+    """Each of our messages about the cases that contains words of it: its key, what it says now, and the cleaned
+    version.
+    """
     table = schema.outbox
     rows = await tx.execute(
         select(table)
@@ -237,7 +241,7 @@ async def quoting(tx: AsyncConnection, cases: Collection[int], *, clean: Clean) 
 
 
 async def blank(tx: AsyncConnection, keys: Collection[str]) -> None:
-    """Leave nothing of copies of the message but that there were some."""
+    """Empty the copies of the message. Only the fact that there were some stays."""
     table = schema.outbox
     await tx.execute(update(table).where(table.c.key.in_(keys)).values(payload={"text": GONE_COPY}))
 
@@ -252,9 +256,9 @@ async def clean_outbox(
     spared: Collection[str],
     within: Collection[str] | None = None,
 ) -> None:
-    """Clean what is stored of the calls about the cases, in the threads, and for the turns.
+    """Clean the stored calls about the cases, in the threads, and for the turns.
 
-    Save the `spared` posts and what changed them; with `within` it is done in those channels alone.
+    The `spared` posts and their changes stay. With `within`, only those channels are cleaned.
     """
     table = schema.outbox
     alternatives: list[ColumnElement[bool]] = [
@@ -263,7 +267,7 @@ async def clean_outbox(
     if turns:
         alternatives.append(table.c.key.in_([f"relay/{turn}" for turn in turns]))
     if cases:
-        # A list of nothing among the alternatives, and SQLite uses no index for any of them.
+        # With an empty list among the alternatives, SQLite would use no index for any of them.
         alternatives.append(table.c.case_id.in_(cases))
     prefixes = [f"{kind}/{turn}/" for turn in turns for kind in ("turn", "relay")]
     wanted = select(table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent)

@@ -1,25 +1,26 @@
-"""Erasing everything that is kept of one person, but for numbers, in transactions that each take little time.
+"""Erases everything that is stored about one person, except numbers, in short transactions.
 
-The caller opens each transaction and decides how much goes into it. What is done cannot be found again, so that whoever
-goes on after a crash, or anywhere else, finds what is left.
+The caller opens each transaction and decides how much goes into it. Erased data cannot be found again. So a process
+that continues after a crash, or anywhere else, finds what is left.
 
-bounds            the newest rows that the erasure is about
-next_items        some of what came from the person, and the threads it is in
-next_answers      some of the answers to the person whose questions are not theirs any more
+bounds            the newest rows that the erasure covers
+next_items        some of what came from the person, and its threads
+next_answers      some of the answers to the person whose questions are no longer theirs
 next_case         the next of their cases
-erase_posts       some of our messages in a place: Slack takes them away, and their words are gone
-close_items       items, so that nobody works on them; then, each in a transaction of its own, what follows of them
-erase_items_posts what was posted for them
-erase_items_answers what they were answered
-erase_items       the items themselves, and what was noted of their threads
+erase_posts       some of our messages in a place: Slack deletes them, and their words are erased
+close_items       close items, so that they are not worked on; the next functions then erase what belongs to them,
+                  each in a transaction of its own
+erase_items_posts the posts for the items
+erase_items_answers the answers to the items
+erase_items       the items themselves, and what is stored about their threads
 erase_answers     answers without an item
 erase_below       what staff wrote and filled in below the card of a case
 erase_case        what is left of a case
-erase_costs       their name at what models have cost
+erase_costs       their name in the rows of what models have cost
 erase_preferences what they chose and how they rated
 
-What stays of a row is its number, its times, what it cost, and Slack's ids of channels, messages and files; where a
-person's id stood, ERASED stands.
+Each row keeps its number, its times, its cost, and Slack's ids of channels, messages and files. ERASED replaces the
+person's id.
 """
 
 from collections import Counter
@@ -41,15 +42,15 @@ from bot.store.persons import KEPT, cards_of, desks_among, is_staffs, shared_amo
 from bot.store.statements import begins, begins_any, in_batches
 
 TAKEN_AWAY = ("delete", "unshare")
-"""Calls that say nothing, and take away what others have said."""
+"""Calls that show no words and only delete what others have shown."""
 
 Place = ColumnElement[bool]
-"""Where posts are that are to be erased."""
+"""The condition that finds the posts to erase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The newest rows that the erasure is about; what comes later is new."""
+    """The newest rows that the erasure covers. Later rows are new data."""
 
     item: int
     post: int
@@ -60,13 +61,13 @@ class Batch:
     """Some of what came from the person."""
 
     items: tuple[InboxItem, ...]
-    """Oldest first, without what they did as staff."""
+    """Oldest first, without what the person did as staff."""
     open: frozenset[int]
-    """The ids of those that are not closed."""
+    """The ids of the rows that are not closed."""
     last: int
-    """The id up to which was looked."""
+    """The id up to which rows were looked at."""
     own: frozenset[ThreadRef]
-    """The threads in which nobody else has asked anything; the others are `shared`."""
+    """The threads in which no one else has asked anything. The others are `shared`."""
     shared: frozenset[ThreadRef]
 
     @property
@@ -90,14 +91,14 @@ class TheirCase:
     id: int
     thread: ThreadRef
     is_own: bool
-    """Whether nobody else has asked anything in its thread."""
+    """Whether no one else has asked anything in its thread."""
     cards: tuple[ThreadRef, ...]
     """The threads below its cards."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Post:
-    """A row of the outbox, without what it says."""
+    """A row of the outbox, without its words."""
 
     id: int
     key: str
@@ -108,7 +109,7 @@ class _Post:
 
     @property
     def origins(self) -> set[str]:
-        """Its key, its parent's, and those of rows that it may follow from."""
+        """Its key, its parent's, and those of rows from which it may follow."""
         words = self.key.split("/")
         found = {"/".join(words[:length]) for length in range(1, len(words) + 1)}
         return found | {self.parent} if self.parent else found
@@ -124,7 +125,7 @@ async def bounds(tx: AsyncConnection) -> Bounds:
 async def next_items(
     tx: AsyncConnection, user: str, within: Bounds, *, after: int, besides: int, limit: int
 ) -> Batch | None:
-    """The next of the person's items by id, without the row `besides`; None when there are no more."""
+    """The next of the person's items by id, without the row `besides`. None if there are no more."""
     table, turn = schema.inbox, schema.turn
     theirs = (table.c.author == user, table.c.id > after, table.c.id <= within.item, table.c.id != besides)
     rows = (await tx.execute(select(table).where(*theirs).order_by(table.c.id).limit(limit))).all()
@@ -171,9 +172,9 @@ async def erase_posts(
     limit: int,
     now: float,
 ) -> tuple[int, Counter[str]] | None:
-    """Erase the latest posts of a place with ids below `before`: replies come before what they are posted under.
+    """Erase the latest posts of a place with ids below `before`. So replies are erased before the posts above them.
 
-    Up to which id was looked, and how many posts and files that were; None when there are no more.
+    Returns the lowest id that was looked at, and the numbers of posts and files. None if there are no more.
     """
     table = schema.outbox
     below = table.c.id < before if before is not None else table.c.id <= within.post
@@ -182,22 +183,22 @@ async def erase_posts(
 
 
 def in_channel(channel: str) -> Place:
-    """What we have told a channel."""
+    """The place of all posts in a channel."""
     return schema.outbox.c.channel == channel
 
 
 def in_thread(thread: ThreadRef) -> Place:
-    """What we have told a thread."""
+    """The place of all posts in a thread."""
     return and_(schema.outbox.c.channel == thread.channel, schema.outbox.c.thread_ts == thread.ts)
 
 
 def of_case(case_id: int) -> Place:
-    """What we have told anybody of a case."""
+    """The place of all posts about a case, in any channel."""
     return schema.outbox.c.case_id == case_id
 
 
 async def close_items(tx: AsyncConnection, batch: Batch, *, now: float) -> None:
-    """Close the items: whoever still works on one is refused what they write, and nobody begins on it."""
+    """Close the items. Writes of a process that still works on one are refused, and no one begins on them."""
     await attempts.hold(tx)
     table = schema.inbox
     await tx.execute(update(table).where(table.c.id.in_(batch.ids)).values(fence=table.c.fence + 1))
@@ -206,7 +207,7 @@ async def close_items(tx: AsyncConnection, batch: Batch, *, now: float) -> None:
 
 
 async def erase_items_posts(tx: AsyncConnection, user: str, batch: Batch, *, now: float) -> Counter[str]:
-    """Erase what was posted for the items, which are closed; how much that was."""
+    """Erase the posts for the items, which are closed. Returns how much was erased."""
     if not batch.items:
         return Counter()
     key = schema.outbox.c.key
@@ -217,7 +218,7 @@ async def erase_items_posts(tx: AsyncConnection, user: str, batch: Batch, *, now
 
 
 async def erase_items_answers(tx: AsyncConnection, batch: Batch, *, now: float) -> Counter[str]:
-    """Erase what the items were answered, and the steps in which that was made; how much that was."""
+    """Erase the answers to the items, and the steps that led to them. Returns how much was erased."""
     turn, ids = schema.turn, batch.ids
     statement = select(turn.c.id, turn.c.thread).where(turn.c.id.in_(ids), turn.c.customer != ERASED)
     answered = [Answered(row.id, ThreadRef.of(row.thread)) for row in await tx.execute(statement)]
@@ -227,9 +228,9 @@ async def erase_items_answers(tx: AsyncConnection, batch: Batch, *, now: float) 
 
 
 async def erase_items(tx: AsyncConnection, batch: Batch) -> Counter[str]:
-    """Erase the items themselves, and what is noted of their threads; how much that was.
+    """Erase the items themselves, and what is stored about their threads. Returns how much was erased.
 
-    It comes last: until then the items are the person's, and are found again.
+    This comes last. Until then the items belong to the person, and are found again.
     """
     await attempts.hold(tx)
     table = schema.inbox
@@ -244,7 +245,9 @@ async def erase_items(tx: AsyncConnection, batch: Batch) -> Counter[str]:
 
 
 async def erase_answers(tx: AsyncConnection, answers: Sequence[Answered], *, now: float) -> Counter[str]:
-    """Erase what was said in the turns, and queue the deletion of the messages that show it; how many turns."""
+    """Erase what was said in the turns, and queue the deletion of the messages that show it. Returns the number of
+    turns.
+    """
     table, turns = schema.turn, {answer.turn for answer in answers}
     if not turns:
         return Counter()
@@ -266,12 +269,12 @@ async def erase_answers(tx: AsyncConnection, answers: Sequence[Answered], *, now
 
 
 async def forget_threads(tx: AsyncConnection, user: str, threads: Collection[ThreadRef]) -> None:
-    """Forget what is noted of those of the threads in which nobody else has asked anything."""
+    """Erase what is stored about those of the threads in which no one else has asked anything."""
     await _forget_threads(tx, frozenset(threads) - await shared_among(tx, user, threads))
 
 
 async def forget_drafting(tx: AsyncConnection, cases: Collection[int]) -> None:
-    """Forget what drafts remember that are being written for the cases; they have a lane of their own."""
+    """Delete the steps of drafts that are being written for the cases. Drafts have a lane of their own."""
     inbox, journal, refs = schema.inbox, schema.journal, set(map(ref_of, cases))
     writing = select(inbox.c.id, inbox.c.body).where(inbox.c.kind == "interaction", inbox.c.state.in_(("new", "dead")))
     asked = [row.id for row in await tx.execute(writing) if str(row.body.get("value", "")).split("/")[0] in refs]
@@ -279,7 +282,9 @@ async def forget_drafting(tx: AsyncConnection, cases: Collection[int]) -> None:
 
 
 async def erase_below(tx: AsyncConnection, card: ThreadRef, *, after: int, limit: int) -> int | None:
-    """Erase what staff wrote and filled in below a card, `limit` rows; up to which id, None when there are no more."""
+    """Erase what staff wrote and filled in below a card, `limit` rows. Returns the last id, or None if there are no
+    more.
+    """
     table, journal = schema.inbox, schema.journal
     below = select(table).where(table.c.thread == card.key, table.c.id > after).order_by(table.c.id).limit(limit)
     items = [item_of(row) for row in await tx.execute(below)]
@@ -295,13 +300,13 @@ async def erase_below(tx: AsyncConnection, card: ThreadRef, *, after: int, limit
 
 
 async def erase_case(tx: AsyncConnection, user: str, case: TheirCase) -> Counter[str]:
-    """Erase the words of a case, and what was drafted, suggested and noted after it; how much that was."""
+    """Erase the words of a case, and its drafts, suggestions and audit details. Returns how much was erased."""
     await attempts.hold(tx)
     kase, draft, suggestion, audit = schema.kase, schema.draft, schema.suggestion, schema.audit
     words = {"customer": ERASED, "customer_name": "", "link": "", "title": NO_TITLE, "summary": ""}
     await tx.execute(update(kase).where(kase.c.id == case.id).values(**words))
     drafts = await tx.execute(delete(draft).where(draft.c.case_id == case.id))
-    # What is an article, or was one, belongs to the shop.
+    # An article, current or former, belongs to the shop.
     undecided = suggestion.c.state.in_(("pending", "discarded", "expired"))
     suggested = await tx.execute(delete(suggestion).where(suggestion.c.case_id == case.id, undecided))
     if case.is_own:
@@ -314,7 +319,7 @@ async def erase_case(tx: AsyncConnection, user: str, case: TheirCase) -> Counter
 
 
 async def erase_costs(tx: AsyncConnection, user: str, *, limit: int) -> int:
-    """Take the person's name from `limit` uses of models; how many there were."""
+    """Take the person's name off `limit` uses of models. Returns their number."""
     table = schema.spending
     some = select(table.c.key).where(table.c.customer == user).limit(limit)
     keys = list((await tx.execute(some)).scalars())
@@ -323,7 +328,7 @@ async def erase_costs(tx: AsyncConnection, user: str, *, limit: int) -> int:
 
 
 async def erase_preferences(tx: AsyncConnection, user: str) -> Counter[str]:
-    """Erase what they chose, how they rated and how fast they wrote."""
+    """Erase the person's choices, their ratings and their pace."""
     rated = await tx.execute(delete(schema.feedback).where(schema.feedback.c.person == user))
     await tx.execute(delete(schema.preference).where(schema.preference.c.person == user))
     await tx.execute(delete(schema.pace).where(schema.pace.c.key.endswith(f"/{user}", autoescape=True)))
@@ -331,7 +336,7 @@ async def erase_preferences(tx: AsyncConnection, user: str) -> Counter[str]:
 
 
 async def _forget_threads(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> None:
-    """Forget what is noted of the threads."""
+    """Erase what is stored about the threads."""
     table, summary, keys = schema.thread, schema.summary, [thread.key for thread in threads]
     if keys:
         await tx.execute(update(table).where(table.c.key.in_(keys)).values(note="", language=""))
@@ -339,19 +344,19 @@ async def _forget_threads(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> 
 
 
 async def _posts(tx: AsyncConnection, *where: ColumnElement[bool], latest: int | None = None) -> list[_Post]:
-    """Rows of the outbox that are not erased, and are not of the erasing itself: all, or the latest of them first."""
+    """Rows of the outbox that are not erased and not part of the erasing itself: all, or the latest, newest first."""
     table = schema.outbox
     columns = (table.c.id, table.c.key, table.c.method, table.c.channel, table.c.parent, table.c.state)
     says = (table.c.method.not_in(TAKEN_AWAY), table.c.error != ERASED, ~begins(table.c.key, KEPT))
     statement = select(*columns).where(*where, *says)
     if latest is not None:
-        # Of alternatives an order would have the database read all rows in it.
+        # With alternatives, an order would make the database read all rows in that order.
         statement = statement.order_by(table.c.id.desc()).limit(latest)
     return [_Post(*row) for row in await tx.execute(statement)]
 
 
 async def _erase(tx: AsyncConnection, user: str, found: Sequence[_Post], *, now: float) -> Counter[str]:
-    """Erase rows with what was said of them in turn, which may name neither case nor thread."""
+    """Erase rows, and the rows that follow from them, which may name neither case nor thread."""
     rows: dict[int, _Post] = {}
     while found:
         others = await _others_among(tx, user, found)
@@ -381,7 +386,7 @@ async def _erase(tx: AsyncConnection, user: str, found: Sequence[_Post], *, now:
     emptied = {"payload": {"text": GONE_COPY}, "afterwards": {"sent": [], "failed": []}, "error": ERASED}
     here = table.c.id.in_(list(rows))
     await tx.execute(update(table).where(here).values(**emptied))
-    # A post that is leaving is deleted after it; of what else is on its way nothing would be left to send.
+    # A post that is leaving is deleted afterwards. Other calls on their way would have nothing left to send.
     unsent = and_(table.c.state.in_(OPEN), or_(table.c.state == "pending", table.c.method != "post"))
     await tx.execute(update(table).where(here, unsent).values(state="failed"))
     await tx.execute(delete(copies).where(copies.c.post.in_(keys), copies.c.copy == ""))
@@ -389,7 +394,7 @@ async def _erase(tx: AsyncConnection, user: str, found: Sequence[_Post], *, now:
 
 
 async def _followers(tx: AsyncConnection, keys: Sequence[str]) -> list[_Post]:
-    """What was said of these rows."""
+    """The rows that follow from these."""
     table = schema.outbox
     found: list[_Post] = []
     for some in in_batches(keys):
@@ -399,7 +404,7 @@ async def _followers(tx: AsyncConnection, keys: Sequence[str]) -> list[_Post]:
 
 
 async def _others_among(tx: AsyncConnection, user: str, rows: Sequence[_Post]) -> set[str]:
-    """The keys of what others wrote, relayed in the person's cases, among the rows and what they follow from."""
+    """Among the rows and their origins: the keys of what others wrote and what was relayed in the person's cases."""
     table, said = schema.outbox, schema.inbox
     written = and_(said.c.channel == table.c.source_channel, said.c.ts == table.c.source_ts)
     by_others = (said.c.kind == "message", said.c.author.not_in((user, ERASED)))

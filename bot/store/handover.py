@@ -1,7 +1,7 @@
-"""Which open rows of the inbox the engine of several processes has in its queue, and which it has not yet.
+"""Which open rows of the inbox are in the queue of the engine of several processes, and which are not yet.
 
-The queue is a table of DBOS 3.4 in the same database, `dbos.workflow_status`. It is read here, and written by
-DBOS alone.
+The queue is a table of DBOS 3.4 in the same database, `dbos.workflow_status`. It is read here, and only DBOS writes
+it.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ from bot.store.inbox import Kind
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """An open row as the engine names it."""
+    """An open row, as the engine needs it."""
 
     id: int
     kind: Kind
@@ -27,10 +27,11 @@ class Waiting:
 
 
 async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[Waiting]:
-    """The first rows that the engine does not have, by their messages' ts; nobody else reads them meanwhile.
+    """The first rows that the engine does not have, by their messages' ts. They are locked until the transaction
+    ends.
 
-    The engine has no more than `share` open rows of one author, so that nobody else waits behind all of theirs. What
-    comes later in a thread waits for what came earlier, whoever wrote that.
+    The engine gets at most `share` open rows of one author, so that other people don't wait behind all of them. A
+    later row of a thread waits for the earlier ones of all authors.
     """
     table = schema.inbox
     has = (
@@ -58,7 +59,7 @@ async def unhanded(tx: AsyncConnection, *, limit: int, share: int) -> list[Waiti
 
 
 async def count_unhanded(tx: AsyncConnection) -> int:
-    """How many rows the engine does not have."""
+    """The number of open rows that the engine does not have."""
     table = schema.inbox
     statement = select(func.count()).where(table.c.state == "new", ~table.c.handed)
     return int((await tx.execute(statement)).scalar_one())
@@ -72,18 +73,18 @@ async def handed_before(tx: AsyncConnection, at: float, *, limit: int) -> list[W
 
 
 async def mark(tx: AsyncConnection, ids: Collection[int], *, handed: bool) -> None:
-    """Say that the engine has the rows, or that it must be given them again."""
+    """Note that the engine has the rows, or must get them again."""
     await tx.execute(update(schema.inbox).where(schema.inbox.c.id.in_(ids)).values(handed=handed))
 
 
 async def at_work(tx: AsyncConnection, queue: str) -> list[tuple[str, str]]:
-    """The entries that somebody works on, and who."""
+    """The queue's entries that are being worked on, and the executor of each."""
     rows = await tx.execute(_AT_WORK, {"queue": queue})
     return [(row.workflow_uuid, row.executor_id) for row in rows]
 
 
 async def still_open(tx: AsyncConnection, entries: Collection[str]) -> set[str]:
-    """Which of these entries wait or are at work."""
+    """Those of the entries that wait or are being worked on."""
     return set((await tx.execute(_OPEN, {"ids": list(entries)})).scalars())
 
 

@@ -1,4 +1,4 @@
-"""The inbox's rows: stored before Slack hears "ok", finished when they are answered or dropped with a reason."""
+"""The inbox's rows. They are stored before Slack gets its "ok", and finished when they are answered or dropped."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,43 +14,44 @@ from bot.store.statements import insert_all_new, insert_new
 from bot.store.threads import add_threads, known_among
 
 Kind = Literal["message", "staff", "interaction", "stop", "edit", "delete"]
-"""A customer's message, a message in a thread of a team channel, a press of a button; and what people do to what
-they wrote (bot/store/interrupts.py)."""
+"""A customer's message, a message in a thread of a team channel, an interaction; and what people do to what they
+wrote (bot/store/interrupts.py)."""
 SPOKEN = ("message", "staff", "edit")
-"""The kinds of rows that hold what somebody said."""
+"""The kinds of rows that hold a person's words."""
 InterruptKind = Literal["", "edited", "claimed", "called", "stop", "deleted"]
-"""What is wanted of an open row since it was stored; `claimed`: a person answers in its thread from now on; `called`:
-its author wants a person instead of its answer."""
+"""The interrupt of an open row, lightest first. `edited` and `deleted`: that happened to its message. `stop`: its
+answer was stopped. `claimed`: a person answers in its thread from now on. `called`: its author wants a person instead
+of its answer."""
 LOOKED_THROUGH = 200
-"""Of a thread's messages, the latest that are looked through for files."""
+"""The number of a thread's latest messages that are searched for files."""
 SUSPECT_ATTEMPTS = 2
-"""Tries that came to nothing, from which on a row may be what ends the process."""
+"""From this many unfinished attempts on, the row may be what ends the process."""
 SILENT = "silent"
-"""How a turn has ended whose words were dropped, since a person has the thread by now."""
+"""The reason of a turn whose words were dropped because a person has taken over the thread."""
 FinishedState = Literal["done", "dropped", "dead"]
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """Something that came from Slack and wants an answer."""
+    """Something that came from Slack and needs an answer."""
 
     event_id: str
-    """Slack's id of the delivery, the same on every redelivery."""
+    """Slack's id of the delivery. It is the same on every redelivery."""
     kind: Kind
     thread: ThreadRef
     ts: str
-    """The message's own timestamp; of a press, the press's."""
+    """The message's own timestamp. For an interaction, the interaction's."""
     author: str
     author_team: str
     body: Mapping[str, Any]
-    """What the turn needs to know: `text` and `files` (each `id`, `name`, `mimetype`, `size`), for a press `action` and
-    `value`."""
+    """What the turn needs to know: `text` and `files` (each `id`, `name`, `mimetype`, `size`), and for an interaction
+    `action` and `value`."""
     addressed: bool
-    """True: it starts a conversation. False: it counts only in a thread that already is one."""
+    """True: it starts a conversation. False: it counts only in a thread that already is a conversation."""
     stops: bool = False
-    """True: the words ask for an end; while an answer is on its way they are a stop, and a message otherwise."""
+    """True: the words ask for an end. They are a stop while an answer is being written, and a message otherwise."""
     calls: bool = False
-    """True: a person is asked for, who is worth more than any answer that is on its way."""
+    """True: the author asks for a person. That is more important than any answer that is being written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +66,22 @@ class InboxItem:
     author_team: str
     body: Mapping[str, Any]
     attempts: int
-    """1 on the first try; more after a crash or a failure. What only Slack's silence ended is taken back."""
+    """1 on the first try; more after a crash or a failure. A try that ended only because Slack did not answer is not
+    counted."""
     received_at: float
     interrupt: InterruptKind = ""
-    """What has been wished of it before this try began."""
+    """The interrupt that came before this try began."""
     fence: int = 1
-    """The number of this very try, which no other has; it decides whose the row is (bot/store/attempts.py)."""
+    """The number of this try, which no other try has. It decides who owns the row (bot/store/attempts.py)."""
 
     @property
     def failures(self) -> int:
-        """Tries before this one; they came to nothing, or it would not have begun."""
+        """The number of tries before this one. All of them failed, or this one would not have begun."""
         return self.attempts - 1
 
     @property
     def said_at(self) -> str:
-        """Slack's timestamp of the message, which for an edit is that of what was edited."""
+        """Slack's timestamp of the message. For an edit, that of the edited message."""
         return str(self.body.get("of", self.ts))
 
     @property
@@ -89,12 +91,12 @@ class InboxItem:
 
 
 def words_of(body: Mapping[str, Any]) -> str:
-    """What a stored body says to a reader."""
+    """The text of a stored body, with the names of its files."""
     return naming_files(str(body["text"]), file_names(body))
 
 
 def file_names(body: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the files of a stored body are called. Earlier releases kept their names alone."""
+    """The names of the files in a stored body. Earlier releases stored only the names."""
     return tuple(file if isinstance(file, str) else str(file["name"]) for file in body.get("files", ()))
 
 
@@ -104,7 +106,7 @@ def naming_files(text: str, names: Sequence[str]) -> str:
 
 
 def without_files(words: str) -> str:
-    """What was written beside the files, of words by `naming_files`."""
+    """The text without the names of the files, for words made by `naming_files`."""
     return _ATTACHED.sub("", words)
 
 
@@ -112,12 +114,12 @@ _ATTACHED = re.compile(r"\n?\[attached: [^\n]*\]\Z")
 
 
 async def add(tx: AsyncConnection, arrival: Arrival, *, now: float) -> int | None:
-    """Store an arrival; its id, or None when it is already here or nobody here is spoken to."""
+    """Store an arrival. Returns its id, or None if it is already here or is not meant for the assistant."""
     return (await add_all(tx, [arrival], now=now))[0]
 
 
 async def add_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: float) -> list[int | None]:
-    """As `add`, for many with few statements: one that comes before another counts as having come before."""
+    """Like `add`, for many arrivals with few statements. An arrival counts as earlier than those after it."""
     conversations = await known_among(tx, [arrival.thread for arrival in arrivals if not arrival.addressed])
     spoken_to: list[Arrival] = []
     for arrival in arrivals:
@@ -128,14 +130,14 @@ async def add_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: floa
     await add_threads(tx, [arrival.thread for arrival in spoken_to if arrival.addressed], now=now)
     rows = [_values(arrival, now=now) for arrival in sorted(spoken_to, key=_place)]
     ids = {row.event_id: row.id for row in await insert_all_new(tx, schema.inbox, rows, "id", "event_id")}
-    # One event twice in a group is one row, and one answer to whoever asks.
+    # An event that comes twice in a group is one row. The first arrival gets its id.
     return [ids.pop(arrival.event_id, None) for arrival in arrivals]
 
 
 async def insert(
     tx: AsyncConnection, arrival: Arrival, *, now: float, state: str = "new", reason: str = ""
 ) -> int | None:
-    """Store an arrival whoever is spoken to; its id, or None when it is already here."""
+    """Store an arrival, whether or not it is meant for the assistant. Returns its id, or None if it is already here."""
     values = _values(arrival, now=now) | {"state": state, "reason": reason}
     item: int | None = await insert_new(tx, schema.inbox, values)
     return item
@@ -169,7 +171,7 @@ async def unfinished(tx: AsyncConnection) -> list[tuple[int, str]]:
 
 
 async def suspects(tx: AsyncConnection) -> list[int]:
-    """Open rows that failed twice, or were at work at two crashes."""
+    """Open rows that failed twice, or were being worked on at two crashes."""
     return list((await tx.execute(_SUSPECTS)).scalars())
 
 
@@ -182,9 +184,9 @@ _SUSPECTS = select(schema.inbox.c.id).where(schema.inbox.c.state == "new", schem
 
 
 async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
-    """Count one more attempt and return the row; None when it is finished.
+    """Count one more attempt and return the row. None if the row is finished.
 
-    That somebody has claimed its thread is wished of the attempt before: this one sees the case.
+    The interrupt `claimed` is removed: it was meant for the attempt before, and this one sees the case.
     """
     table = schema.inbox
     interrupt = case((table.c.interrupt == "claimed", ""), else_=table.c.interrupt)
@@ -199,7 +201,7 @@ async def start(tx: AsyncConnection, item_id: int) -> InboxItem | None:
 
 
 def item_of(row: Row[Any]) -> InboxItem:
-    """A whole row as an item."""
+    """Turn a whole row into an item."""
     return InboxItem(
         id=row.id,
         kind=row.kind,
@@ -216,14 +218,16 @@ def item_of(row: Row[Any]) -> InboxItem:
 
 
 async def uncount(tx: AsyncConnection, item_id: int) -> None:
-    """Take an attempt back that failed for want of somebody else's answer; Superseded when it is not the latest."""
+    """Don't count an attempt that failed because a service did not answer. Raises Superseded if it is not the latest
+    attempt.
+    """
     await attempts.hold(tx)
     table = schema.inbox
     await tx.execute(update(table).where(table.c.id == item_id).values(attempts=table.c.attempts - 1))
 
 
 async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, reason: str = "", now: float) -> None:
-    """Close a row; it is not worked on again. Superseded when a later attempt than the caller's has begun."""
+    """Close a row. It is not worked on again. Raises Superseded if a later attempt than the caller's has begun."""
     await attempts.hold(tx)
     table = schema.inbox
     told = case((table.c.reason == SILENT, SILENT), else_=reason[:64])
@@ -231,8 +235,9 @@ async def finish(tx: AsyncConnection, item_id: int, state: FinishedState, *, rea
 
 
 async def note_silence(tx: AsyncConnection, post: str) -> None:
-    """Say of the turn to which a dropped post belongs, by its key, that it ends silent; not of one whose answer was
-    kept."""
+    """Note that the turn of a dropped post, found by the post's key, ends silent. A turn whose answer is saved is
+    left alone.
+    """
     kind, _, name = post.partition("/")
     number = name.partition("/")[0]
     if kind != "turn" or not number.isdigit():
@@ -243,7 +248,7 @@ async def note_silence(tx: AsyncConnection, post: str) -> None:
 
 
 async def last_said(tx: AsyncConnection, thread: ThreadRef, author: str) -> float | None:
-    """When the person's latest message in the thread came."""
+    """When the person's latest message in the thread arrived."""
     table = schema.inbox
     where = (table.c.thread == thread.key, table.c.author == author, table.c.kind == "message")
     at: float | None = (await tx.execute(select(func.max(table.c.received_at)).where(*where))).scalar_one()
@@ -251,7 +256,7 @@ async def last_said(tx: AsyncConnection, thread: ThreadRef, author: str) -> floa
 
 
 async def answered_last(tx: AsyncConnection, item: InboxItem) -> str | None:
-    """Who wrote the latest message of the thread, before this one, that the assistant or a person has taken up."""
+    """The author of the thread's latest message before this one that the assistant or a person has handled."""
     table = schema.inbox
     where = (table.c.thread == item.thread.key, table.c.kind.in_(("message", "edit")), table.c.ts < item.ts)
     taken_up = (table.c.state.in_(("done", "dead")), table.c.reason != "noted")
@@ -261,7 +266,7 @@ async def answered_last(tx: AsyncConnection, item: InboxItem) -> str | None:
 
 
 async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) -> Mapping[str, Any] | None:
-    """What `author` wrote at (channel, ts); None when there is no such message of theirs."""
+    """What `author` wrote at (channel, ts). None if they wrote no message there."""
     table = schema.inbox
     statement = select(table.c.body).where(table.c.channel == channel, table.c.ts == ts, table.c.author == author)
     body: Mapping[str, Any] | None = (await tx.execute(statement)).scalars().first()
@@ -269,22 +274,23 @@ async def body_at(tx: AsyncConnection, channel: str, ts: str, *, author: str) ->
 
 
 async def author_of(tx: AsyncConnection, item_id: int) -> str:
-    """Who wrote or pressed it, of all workspaces; empty when there is no such row."""
+    """The author of the message or interaction, as workspace/user. Empty if there is no such row."""
     table = schema.inbox
     row = (await tx.execute(select(table.c.author_team, table.c.author).where(table.c.id == item_id))).one_or_none()
     return f"{row.author_team}/{row.author}" if row else ""
 
 
 async def body_of(tx: AsyncConnection, item_id: int) -> Mapping[str, Any]:
-    """What is stored with a row now."""
+    """The row's stored body as it is now."""
     table = schema.inbox
     body: Mapping[str, Any] = (await tx.execute(select(table.c.body).where(table.c.id == item_id))).scalar_one()
     return body
 
 
 async def with_files(tx: AsyncConnection, thread: ThreadRef, *, author: str, latest: int) -> list[InboxItem]:
-    """The author's latest messages in the thread that brought files, oldest first; those that nobody has begun to work
-    on are left to whoever will."""
+    """The author's latest messages in the thread that brought files, oldest first. Messages on which work has not
+    begun are left out: their own turns handle them.
+    """
     table = schema.inbox
     where = (table.c.thread == thread.key, table.c.kind == "message", table.c.author == author, table.c.fence > 0)
     rows = await tx.execute(select(table).where(*where).order_by(table.c.ts.desc()).limit(LOOKED_THROUGH))

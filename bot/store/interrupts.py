@@ -1,15 +1,15 @@
-"""What people do to what they wrote: they stop its answer, edit it, delete it, want a person instead.
+"""Interrupts: people stop an answer, edit or delete their message, or ask for a person.
 
-Each is a row of the inbox, in the lane of the message's thread, and a wish on the rows of the message that are still
-open, all in one transaction. Whoever works on such a row ends early; what is left to do is done when the lane comes
-to the row of the deed itself. Slack may bring the deed before the message, and everything twice.
+Each is a row of the inbox, in the lane of the message's thread. It also sets an interrupt on the rows of the message
+that are still open, in the same transaction. A process that works on such a row ends early. The rest is done when the
+lane reaches the interrupt's own row. Slack may deliver the interrupt before the message, and everything twice.
 
-store_all      arrivals of any kind, and whom to tell at once
-written        the row of a message, whoever wrote it
-latest_edit    the newest edit of a message that no row has taken up yet
+store_all      store arrivals of any kind, and say which rows to interrupt at once
+written        the row of a message by any author
+latest_edit    the newest edit of a message that its row does not have yet
 replace_body   give a row the words of an edit
-claim          a person answers in a thread: the answers that are begun in it end
-wished         which of the rows have a wish
+claim          a person answers in a thread: interrupt the answers that have begun in it
+find_requested which of the rows have an interrupt
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,30 +27,30 @@ from bot.store.inbox import SPOKEN, Arrival, InboxItem, InterruptKind
 from bot.store.threads import find_thread
 
 MAX_EDIT_DELAY = 3600.0
-"""How much later than its message an edit may come to stand for a message that has not come itself."""
+"""If the message itself has not come, an edit can take its place up to this many seconds after the message."""
 
 OVERHEARD = "overheard"
-"""In the body of a message: it was not for the assistant."""
+"""The key in a message's body which says that it was not for the assistant."""
 IDLE = "idle"
-"""In the body of a stop: there was nothing to be stopped."""
+"""The key in a stop's body which says that there was nothing to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of an arrival."""
+    """The result of storing an arrival."""
 
     item: int | None
-    """Its row; None when it is already here, or concerns nobody."""
+    """Its row. None if it is already here, or concerns no one."""
     thread: str = ""
     """The key of the lane of that row."""
     told: tuple[int, ...] = ()
-    """The open rows of which it wants something,"""
+    """The open rows that it interrupts."""
     interrupt: InterruptKind = ""
-    """which is this."""
+    """The interrupt of the rows in `told`."""
 
 
 async def store_all(tx: AsyncConnection, arrivals: Sequence[Arrival], *, now: float) -> list[Stored]:
-    """Store arrivals of any kind, those that stand together and are nothing special with few statements."""
+    """Store arrivals of any kind. Neighbours without special handling share a few statements."""
     stored: list[Stored] = []
     for is_plain, group in groupby(arrivals, key=_is_plain):
         if is_plain:
@@ -72,7 +72,7 @@ async def store(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
         case "delete" if arrival.body.get("of"):
             return await _store_delete(tx, arrival, now=now)
         case "edit" | "delete":
-            # What could not be stored for its own sake names no message any more.
+            # An edit or deletion that could not be stored as it came no longer names its message.
             return Stored(None)
         case "message" if arrival.stops:
             return await _store_word(tx, arrival, now=now)
@@ -86,7 +86,7 @@ def _is_plain(arrival: Arrival) -> bool:
 
 
 async def written(tx: AsyncConnection, team: str, channel: str, ts: str) -> InboxItem | None:
-    """The row of the message at (channel, ts); None when it has not come, or concerned nobody."""
+    """The row of the message at (channel, ts). None if it has not come, or was not for the assistant or staff."""
     table = schema.inbox
     where = (table.c.team == team, table.c.channel == channel, table.c.ts == ts, table.c.kind.in_(("message", "staff")))
     row = (await tx.execute(select(table).where(*where))).first()
@@ -99,53 +99,55 @@ def is_erased(body: Mapping[str, Any]) -> bool:
 
 
 def is_erased_in(body: ColumnElement[Any]) -> ColumnElement[bool]:
-    """The same of a column of bodies."""
+    """`is_erased` for a column of bodies."""
     deleted: ColumnElement[str] = body["deleted"].as_string()
     return deleted.is_not(None)
 
 
 def words_in(body: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an edit's body a message's body takes over: its words, and whom it mentions."""
+    """What a message's body takes from an edit's body: its words, and whom it mentions."""
     return {name: body[name] for name in ("text", "masked", "files", "to_us", "others", "leads") if name in body}
 
 
 def is_overheard(body: Mapping[str, Any]) -> bool:
-    """Whether the message was for others in a channel's thread; then nothing of its words is kept."""
+    """Whether the message was for others in a channel's thread. Then none of its words are stored."""
     return OVERHEARD in body
 
 
 def edited_at(body: Mapping[str, Any]) -> str:
-    """Slack's time of the edit that a body is of; empty for the message as it was sent."""
+    """Slack's time of the edit that a body has. Empty for the message as it was sent."""
     return str(body.get("edited", ""))
 
 
 async def latest_edit(tx: AsyncConnection, item: InboxItem) -> InboxItem | None:
-    """The newest edit of the item's message that its words do not have yet."""
+    """The newest edit of the item's message that the item's words do not include yet."""
     since = edited_at(item.body) or (item.ts if item.kind == "edit" else "")
     edits = [edit for edit in await edits_of(tx, item.thread.key, item.said_at) if edit.ts > since]
     return max(edits, key=lambda edit: edit.ts, default=None)
 
 
 async def edits_of(tx: AsyncConnection, thread: str, *of: str) -> list[InboxItem]:
-    """The rows of all edits of messages of a thread, `of` these ts."""
+    """The rows of all edits of the thread's messages with the ts `of`."""
     table = schema.inbox
     rows = await tx.execute(select(table).where(table.c.thread == thread, table.c.kind == "edit"))
     return [inbox.item_of(row) for row in rows if row.body.get("of") in of]
 
 
 async def replace_body(tx: AsyncConnection, item_id: int, body: Mapping[str, Any], *, anew: bool = False) -> None:
-    """Give a row other words; with `anew` it is begun again with them: no edit is wished of it, no attempt counts."""
+    """Give a row other words. With `anew` it begins again with them: the interrupt `edited` is removed and the
+    attempts count from 1.
+    """
     await attempts.hold(tx)
     values: dict[str, Any] = {"body": dict(body)}
     if anew:
-        # What was wished in the meantime is graver than an edit, and stays.
+        # A graver interrupt that came in the meantime stays.
         interrupt = schema.inbox.c.interrupt
         values |= {"interrupt": case((interrupt == "edited", ""), else_=interrupt), "attempts": 1}
     await tx.execute(update(schema.inbox).where(schema.inbox.c.id == item_id).values(**values))
 
 
 async def overhear(tx: AsyncConnection, item: InboxItem) -> None:
-    """Keep nothing of what the row says but that it was for others."""
+    """Store nothing of the row's words, only that it was for others."""
     kept = {name: item.body[name] for name in ("of", "edited", "is_staff", "speaks_anew") if name in item.body}
     await replace_body(tx, item.id, {**kept, "text": "", "masked": False, "files": [], OVERHEARD: True})
 
@@ -163,8 +165,9 @@ async def stopped_since(tx: AsyncConnection, item: InboxItem) -> bool:
 
 
 async def claim(tx: AsyncConnection, thread: ThreadRef) -> None:
-    """Wish of the rows that are worked on in the thread that no answer be given; the next attempt leaves them to the
-    person."""
+    """Interrupt the rows that are being worked on in the thread, because a person has claimed it. The next attempt
+    leaves them to the person.
+    """
     table = schema.inbox
     begun = (table.c.state == "new", table.c.kind.in_(("message", "edit")), table.c.fence > 0)
     lighter = table.c.interrupt.in_(("", "edited"))
@@ -172,7 +175,7 @@ async def claim(tx: AsyncConnection, thread: ThreadRef) -> None:
 
 
 async def find_requested(tx: AsyncConnection, items: Collection[int]) -> dict[int, InterruptKind]:
-    """Those of the open rows of which something is wished, and what."""
+    """The interrupts of those of the open rows that have one."""
     table = schema.inbox
     statement = select(table.c.id, table.c.interrupt).where(
         table.c.id.in_(items), table.c.interrupt != "", table.c.state == "new"
@@ -181,11 +184,12 @@ async def find_requested(tx: AsyncConnection, items: Collection[int]) -> dict[in
 
 
 async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    """A message like "stop": an end to the answer that is on its way to its author, else a message.
+    """Store a message like "stop". It ends the answer that is being written for its author; otherwise it is a
+    message.
 
-    Staff read it while they are on the matter; otherwise it is answered that nothing is running (bot/turns/turn.py).
+    Staff read it while they have the case. Otherwise the assistant says that nothing is running (bot/turns/turn.py).
 
-    In direct messages it may stand outside of the thread, where there is nobody else whom it could mean.
+    In direct messages it can be outside of the thread, because there is no one else whom it could mean.
     """
     table = schema.inbox
     twin = (table.c.channel == arrival.thread.channel, table.c.ts == arrival.ts, table.c.kind == "stop")
@@ -202,7 +206,9 @@ async def _store_word(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
 
 
 async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    """A press of Stop, by whoever wrote the question; in direct messages there is one who could."""
+    """Store a press of Stop. In channels it only counts from the author of the question. In direct messages there is
+    only one person.
+    """
     if await find_thread(tx, arrival.thread) is None:
         return Stored(None)
     table = schema.inbox
@@ -215,7 +221,9 @@ async def _store_stop(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
 
 
 async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    """Words or a press by which a person is wanted: what their author asked before is not to be waited for."""
+    """Store words or an interaction that ask for a person. The answers to the author's earlier messages are
+    interrupted.
+    """
     item = await inbox.add(tx, arrival, now=now)
     if item is None or await find_open(tx, arrival.thread) is not None:
         return Stored(item, arrival.thread.key)
@@ -227,7 +235,7 @@ async def _store_call(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
 
 
 async def _has_ended(tx: AsyncConnection, arrival: Arrival) -> bool:
-    """Whether the stream that was stopped is of a turn that is over: then the press means no later one."""
+    """Whether the stream that was stopped belongs to a finished turn. Then the press is not about a later one."""
     streams = set(arrival.body.get("streams", ()))
     table = schema.turn
     ended = await tx.execute(
@@ -241,7 +249,7 @@ async def _store_edit(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
     row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
     if row is None:
         stored = await _store_as_message(tx, arrival, now=now)
-        # Where others write meanwhile, the message may have come between the two looks.
+        # If other processes write at the same time, the message may have come between the two queries.
         row = None if stored.item else await written(tx, arrival.thread.team, arrival.thread.channel, of)
         if row is None:
             return stored
@@ -255,7 +263,9 @@ async def _store_edit(tx: AsyncConnection, arrival: Arrival, *, now: float) -> S
 
 
 async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    """An edit of what has not come: the message itself, when it now speaks to us or has only been overtaken."""
+    """Store an edit of a message that has not come. It becomes the message if it now addresses us or has only
+    overtaken it.
+    """
     of = arrival.body["of"]
     if not arrival.body["speaks_anew"]:
         if float(arrival.ts) - float(of) > MAX_EDIT_DELAY:
@@ -269,7 +279,7 @@ async def _store_as_message(tx: AsyncConnection, arrival: Arrival, *, now: float
 
 
 async def _store_delete(tx: AsyncConnection, arrival: Arrival, *, now: float) -> Stored:
-    """A deletion; of which Slack names no author, the row of the message says whose it was."""
+    """Store a deletion. Slack names no author for it, so the row of the message says who that is."""
     of = arrival.body["of"]
     row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
     if row is None and not arrival.author:
@@ -277,11 +287,11 @@ async def _store_delete(tx: AsyncConnection, arrival: Arrival, *, now: float) ->
     if row is not None:
         arrival = replace(arrival, author=row.author, author_team=row.author_team)
     if row is None and (arrival.addressed or await _began_before(tx, arrival.thread.key, of)):
-        # When the message comes yet, it is here already, and nobody works on it.
+        # If the message still comes, it finds this row in its place, and no one works on it.
         kind: inbox.Kind = "staff" if arrival.body["is_staff"] else "message"
         stone = replace(arrival, kind=kind, ts=of, body={"text": "", "files": [], "deleted": {}})
         if await inbox.insert(tx, stone, now=now, state="dropped", reason="deleted") is None:
-            # Where others write meanwhile, the message may have come between the two looks.
+            # If other processes write at the same time, the message may have come between the two queries.
             row = await written(tx, arrival.thread.team, arrival.thread.channel, of)
     if row is None or is_erased(row.body):
         return Stored(None)
@@ -298,12 +308,14 @@ async def _began_before(tx: AsyncConnection, thread: str, ts: str) -> bool:
 
 
 def _concerns(row: InboxItem, edits: Collection[InboxItem]) -> ColumnElement[bool]:
-    """The rows in which the message is worked on: its own, and edits of it that are answered."""
+    """The rows in which the message is worked on: its own, and its edits that are answered separately."""
     return schema.inbox.c.id.in_([row.id, *(edit.id for edit in edits)])
 
 
 async def _first_open(tx: AsyncConnection, place: ColumnElement[bool], *, author: str | None) -> InboxItem | None:
-    """The row in work there, or the next; by the author, unless it may be anybody's."""
+    """The first open row in that place, being worked on or next. None if it is not by `author`; None as `author`
+    accepts all.
+    """
     table = schema.inbox
     where = [place, table.c.state == "new", table.c.kind.in_(("message", "edit"))]
     rows = (await tx.execute(select(table).where(*where).order_by(table.c.id).limit(1))).all()
@@ -313,7 +325,7 @@ async def _first_open(tx: AsyncConnection, place: ColumnElement[bool], *, author
 async def _with_interrupt(
     tx: AsyncConnection, arrival: Arrival, rows: ColumnElement[bool], interrupt: InterruptKind, *, now: float
 ) -> Stored:
-    """Store the deed, and the wish on those of the rows that are open and have no graver one."""
+    """Store the arrival, and set the interrupt on the open ones of the rows that have no graver one."""
     item = await inbox.insert(tx, arrival, now=now)
     return Stored(None) if item is None else await _interrupt(tx, arrival, item, rows, interrupt)
 
@@ -321,7 +333,7 @@ async def _with_interrupt(
 async def _interrupt(
     tx: AsyncConnection, arrival: Arrival, item: int, rows: ColumnElement[bool], interrupt: InterruptKind
 ) -> Stored:
-    """Put the wish on those of the rows that are open and have no graver one, and are not the arrival's own."""
+    """Set the interrupt on the open ones of the rows that have no graver one, except on the arrival's own."""
     table, interrupts = schema.inbox, get_args(InterruptKind)
     lighter = interrupts[: interrupts.index(interrupt)]
     where = (rows, table.c.state == "new", table.c.kind.in_(SPOKEN), table.c.id != item, table.c.interrupt.in_(lighter))

@@ -1,15 +1,15 @@
-"""Who shares the database, and what each of them does alone.
+"""The processes that share the database, and what only one of them does.
 
-beat, leave      a process's row in `member`, alive until its lease is over
-alive            whose lease is not over
-claim, release   a name that one member holds alone; void when that member's lease is over
-held_by_others   what is not to be had now
-prune            forget what ended long ago
+beat, leave      a process's row in `member`; it is alive until its lease ends
+alive            the members whose lease has not ended
+claim, release   a name that only one member holds; void when that member's lease ends
+held_by_others   the names that other members hold
+prune            delete old rows
 
-open_membership  the rows of this process: beating while the context lasts
-Membership       who this process is, and what it holds
+open_membership  the rows of this process; it sends heartbeats while the context lasts
+Membership       the identity of this process, and what it holds
 
-Every time given is the caller's wall clock, so the clocks of the machines must agree within a few seconds (NTP).
+All times are the caller's wall clock, so the clocks of the machines must agree within a few seconds (NTP).
 """
 
 import asyncio
@@ -34,23 +34,23 @@ from bot.store.statements import insert_into
 logger = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
-"""How long a process counts as alive after its last beat."""
+"""How long a process counts as alive after its last heartbeat."""
 HEARTBEAT_INTERVAL = 5.0
-"""Between two beats."""
+"""The time between two heartbeats."""
 HEARTBEAT_TIMEOUT = 3.0
-"""How long one beat may take."""
+"""The timeout of one heartbeat."""
 MISSED_SECONDS = 1.0
-"""Before a beat that failed is tried again."""
+"""The delay before a failed heartbeat is tried again."""
 OVERDUE_SECONDS = 10.0
-"""A process whose last beat is older must let its work go: soon others will take it for a dead one's."""
+"""A process whose last heartbeat is older must stop its work, because others will soon consider it dead."""
 GONE_MEMBER_PERIOD = DAY
-"""How long the row of a process that is gone is kept, for people who look."""
+"""How long the row of a process that is gone is kept, so that people can see it."""
 FROZEN_STATUS = 70
 """The exit status of a process that could not keep its lease (EX_SOFTWARE of sysexits.h)."""
 
 
 async def beat(tx: AsyncConnection, member: str, role: str, *, now: float, lease: float = LEASE_SECONDS) -> None:
-    """Say that the process is alive for `lease` seconds more; the first time it comes into being by it."""
+    """Renew the lease of the process for `lease` seconds. The first heartbeat creates its row."""
     table = schema.member
     statement = insert_into(tx, table).values(id=member, role=role, started_at=now, until=now + lease)
     await tx.execute(
@@ -59,24 +59,24 @@ async def beat(tx: AsyncConnection, member: str, role: str, *, now: float, lease
 
 
 async def leave(tx: AsyncConnection, member: str) -> None:
-    """The process ends: what it held is void from now on."""
+    """End the membership. What the process held is void from now on."""
     await tx.execute(delete(schema.claim).where(schema.claim.c.owner == member))
     await tx.execute(delete(schema.member).where(schema.member.c.id == member))
 
 
 async def alive(tx: AsyncConnection, *, now: float) -> set[str]:
-    """The ids of all members whose lease is not over."""
+    """The ids of all members whose lease has not ended."""
     return set((await tx.execute(select(schema.member.c.id).where(schema.member.c.until > now))).scalars())
 
 
 async def claim(tx: AsyncConnection, name: str, owner: str, *, now: float) -> bool:
-    """Whether `owner` holds the name alone from now on: it was free, void, or its own already.
+    """Whether `owner` alone holds the name from now on. It does if the name was free, void, or already its own.
 
-    A member whose own lease is over gets nothing.
+    A member whose own lease has ended gets nothing.
     """
     table, member = schema.claim, schema.member
     lives = exists().where(member.c.id == owner, member.c.until > now)
-    # A column in words: what is correlated here by itself would be any claim, not the one that is in the way.
+    # A literal column. Correlation by SQLAlchemy would mean any claim, and not the one in conflict.
     held_by_another = exists().where(member.c.id == literal_column("claim.owner"), member.c.until > now)
     statement = insert_into(tx, table).from_select(
         ["name", "owner"], select(literal(name), literal(owner)).where(lives)
@@ -90,13 +90,13 @@ async def claim(tx: AsyncConnection, name: str, owner: str, *, now: float) -> bo
 
 
 async def release(tx: AsyncConnection, name: str, owner: str) -> None:
-    """Give the name up, when it is the owner's."""
+    """Release the name, if the owner holds it."""
     table = schema.claim
     await tx.execute(delete(table).where(table.c.name == name, table.c.owner == owner))
 
 
 async def held_by_others(tx: AsyncConnection, prefix: str, owner: str, *, now: float) -> set[str]:
-    """The names with this beginning that members other than `owner` hold, whose leases are not over."""
+    """The names with this beginning that members other than `owner` hold with a valid lease."""
     table, member = schema.claim, schema.member
     lives = exists().where(member.c.id == table.c.owner, member.c.until > now)
     statement = select(table.c.name).where(table.c.name.startswith(prefix, autoescape=True), table.c.owner != owner)
@@ -104,17 +104,17 @@ async def held_by_others(tx: AsyncConnection, prefix: str, owner: str, *, now: f
 
 
 async def prune(tx: AsyncConnection, *, now: float) -> None:
-    """Forget processes that ended a day ago, and claims of processes that nobody knows."""
+    """Delete processes that ended a day ago, and claims whose process has no row."""
     table, member = schema.claim, schema.member
     await tx.execute(delete(member).where(member.c.until < now - GONE_MEMBER_PERIOD))
     await tx.execute(delete(table).where(~exists().where(member.c.id == table.c.owner)))
 
 
 class Membership:
-    """This process among those that share the database; its id is new at every boot."""
+    """This process among those that share the database. Its id is new at every start."""
 
     def __init__(self, database: Database, clock: Clock, *, role: str, is_alone: bool) -> None:
-        """`is_alone`: no other process may use the database (a lock sees to that), so that everything is held."""
+        """`is_alone`: no other process can use the database (a lock ensures that), so this one holds every name."""
         self.id = f"{socket.gethostname()[:40]}-{os.getpid()}-{uuid.uuid4().hex}"
         self._is_alone = is_alone
         self._database = database
@@ -124,10 +124,10 @@ class Membership:
         self._when_lost: list[Callable[[], None]] = []
 
     async def hold(self, name: str) -> bool:
-        """Whether this process alone does what the name stands for; ask again before every piece of it.
+        """Whether only this process does what the name is for. Ask again before every piece of the work.
 
         Raises:
-            StoreUnavailable: the database is away, so nobody can know.
+            StoreUnavailable: the database is unavailable, so this is unknown.
         """
         if self._is_alone:
             return True
@@ -142,36 +142,38 @@ class Membership:
             return await held_by_others(tx, prefix, self.id, now=self._clock.now())
 
     async def let_go(self, name: str) -> None:
-        """Leave the name to others at once."""
+        """Release the name at once."""
         async with self._database.transaction() as tx:
             await release(tx, name, self.id)
 
     async def beat(self) -> None:
-        """Renew the lease. The time counts from before the statement: that is what others read."""
+        """Renew the lease. Time counts from before the statement, because other processes see that time."""
         began = self._clock.monotonic()
         async with asyncio.timeout(HEARTBEAT_TIMEOUT), self._database.transaction(urgent=True) as tx:
             await beat(tx, self.id, self._role, now=self._clock.now())
         self._last = self._tried = began
 
     def when_lost(self, let_go: Callable[[], None]) -> None:
-        """Call this while the database is away for so long that others may soon have our work, again and again."""
+        """Register a function that is called, repeatedly, while the database is unavailable for so long that other
+        processes may soon take over our work.
+        """
         self._when_lost.append(let_go)
 
     async def run(self) -> None:
-        """Beat until cancelled, after the first beat."""
+        """Send heartbeats until cancelled. The first one is not sent here."""
         pause = HEARTBEAT_INTERVAL
         while True:
             await self._clock.sleep(pause)
             pause = HEARTBEAT_INTERVAL if await self._beats() else MISSED_SECONDS
 
     async def leave(self) -> None:
-        """Say that this process ends, so that nobody waits for its lease."""
+        """Note that this process ends, so that no other process waits for its lease."""
         async with self._database.transaction() as tx:
             await leave(tx, self.id)
 
     @property
     def is_frozen(self) -> bool:
-        """Whether it is long that a beat was so much as tried: the process stood still, or its event loop does."""
+        """Whether no heartbeat was even tried for a long time: the process was frozen, or its event loop is."""
         return self._clock.monotonic() - self._tried > OVERDUE_SECONDS
 
     async def _beats(self) -> bool:
@@ -197,10 +199,10 @@ async def open_membership(
 ) -> AsyncIterator[Membership]:
     """Be a member while the context lasts.
 
-    A process that `is_alone` needs no lease. Of the others a thread of its own calls `end` when no beat was even tried
-    for too long, which ends the process unless something else is given: it sees what an event loop that hangs, or was
-    stopped with the whole process, would see too late. While the database is away nobody can take anything over; then
-    the process lives on and only lets its work go.
+    A process that `is_alone` needs no lease. In other processes, a separate thread calls `end` if no heartbeat was
+    even tried for too long. By default that ends the process. The thread notices an event loop that hangs, or that
+    was stopped with the whole process; the loop itself would notice too late. While the database is unavailable, no
+    other process can take anything over. Then the process keeps running and only stops its work.
     """
     membership = Membership(database, clock, role=role, is_alone=is_alone)
     if is_alone:
@@ -223,7 +225,7 @@ async def open_membership(
 
 
 def _watch(membership: Membership, done: threading.Event, end: Callable[[], None]) -> None:
-    """Look once a second; a clock that is read is safe from any thread."""
+    """Check once a second. Reading a clock is safe from any thread."""
     while not done.wait(1.0):
         if membership.is_frozen:
             logger.critical("this process stood still for too long and ends", extra={"member": membership.id})
@@ -232,6 +234,6 @@ def _watch(membership: Membership, done: threading.Event, end: Callable[[], None
 
 
 def end_now() -> None:
-    """End this process: cleaning up would touch what is another process's already."""
+    """End this process at once. A cleanup could touch what already belongs to another process."""
     logging.shutdown()
     os._exit(FROZEN_STATUS)

@@ -1,13 +1,13 @@
-"""How often something may be done: rows that all processes share.
+"""How often something is allowed: rows that all processes share.
 
-The generic cell rate algorithm (GCRA, ATM Forum TM 4.0): a row holds the moment until which its owner has used
-up the pace, so that a count over a sliding minute needs no list of what was done in it.
+The algorithm is the generic cell rate algorithm (GCRA, ATM Forum TM 4.0). A row holds the time until which its owner
+has used up the pace. So a count over a sliding minute needs no list of events.
 
-take      whether something may be done now
-reserve   when it may be done, and then it counts as done
-pause     nobody does it until then
-prune     forget who has used up nothing for long
-take_slot       one of so many slots, each free again at a time of its own; `free_slot` gives it back
+take       whether something is allowed now
+reserve    when it is allowed; it then counts as done
+pause      nothing is allowed until then
+prune      delete rows that have long expired
+take_slot  take one of a number of slots; each is free again at its own time. `free_slot` returns it
 """
 
 from dataclasses import dataclass
@@ -20,15 +20,16 @@ from bot.store import schema
 from bot.store.statements import insert_all_new, insert_into
 
 PRUNED_SECONDS = DAY
-"""A clock that is put back by less finds what was used up."""
+"""If the clock is set back by less than this, what was used up is still known."""
 
 
 async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now: float) -> bool:
-    """Whether it may be done once more, with `times` in `seconds` as the bound; when it may, it counts as done."""
+    """Whether it is allowed once more, with a limit of `times` in `seconds`. If so, it counts as done."""
     table = schema.pace
     step = seconds / times
     start = case(
-        # Further ahead than anybody gets: the clock was put back. What was used up then is still used up, but for one.
+        # Further ahead than anyone gets: the clock was set back. All but one of the allowed times then count as used
+        # up.
         (table.c.until > now + seconds + step, literal(now + seconds - step)),
         (table.c.until > now, table.c.until),
         else_=literal(now),
@@ -39,7 +40,7 @@ async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now
         .on_conflict_do_update(
             index_elements=[table.c.key],
             set_={"until": start + step},
-            # A hundredth of a step absorbs what adding fractions up leaves over.
+            # A hundredth of a step absorbs rounding errors of the sums.
             where=start + step <= now + seconds + step / 100,
         )
         .returning(table.c.until)
@@ -50,10 +51,10 @@ async def take(tx: AsyncConnection, key: str, *, times: int, seconds: float, now
 async def reserve(
     tx: AsyncConnection, key: str, *, burst: int, step: float, times: int, patience: float, now: float
 ) -> float:
-    """Take `times` calls, of which `burst` may come at once and then one every `step` seconds.
+    """Reserve `times` calls, of which `burst` can come at once, and then one every `step` seconds.
 
-    The seconds until the first of them may be made, the others a step later each; less than nothing when there was
-    room to spare. More than `patience`, and nothing was taken.
+    Returns the seconds until the first of them can be made. The others can be made one step later each. The result is
+    negative if there was room to spare. If it is more than `patience`, nothing was reserved.
     """
     table = schema.pace
     start = case((table.c.until > now, table.c.until), else_=literal(now))
@@ -64,7 +65,7 @@ async def reserve(
         .on_conflict_do_update(
             index_elements=[table.c.key],
             set_={"until": start + times * step},
-            # What adding fractions up leaves over must not count as lateness.
+            # Rounding errors of the sums must not count as late.
             where=start <= now + patience + lead + step / 1_000,
         )
         .returning(table.c.until)
@@ -77,12 +78,12 @@ async def reserve(
 
 
 async def prune(tx: AsyncConnection, *, now: float) -> None:
-    """Forget rows that have meant nothing for a day."""
+    """Delete rows that expired more than a day ago."""
     await tx.execute(delete(schema.pace).where(schema.pace.c.until < now - PRUNED_SECONDS))
 
 
 async def pause(tx: AsyncConnection, key: str, *, until: float) -> None:
-    """Move the moment until which the pace is used up, if it is earlier."""
+    """Set the time until which the pace is used up, if it is earlier."""
     table = schema.pace
     await tx.execute(
         insert_into(tx, table)
@@ -96,15 +97,15 @@ class SlotFound:
     """A slot, or when to ask again."""
 
     slot: str | None
-    """None: all are taken."""
+    """The slot's name. None: all are taken."""
     free_at: float
     """When the next one is free."""
     live: int
-    """Slots that are taken for longer than the time that was asked about."""
+    """The number of slots that are taken for longer than the time in question."""
 
 
 async def take_slot(tx: AsyncConnection, key: str, *, slots: int, until: float, live: float, now: float) -> SlotFound:
-    """Take one of `slots` slots until then, if one is free; `live` is the time after which taken ones are counted."""
+    """Take one of `slots` slots until then, if one is free. Slots that are taken for longer than `live` are counted."""
     table = schema.pace
     names = [f"{key[:120]}/{number}" for number in range(slots)]
     free = (
@@ -121,7 +122,7 @@ async def take_slot(tx: AsyncConnection, key: str, *, slots: int, until: float, 
     )
     free_at, living, known = (await tx.execute(counted)).one()
     if slot is None and known < slots:
-        # The first time; or there are more slots than there were.
+        # This is the first time, or the number of slots has grown.
         rows = [{"key": name, "until": 0.0} for name in names]
         await insert_all_new(tx, table, rows, "key")
         return await take_slot(tx, key, slots=slots, until=until, live=live, now=now)
@@ -129,6 +130,6 @@ async def take_slot(tx: AsyncConnection, key: str, *, slots: int, until: float, 
 
 
 async def free_slot(tx: AsyncConnection, slot: str, *, was: float, until: float) -> None:
-    """Give a slot back, to be free at `until`; nothing happens when it is somebody else's by now."""
+    """Return a slot; it is free at `until`. Nothing happens if it was taken again since."""
     table = schema.pace
     await tx.execute(update(table).where(table.c.key == slot, table.c.until == was).values(until=until))

@@ -1,4 +1,4 @@
-"""What the figures of the desk are made of: who asked what and how it ended, cases, verdicts, money, the relay."""
+"""The data behind the desk's metrics: questions and how they ended, cases, ratings, cost, the relay."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -13,18 +13,18 @@ from bot.store.database import Database
 from bot.store.interrupts import is_erased_in
 
 LOOKED_UP = '%"ok": true, "private": true%'
-"""How a look-up of the customer's own data that succeeded stands among a turn's messages. What is quoted in them
-cannot look like it, since its quotation marks are escaped; and Postgres need not read every text there is."""
+"""A pattern for a successful lookup of the customer's own data in a turn's messages. Quoted text cannot match it,
+because its quotation marks are escaped. And Postgres does not have to parse every text."""
 
 PIECE = 1_000
-"""Rows that are read at once."""
+"""The number of rows that are read at once."""
 CLAIMED, REOPENED = "case.claimed", "case.reopened"
-"""Steps of a case, as the audit trail has them."""
+"""Steps of a case, as in the audit trail."""
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A customer's message that was to be answered, and how it ended."""
+    """A customer's message that needed an answer, and how it ended."""
 
     id: int
     thread: str
@@ -33,16 +33,16 @@ class Written:
     at: float
     text: str
     ended: str = ""
-    """Why its row was closed, as `bot.store.turns.TurnRecord.ended` or `relayed`; empty while it is open."""
+    """Why its row was closed: a value of `bot.store.turns.TurnRecord.ended`, or `relayed`. Empty while it is open."""
     sources: frozenset[str] = frozenset()
-    """The addresses of the pages that its answer names, or their titles."""
+    """The URLs of the pages that its answer names, or their titles."""
     looked_up: bool = False
     """Whether the customer's own data was looked up or changed for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A case, whatever became of it."""
+    """A case in any state."""
 
     id: int
     thread: str
@@ -50,24 +50,24 @@ class Opened:
     reason: str
     at: float
     claimed_at: float | None = None
-    """When somebody claimed it first."""
+    """When it was first claimed."""
     replied_at: float | None = None
-    """When the customer was first sent what a person wrote."""
+    """When a person's words were first sent to the customer."""
     was_resolved: bool = False
-    """Whether it was resolved, be it open again or not."""
+    """Whether it was resolved, even if it is open again."""
     reopened: int = 0
-    """How often it was opened again,"""
+    """How often it was opened again."""
     reopened_at: tuple[float, ...] = ()
-    """and when."""
+    """When it was opened again."""
     outcome: str = ""
-    """What staff said that came of it; empty when they said nothing."""
+    """What staff said about the outcome. Empty if they said nothing."""
     was_merged: bool = False
-    """Whether it goes on in another."""
+    """Whether it was merged into another one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A customer's press under an answer or a solved case."""
+    """A customer's rating of an answer or a solved case."""
 
     value: str
     at: float
@@ -82,7 +82,7 @@ class Use:
     at: float
     tokens: int
     cost: float
-    """US dollars."""
+    """In US dollars."""
     estimated: bool = False
 
 
@@ -98,16 +98,16 @@ class Relayed:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """All of it since some time."""
+    """All of this data since some time."""
 
     written: Sequence[Written] = ()
     """Oldest first."""
     cases: Sequence[Opened] = ()
     """Oldest first."""
     on_answers: Mapping[int, Verdict] = field(default_factory=dict)
-    """Message -> `up` or `down`, by whoever wrote the message."""
+    """Message -> `up` or `down`, from the author of the message."""
     on_cases: Mapping[int, Verdict] = field(default_factory=dict)
-    """Case -> `1` to `5`, by its customer."""
+    """Case -> `1` to `5`, from its customer."""
     uses: Sequence[Use] = ()
     """Oldest first."""
     relayed: Sequence[Relayed] = ()
@@ -115,9 +115,9 @@ class Record:
 
 
 async def read(database: Database, *, since: float) -> Record:
-    """Everything that came or happened since then.
+    """Everything that arrived or happened since then.
 
-    It may be much, so it is read in pieces, between which others come to write and are answered.
+    It can be a lot. So it is read in pieces, and other transactions can run in between.
     """
     written = await _written(database, since=since)
     cases = await _cases(database, since=since)
@@ -133,7 +133,7 @@ async def _pieces(
     since: float,
     whole: Callable[[Select[Any]], Select[Any]] = lambda piece: piece,
 ) -> AsyncIterator[Sequence[Any]]:
-    """The statement's rows in their `order`, which begins with a time, from `since` on; each piece is made `whole`."""
+    """The statement's rows in their `order`, which begins with a time, from `since` on. `whole` completes a piece."""
     later = order[0] >= since
     while True:
         piece = whole(statement.where(later).order_by(*order).limit(PIECE))
@@ -143,16 +143,16 @@ async def _pieces(
         if len(rows) < PIECE:
             return
         latest = [getattr(rows[-1], column.name) for column in order]
-        # The first condition is implied by the second, and an index on the time serves it in every database.
+        # The second condition implies the first, and an index on the time helps with the first in every database.
         later = (order[0] >= latest[0]) & (tuple_(*order) > tuple_(*latest))
 
 
 async def _written(database: Database, *, since: float) -> list[Written]:
-    """Messages, and edits that had an answer of their own; without what was dropped or deleted."""
+    """Messages, and edits that had an answer of their own, without dropped or deleted ones."""
     table = schema.inbox.c
     ended = case((table.state == "dead", "failed"), else_=table.reason).label("ended")
     columns = (table.id, table.thread, table.author, table.received_at, table.body["text"].as_string().label("text"))
-    # What is deleted is told apart here: nothing lets Postgres guess that it is little, and then it reads all there is.
+    # Deleted ones are left out here. Postgres cannot estimate how few they are, and would read all rows.
     asked = select(*columns, ended, table.kind, is_erased_in(table.body).label("is_erased")).where(
         table.kind.in_(("message", "edit")), table.state != "dropped"
     )
@@ -170,14 +170,15 @@ async def _written(database: Database, *, since: float) -> list[Written]:
                 pages[sources] = frozenset(page["url"] or page["title"] for page in json.loads(sources))
             named, own = pages[sources], bool(looked_up)
             if number in found:
-                # A private answer's stub in the channel names nothing; the whole, which has the same number, does.
+                # The row of a private answer in the channel names nothing. The whole answer, with the same number,
+                # does.
                 named, own = named | found[number].sources, own or found[number].looked_up
             found[number] = Written(number, thread, author, at, text, end, named, own)
     return [*found.values()]
 
 
 def _with_grounds(asked: Select[Any]) -> Select[Any]:
-    """The messages with what their answers rest on: a row for each answer, and one for a message that has none."""
+    """The messages with what their answers rest on: a row for each answer, and one for a message without an answer."""
     message, turn = asked.subquery(), schema.turn.c
     looked_up = or_(*(cast(column, Text).like(LOOKED_UP) for column in (turn.messages, turn.trace)))
     return (
@@ -204,7 +205,7 @@ async def _cases(database: Database, *, since: float) -> list[Opened]:
             row.customer,
             row.reason,
             row.opened_at,
-            # The column tells of whoever has it now.
+            # The column is about the present owner.
             claimed_at=min(steps.get((ref_of(row.id), CLAIMED), [row.claimed_at])),
             replied_at=row.replied_at,
             was_resolved=row.reopened > 0 or (row.state in ("resolved", "closed") and row.outcome != ERASED),
@@ -221,7 +222,7 @@ async def _cases(database: Database, *, since: float) -> list[Opened]:
 async def _pressed(
     database: Database, written: Sequence[Written], cases: Sequence[Opened], *, since: float
 ) -> tuple[dict[int, Verdict], dict[int, Verdict]]:
-    """The verdicts on answers and on cases, by those who had asked."""
+    """The ratings of answers and of cases, from the people who had asked."""
     table = schema.feedback.c
     order = (table.given_at, table.subject, table.person)
     asked = {each.id: each.customer for each in written}
@@ -251,7 +252,7 @@ async def _uses(database: Database, *, since: float) -> list[Use]:
 
 
 async def _relayed(database: Database, *, since: float) -> list[Relayed]:
-    """What shows one side what the other wrote; edits and marks are no messages of their own."""
+    """The posts that show one side what the other wrote. Edits and reactions don't count as messages."""
     table = schema.outbox.c
     columns = (table.created_at, table.sent_at, table.state, table.id)
     relayed = select(*columns).where(table.source_ts.is_not(None))

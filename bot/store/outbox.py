@@ -1,4 +1,4 @@
-"""The outbox's rows: what Slack must be told, each under a deterministic key, in order."""
+"""The outbox's rows: the calls to Slack, each under a deterministic key, in order."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
@@ -23,30 +23,31 @@ class Outgoing:
     """One call to Slack that must happen exactly once."""
 
     key: str
-    """Deterministic: adding the same key twice is adding it once."""
+    """Deterministic. Adding the same key twice adds one row."""
     method: Method
     channel: str
     payload: Mapping[str, Any]
-    """The call's own arguments: `text`, `blocks`, `username`, `name` …; of an ephemeral the `user` who sees it; `ts` of
-    a message that no row posted; `link_to`, the key of the row whose message's address the texts hold. A post may bring
-    `files`, each `{"id", "name"}` of what somebody shared, with `if_missing` to be said when one cannot be; an unshare
-    names some of their ids, or means all. A session tells the `status` of the thread's agent session, or its `title`.
-    """
+    """The call's own arguments: `text`, `blocks`, `username`, `name` ….
+
+    An ephemeral has the `user` who sees it. `ts` is for a message that no row posted. `link_to` is the key of the row
+    whose message's address the texts contain. A post can have `files`, each with the `id` and `name` of a file that a
+    person shared, and `if_missing`, a text for when one cannot be shared. An unshare names some of the files' ids;
+    with none it means all. A session sets the `status` of the thread's agent session, or its `title`."""
     thread_ts: str | None = None
     parent: str | None = None
-    """The key of an earlier row of the channel whose message this one belongs to: a post replies under it, an
-    ephemeral is shown there to one person, an update changes it, a delete takes it away, an unshare takes its files.
-    When that one was refused for good, so is this one."""
+    """The key of an earlier row of the channel whose message this one belongs to. A post replies under it, an
+    ephemeral is shown there to one person, an update changes it, a delete deletes it, an unshare deletes its files.
+    If Slack refuses the earlier row for good, this one fails, too."""
     case_id: int | None = None
     source: tuple[str, str] | None = None
-    """The (channel, ts) of the message this one mirrors."""
+    """The (channel, ts) of the message that this one mirrors."""
     epoch: tuple[str, int] | None = None
-    """For what the assistant says: the key of the conversation and its ownership epoch. In a later epoch this is no
-    longer posted."""
+    """For what the assistant says: the key of the conversation and its ownership epoch. It is not posted in a later
+    epoch."""
     when_sent: tuple["Outgoing", ...] = ()
-    """Queued in the same transaction that says this one is sent."""
+    """Calls that are queued in the transaction that marks this one as sent."""
     when_failed: tuple["Outgoing", ...] = ()
-    """Queued in the same transaction that says Slack refused this one."""
+    """Calls that are queued in the transaction that marks this one as refused by Slack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class OutboxRow:
     channel: str
     thread_ts: str | None
     lane: str
-    """What the row stands in a queue with: the rows of one thread, or about one message, leave in order."""
+    """The queue of the row: the rows of one thread, or about one message, leave in order."""
     parent: str | None
     payload: Mapping[str, Any]
     state: str
@@ -75,8 +76,9 @@ class OutboxRow:
 
 
 async def add(tx: AsyncConnection, *calls: Outgoing, now: float) -> None:
-    """Queue calls; a key that is there already is left as it is. Superseded in a turn that somebody else has
-    taken over."""
+    """Queue calls. If a key already exists, its row stays as it is. Raises Superseded in a turn that a later attempt
+    has taken over.
+    """
     await attempts.hold(tx)
     table, rows = schema.outbox, []
     lanes: dict[str, str] = {}
@@ -123,7 +125,9 @@ async def open_rows(tx: AsyncConnection, *, limit: int = 500) -> list[OutboxRow]
 async def heads(
     tx: AsyncConnection, *, besides: Collection[tuple[str, str]], channels: Collection[str], limit: int
 ) -> list[OutboxRow]:
-    """The first open row of each lane, in order; without the lanes `besides`, by channel and name, and `channels`."""
+    """The first open row of each lane, in order. The lanes `besides`, by channel and name, and the `channels` are
+    left out.
+    """
     table = schema.outbox
     busy = [f"{channel}|{lane}" for channel, lane in besides]
     first = (
@@ -161,7 +165,7 @@ async def by_key(tx: AsyncConnection, key: str) -> OutboxRow | None:
 
 
 async def by_place(tx: AsyncConnection, channel: str, ts: str) -> OutboxRow | None:
-    """The row whose post stands at (channel, ts)."""
+    """The row whose post is at (channel, ts)."""
     table = schema.outbox
     statement = select(table).where(table.c.channel == channel, table.c.ts == ts, table.c.method == "post")
     row = (await tx.execute(statement)).first()
@@ -169,7 +173,7 @@ async def by_place(tx: AsyncConnection, channel: str, ts: str) -> OutboxRow | No
 
 
 async def mirrors(tx: AsyncConnection, channel: str, *ts: str) -> list[OutboxRow]:
-    """The rows whose posts show what somebody wrote at (channel, ts), or at one of several ts, oldest first."""
+    """The rows whose posts mirror what a person wrote at (channel, ts), or at one of several ts, oldest first."""
     table = schema.outbox
     where = (table.c.source_channel == channel, table.c.source_ts.in_(ts), table.c.method == "post")
     return [row_of(row) for row in await tx.execute(select(table).where(*where).order_by(table.c.id))]
@@ -178,10 +182,11 @@ async def mirrors(tx: AsyncConnection, channel: str, *ts: str) -> list[OutboxRow
 async def relayed(
     tx: AsyncConnection, thread: ThreadRef, *, latest: int | None, case_id: int | None = None
 ) -> list[tuple[str, str]]:
-    """The latest posts in the thread, or of one case in it, that show what somebody wrote elsewhere, as (ts, text) and
-    oldest first.
+    """The latest posts in the thread, or of one case in it, that mirror what people wrote elsewhere. Pairs of (ts,
+    text), oldest first.
 
-    The text is the one that is read now, or soon; what is not read, or not for long any more, is left out.
+    The text is the current one, or the one that is about to be shown. Posts that are deleted, or about to be, are
+    left out.
     """
     table = schema.outbox
     there = [table.c.channel == thread.channel, table.c.thread_ts == thread.ts, table.c.source_ts.is_not(None)]
@@ -199,7 +204,7 @@ async def relayed(
 
 
 async def said_in_case(tx: AsyncConnection, case_id: int, channel: str, *, latest: int) -> list[str]:
-    """The latest of staff's words in a case that its customer reads in `channel`, or soon will, oldest first."""
+    """The latest of staff's words in a case that its customer sees in `channel`, or soon will, oldest first."""
     table = schema.outbox
     theirs = (table.c.case_id == case_id, table.c.channel == channel, table.c.source_ts.is_not(None))
     posted = await tx.execute(
@@ -213,7 +218,7 @@ async def said_in_case(tx: AsyncConnection, case_id: int, channel: str, *, lates
 
 
 async def _as_read(tx: AsyncConnection, texts: dict[str, str]) -> dict[str, str]:
-    """Key -> text of posts with what became of them: edited, or taken back."""
+    """Key -> text of posts, with their edits. Deleted posts are left out."""
     table = schema.outbox
     changes = await tx.execute(
         select(table.c.parent, table.c.method, table.c.payload)
@@ -254,16 +259,16 @@ async def posts_under(tx: AsyncConnection, *prefixes: str) -> list[OutboxRow]:
     table = schema.outbox
     found: list[OutboxRow] = []
     for some in in_batches(prefixes):
-        # Of alternatives an order would have the database read all rows in it.
+        # With alternatives, an order would make the database read all rows in that order.
         where = (or_(*begins_any(table.c.key, some)), table.c.method == "post")
         found += map(row_of, await tx.execute(select(table).where(*where)))
     return sorted(found, key=lambda row: row.id)
 
 
 async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bool:
-    """Say that the call is about to leave: from here on it may have happened.
+    """Note that the call is about to leave: from here on it may have happened.
 
-    False when the row is closed, or was marked more often than the caller knows of: somebody else may have sent it.
+    False if the row is closed, or was marked more often than the caller knows. Then another process may have sent it.
     """
     table = schema.outbox
     statement = update(table).where(table.c.id == row_id, table.c.state.in_(OPEN), table.c.attempts == attempts)
@@ -272,9 +277,10 @@ async def mark_sending(tx: AsyncConnection, row_id: int, *, attempts: int) -> bo
 
 
 async def silence(tx: AsyncConnection, row: OutboxRow, *, attempts: int) -> bool:
-    """Drop a row of the assistant's from an earlier ownership epoch; False, and nothing is done, for any other.
+    """Drop a row of the assistant's from an earlier ownership epoch. Any other row is left alone, and the result is
+    False.
 
-    Under the same key it may be queued again, by whoever decides so as things are by then.
+    It can be queued again under the same key, if the situation at that time calls for it.
     """
     if row.epoch is None or await epoch_of(tx, row.epoch[0]) == row.epoch[1]:
         return False
@@ -284,15 +290,16 @@ async def silence(tx: AsyncConnection, row: OutboxRow, *, attempts: int) -> bool
 
 
 async def mark_sent(tx: AsyncConnection, row: OutboxRow, ts: str | None, *, now: float) -> None:
-    """Say that Slack did it, and queue what follows; `ts` is the message's."""
+    """Note that Slack did it, and queue what follows. `ts` is the message's."""
     statement = update(schema.outbox).where(schema.outbox.c.id == row.id)
     await tx.execute(statement.values(state="sent", ts=ts, sent_at=now, error=""))
     await add(tx, *row.when_sent, now=now)
 
 
 async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: float) -> OutboxRow:
-    """Say that Slack refused for good, and queue what follows; the row as it is now: it may have been erased since it
-    was read."""
+    """Note that Slack refused for good, and queue what follows. Returns the row as it is now, because it may have
+    been erased since it was read.
+    """
     table = schema.outbox
     failing = update(table).where(table.c.id == row.id).values(state="failed", error=error).returning(table)
     failed = row_of((await tx.execute(failing)).one())
@@ -303,7 +310,7 @@ async def mark_failed(tx: AsyncConnection, row: OutboxRow, error: str, *, now: f
 def _lane(outgoing: Outgoing, lanes: Mapping[str, str]) -> str:
     """The row's lane in its channel: its parent's, its thread's, that of the message it is about, or one of its own.
 
-    `lanes` holds those of parents by their keys. What is told of a thread's session stands in no queue with what people
+    `lanes` holds the parents' lanes by key. Session calls have lanes of their own, so they don't delay what people
     read.
     """
     if outgoing.method == "session":
@@ -315,7 +322,7 @@ def _lane(outgoing: Outgoing, lanes: Mapping[str, str]) -> str:
 
 
 def lane_of_thread(ts: str) -> str:
-    """The lane of a thread that somebody else has begun, and of what is about its first message."""
+    """The lane of a thread that a person began, and of calls about its first message."""
     return f"@{ts}"
 
 
@@ -325,7 +332,7 @@ def lane_under(key: str) -> str:
 
 
 def row_of(row: Row[Any]) -> OutboxRow:
-    """A whole row as it is sent."""
+    """Turn a whole row into an `OutboxRow`."""
     return OutboxRow(
         id=row.id,
         key=row.key,

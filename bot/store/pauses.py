@@ -1,4 +1,4 @@
-"""Channels in which the assistant is silent because staff wish it."""
+"""Channels in which staff have paused the assistant."""
 
 from dataclasses import dataclass
 
@@ -11,27 +11,27 @@ from bot.store.statements import insert_new
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """One of them."""
+    """One paused channel."""
 
     channel: str
     by: str
-    """Who wished it, a Slack user id."""
+    """The Slack user id of the person who paused it."""
     at: float
 
 
 async def is_paused(tx: AsyncConnection, channel: str) -> bool:
-    """Whether the assistant is silent there."""
+    """Whether the assistant is paused in the channel."""
     table = schema.pause
     return (await tx.execute(select(table.c.channel).where(table.c.channel == channel))).one_or_none() is not None
 
 
 async def begin(tx: AsyncConnection, channel: str, *, by: str, now: float) -> bool:
-    """Make it silent there; False when it is already."""
+    """Pause the assistant in the channel. False if it already is."""
     return await insert_new(tx, schema.pause, {"channel": channel, "by": by, "at": now}) is not None
 
 
 async def end(tx: AsyncConnection, channel: str) -> bool:
-    """Let it answer there again; False when it does."""
+    """End the pause in the channel. False if there is none."""
     table = schema.pause
     ended = await tx.execute(delete(table).where(table.c.channel == channel).returning(table.c.channel))
     return ended.one_or_none() is not None

@@ -1,13 +1,13 @@
-"""Everything that is kept of one person: found and counted, and asked to be erased.
+"""Everything that is stored about one person: finding and counting it, and asking to erase it.
 
-find             what there is
-count            how much of what
-close_requests   the further presses by which they asked for it
-ask              ask for it from outside of Slack
-asked_outside    who was asked for in that way, and nobody has begun
-wish_deleted     have the turns that run for them end
+find              what there is
+count             how much there is of each kind
+close_requests    close the person's other requests for it
+ask               ask for it from outside of Slack
+asked_outside     requests from outside of Slack on which work has not begun
+interrupt_deleted interrupt the turns that run for the person
 
-How it is erased: `bot.store.forgetting`. Staff who are customers as well keep what they did as staff.
+bot.store.forgetting does the erasing. Staff who are also customers keep what they did as staff.
 """
 
 from collections.abc import Collection, Iterable
@@ -25,31 +25,31 @@ from bot.store.inbox import Arrival, InboxItem, insert, item_of
 from bot.store.statements import begins, in_batches
 
 REQUEST = "home.erase"
-"""The press by which somebody asks for it; operators ask in the same way."""
+"""The interaction that asks for it. Operators ask in the same way."""
 OPERATORS = "operators"
-"""The channel of such a press that nobody made in Slack."""
+"""The channel of such an interaction if it was not made in Slack."""
 KEPT = "forgotten/"
-"""How the keys of the outbox's rows begin that belong to the erasing itself."""
+"""The beginning of the keys of the outbox's rows that belong to the erasing itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is kept of a person."""
+    """What is stored about a person."""
 
     user: str
     items: tuple[InboxItem, ...]
-    """All that came from them."""
+    """Everything that came from the person."""
     open: frozenset[int]
-    """Those of the items that are not closed."""
+    """The ids of the items that are not closed."""
     turns: tuple[int, ...]
     own: frozenset[ThreadRef]
-    """Threads in which nobody else has asked anything; others are `shared`."""
+    """The threads in which no one else has asked anything. The others are `shared`."""
     shared: frozenset[ThreadRef]
     cases: tuple[int, ...]
     cards: frozenset[str]
-    """The keys of the threads below their cases' cards."""
+    """The keys of the threads below the cards of the person's cases."""
     others_copies: frozenset[str]
-    """The outbox's keys of what others wrote, relayed in their cases."""
+    """The outbox's keys of what others wrote and what was relayed in the person's cases."""
 
     @property
     def rows(self) -> tuple[int, ...]:
@@ -58,13 +58,13 @@ class Kept:
 
     @property
     def channels(self) -> frozenset[str]:
-        """Their direct messages."""
+        """The channels of the person's direct messages."""
         return frozenset(thread.channel for thread in self.own if thread.is_direct)
 
 
 @dataclass(frozen=True, slots=True)
 class OutboxRef:
-    """A row of the outbox, without what it says."""
+    """A row of the outbox, without its words."""
 
     id: int
     key: str
@@ -75,7 +75,7 @@ class OutboxRef:
 
 
 async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) -> Kept:
-    """What is kept of the person, without the inbox's row `besides`."""
+    """What is stored about the person, without the inbox's row `besides`."""
     inbox, turn, kase = schema.inbox, schema.turn, schema.kase
     written = (await tx.execute(select(inbox).where(inbox.c.author == user))).all()
     desks = await desks_among(tx, map(item_of, written))
@@ -103,7 +103,7 @@ async def find(tx: AsyncConnection, user: str, *, besides: int | None = None) ->
 
 
 async def count(tx: AsyncConnection, kept: Kept) -> dict[str, int]:
-    """How much of what there is."""
+    """How much there is of each kind."""
     posts = await _posts(tx, kept)
     copies = await _file_copies(tx, [row.key for row in posts])
     draft, suggestion, feedback, spending = schema.draft, schema.suggestion, schema.feedback, schema.spending
@@ -125,7 +125,9 @@ async def count(tx: AsyncConnection, kept: Kept) -> dict[str, int]:
 
 
 async def close_requests(tx: AsyncConnection, user: str, *, item: int, now: float) -> None:
-    """Take the person's name from the request that is carried out, and close their other ones: this one is for all."""
+    """Take the person's name off the request that is carried out, and close their other ones, because this one covers
+    them.
+    """
     table = schema.inbox
     await tx.execute(update(table).where(table.c.id == item).values(author=ERASED, author_team=ERASED))
     waiting = select(table).where(table.c.author == user, table.c.kind == "interaction", table.c.state == "new")
@@ -135,7 +137,7 @@ async def close_requests(tx: AsyncConnection, user: str, *, item: int, now: floa
 
 
 async def ask(tx: AsyncConnection, kept: Kept, team: str, *, now: float) -> None:
-    """Store an operator's wish, in the workspace `team` of ours; whoever serves finds it."""
+    """Store an operator's request, in our workspace `team`. The serving process finds it."""
     name = uuid4().hex
     thread = ThreadRef(team, OPERATORS, name)
     own_team = next((item.author_team for item in reversed(kept.items)), team)
@@ -152,7 +154,7 @@ async def asked_outside(tx: AsyncConnection) -> list[tuple[int, str]]:
 
 
 async def interrupt_deleted(tx: AsyncConnection, user: str) -> list[int]:
-    """Have the turns that run for the person end, each as after the deletion of its message; their ids."""
+    """Interrupt the turns that run for the person, as after the deletion of their messages. Returns their ids."""
     table = schema.inbox
     where = (table.c.author == user, table.c.state == "new", table.c.kind.in_(("message", "edit")))
     rows = await tx.execute(select(table).where(*where))
@@ -169,7 +171,7 @@ async def still_open(tx: AsyncConnection, ids: Collection[int]) -> bool:
 
 
 async def teams_of(tx: AsyncConnection, user: str) -> list[str]:
-    """The workspaces of ours in which something came from the person."""
+    """Those of our workspaces in which something came from the person."""
     inbox, kase = schema.inbox, schema.kase
     wrote = await tx.execute(select(inbox.c.team).where(inbox.c.author == user).distinct())
     asked = await tx.execute(select(kase.c.team).where(kase.c.customer == user).distinct())
@@ -177,11 +179,11 @@ async def teams_of(tx: AsyncConnection, user: str) -> list[str]:
 
 
 async def desks_among(tx: AsyncConnection, items: Iterable[InboxItem]) -> set[str]:
-    """Those of the channels in which the items' buttons were pressed where cards stand."""
+    """Those of the channels in which the items' buttons were pressed that have cards."""
     table = schema.outbox
     found = set()
     for channel in {item.thread.channel for item in items if item.kind == "interaction"}:
-        # Each card begins a lane of its own, and the index holds lanes in their order.
+        # Each card begins a lane of its own, and the index is ordered by lane.
         card = select(table.c.id).where(table.c.channel == channel, begins(table.c.lane, "/case/"), *is_card())
         if (await tx.execute(card.limit(1))).first():
             found.add(channel)
@@ -189,7 +191,7 @@ async def desks_among(tx: AsyncConnection, items: Iterable[InboxItem]) -> set[st
 
 
 def is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
-    """Whether they wrote or pressed it as one of the team."""
+    """Whether the person wrote or pressed it as staff."""
     return (
         item.kind == "staff"
         or bool(item.body.get("is_staff"))
@@ -198,7 +200,7 @@ def is_staffs(item: InboxItem, desks: Collection[str]) -> bool:
 
 
 async def shared_among(tx: AsyncConnection, user: str, threads: Collection[ThreadRef]) -> frozenset[ThreadRef]:
-    """Those of the threads in which somebody else has asked anything."""
+    """Those of the threads in which someone else has asked anything."""
     table, found = schema.inbox, set[str]()
     for some in in_batches([thread.key for thread in threads if not thread.is_direct]):
         where = (table.c.thread.in_(some), table.c.kind == "message", table.c.author.not_in((user, ERASED)))
@@ -207,7 +209,7 @@ async def shared_among(tx: AsyncConnection, user: str, threads: Collection[Threa
 
 
 async def cards_of(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[str, str, str]]:
-    """Team, channel and ts of the cases' cards, as far as they are posted."""
+    """Team, channel and ts of the cases' cards that are posted."""
     table, kase = schema.outbox, schema.kase
     rows = await tx.execute(
         select(kase.c.team, table.c.channel, table.c.ts)
@@ -218,7 +220,7 @@ async def cards_of(tx: AsyncConnection, cases: Collection[int]) -> list[tuple[st
 
 
 def is_card() -> tuple[ColumnElement[bool], ...]:
-    """Whether a row of the outbox is the card of a case, at whichever desk."""
+    """The conditions that a row of the outbox is the card of a case, at any desk."""
     table = schema.outbox
     return table.c.method == "post", table.c.key.startswith("case/"), (table.c.key + "/").contains("/card/")
 
@@ -241,7 +243,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
     found: dict[str, OutboxRef] = {}
 
     async def look(*alternatives: ColumnElement[bool]) -> list[str]:
-        """Find rows; the keys of those that are new."""
+        """Find rows. Returns the keys of the new ones."""
         new = []
         for some in in_batches(alternatives):
             for row in [OutboxRef(*row) for row in await tx.execute(columns.where(or_(*some)))]:
@@ -259,7 +261,7 @@ async def _posts(tx: AsyncConnection, kept: Kept) -> list[OutboxRef]:
         *prefixes,
         *(table.c.key == f"relay/{row}" for row in kept.rows),
     )
-    # What was said of these in turn, which may name neither case nor thread.
+    # Rows that follow from these, which may name neither case nor thread.
     while new:
         new = await look(
             *(table.c.parent.in_(some) for some in in_batches(new)),
@@ -274,7 +276,7 @@ def _is_of(row: OutboxRef, keys: Collection[str]) -> bool:
 
 
 async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
-    """Those of the posts that brought files of which the app has copies."""
+    """Those of the posts whose files have copies of the app's."""
     table = schema.file_copy
     found: set[str] = set()
     for some in in_batches(posts):
@@ -284,6 +286,6 @@ async def _file_copies(tx: AsyncConnection, posts: Collection[str]) -> set[str]:
 
 
 def _suggested(kept: Kept) -> ColumnElement[bool]:
-    """What was suggested after their cases, and is or was no article."""
+    """The condition that a suggestion comes from the person's cases and never was an article."""
     table = schema.suggestion
     return table.c.case_id.in_(kept.cases) & table.c.state.in_(("pending", "discarded", "expired"))

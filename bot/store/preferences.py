@@ -8,14 +8,14 @@ from bot.store.statements import insert_into
 
 
 async def language(tx: AsyncConnection, person: str) -> str:
-    """The language that the person chose; empty when they left it to Slack."""
+    """The language that the person chose. Empty if they left it to Slack."""
     table = schema.preference
     statement = select(table.c.language).where(table.c.person == person)
     return (await tx.execute(statement)).scalar_one_or_none() or ""
 
 
 async def choose_language(tx: AsyncConnection, person: str, language: str) -> None:
-    """Remember the choice; an empty one leaves it to Slack again."""
+    """Store the choice. An empty one leaves it to Slack again."""
     table = schema.preference
     if not language:
         await tx.execute(delete(table).where(table.c.person == person))

@@ -1,34 +1,34 @@
 """The tables, once for every database.
 
-inbox     every Slack message or interaction that Frontdesk must answer, stored before Slack hears "ok"
-thread    what is known of one Slack thread: who answers in it, which episode it is in
-turn      one answer to one inbox row: its transcript, its ending, its cost. A private answer to a question
-          asked in a channel has two rows: the whole in the direct message's thread, a stub in the channel's
+inbox     every Slack message or interaction that Frontdesk must answer, stored before Slack gets its "ok"
+thread    the state of one Slack thread: which agent answers in it, which episode it is in
+turn      one answer to one inbox row: its transcript, its ending, its cost. A private answer to a question asked in a
+          channel has two rows: the whole one in the direct message's thread, and a stub in the channel's
 journal   the finished steps of a turn that is still running, so that a restart repeats none of them
-kase      a case: a person takes over (the table is `case_`, since CASE is a word of SQL)
+kase      a case: a person takes over (the table is `case_`, because CASE is a word of SQL)
 outbox    every post that must not be lost, with a deterministic key
 file_copy what became of the files of a message that is relayed: the app's own copy of each, or why there is none
 spending  what each use of a model cost: a turn, a summary, drafts for staff
-pace      how far ahead of its allowed pace somebody is, for what may be done so often a minute
-summary   what an episode's older turns came to; made once for a turn and never again
+pace      how far someone is ahead of their allowed pace, for things with a limit per minute
+summary   a summary of an episode's older turns; made once for a turn and never again
 draft     answers proposed to staff for a case
-schedule  when something that is done now and then is due next
+schedule  when recurring work is due next
 member    the processes that share the database, each with a lease that it renews while it lives
-claim     what one of them does alone, as sending what one channel is told; void when its owner's lease is
-alias     what a name stands for now, for all of them: the generation that serves of a knowledge base
-case_helper  who of the team helps the owner of a case
-suggestion  what may be added to the knowledge base, until staff decide
-pause     channels in which the assistant is silent because staff wish it
+claim     what only one process does, such as sending to one channel; void when its owner's lease ends
+alias     what a name points to now, for all processes: for example the generation of a knowledge base that is served
+case_helper  the members of the team who help the owner of a case
+suggestion  suggested articles for the knowledge base, until staff decide
+pause     channels in which staff have paused the assistant
 preference  what a person chose for themselves
-feedback  "Helpful" or not, one a turn and person; a score from 1 to 5, one a case and person
+feedback  "Helpful" or not, one per turn and person; a score from 1 to 5, one per case and person
 audit     who did what; append-only
 
-Times are seconds since 1970 (float, UTC). Slack's timestamps are texts of one length each, and their order is that of
-their characters whatever language the database was made for.
+Times are seconds since 1970 (float, UTC). Slack's timestamps are texts of the same length. They are ordered by their
+characters, in any locale of the database.
 
 Texts that people or models wrote are made storable here, for both databases alike: Postgres takes no NUL, and neither
-takes half a character. Names and keys are not mended, since two of them could become one; what came with such a key is
-refused.
+takes half a character. Names and keys are not repaired, because two of them could become the same. A row with such a
+key is refused.
 """
 
 from typing import Any
@@ -54,11 +54,11 @@ from sqlalchemy import (
 from bot.agent.surrogates import sound
 
 INTEGER_LIMIT = 2**31 - 1
-"""The highest number in a column of Integer, which Postgres holds to; a model's server may count more tokens."""
+"""The highest number in an Integer column. Postgres enforces it, and a model's server may count more tokens."""
 
 
 class Words(TypeDecorator[str]):
-    """Text that somebody wrote; whatever it is, it can be stored. With `limit`, as many characters of it."""
+    """Text that people or models wrote. Any text can be stored. With `limit`, it is cut to that many characters."""
 
     impl: Any = Text
     cache_ok = True
@@ -69,21 +69,21 @@ class Words(TypeDecorator[str]):
         self.impl = String(limit) if limit else Text()
 
     def process_bind_param(self, value: str | None, dialect: Any) -> str | None:
-        """Halves of characters and NULs become U+FFFD."""
+        """Replace NULs and halves of characters by U+FFFD."""
         return None if value is None else sound(value).replace("\0", "\ufffd")[: self.limit]
 
 
 OPEN_CASE = "state in ('waiting', 'out_of_hours', 'human')"
-"""A case that people have or shall have; a thread has one at the most."""
+"""The condition for a case that people have or will get. A thread has at most one."""
 RELAYED = "source_ts is not null"
-"""A row of the outbox that shows one side what the other wrote."""
+"""The condition for a row of the outbox that shows one side what the other wrote."""
 ID = BigInteger().with_variant(Integer(), "sqlite")
-"""A row's number. SQLite counts up by itself in a column of this very type only."""
+"""A row's number. SQLite only counts up automatically in a column of exactly this type."""
 TS = String(32).with_variant(String(32, collation="C"), "postgresql")
 """Slack's timestamp of a message."""
 KEY = String(160).with_variant(String(160, collation="C"), "postgresql")
 LANE = String(200).with_variant(String(200, collation="C"), "postgresql")
-"""Names that are also looked up by how they begin (`bot.store.statements.begins`)."""
+"""Names that are also looked up by their beginning (`bot.store.statements.begins`)."""
 
 metadata = MetaData(
     naming_convention={
@@ -110,15 +110,15 @@ inbox = Table(
     Column("state", String(16), nullable=False),
     Column("reason", String(64), nullable=False, server_default=""),
     Column("attempts", Integer, nullable=False, server_default="0"),
-    # How often work on it was begun: whoever began last owns it. Unlike attempts it only grows.
+    # How often work on it was begun. The attempt that began last owns it. Unlike attempts, it only grows.
     Column("fence", Integer, nullable=False, server_default="0"),
     # Whether the engine of several processes has it in its own queue.
     Column("handed", Boolean, nullable=False, server_default=false()),
-    # The customer's change of mind since: "stop", "edited", "deleted"; "" for none.
+    # The interrupt of the row, such as "stop", "edited" or "deleted"; "" for none.
     Column("interrupt", String(16), nullable=False, server_default=""),
     Column("received_at", Float, nullable=False),
     Column("finished_at", Float),
-    # One message is one row, though app_mention and message bring it under two event ids.
+    # One message is one row, although app_mention and message deliver it under two event ids.
     Index("uq_inbox_message", "team", "channel", "ts", "kind", unique=True),
     Index("ix_inbox_open", "state", "id"),
     Index("ix_inbox_thread", "thread", "id"),
@@ -155,12 +155,12 @@ turn = Table(
     Column("ended", String(16), nullable=False),
     Column("reason", String(64), nullable=False, server_default=""),
     Column("messages", JSON, nullable=False),
-    # What the agents said and did, where `messages` holds something else in its place; for people only.
+    # What the agents said and did, where `messages` holds something else in its place. Only people read it.
     Column("trace", JSON(none_as_null=True)),
     Column("sources", JSON, nullable=False),
-    # What requests to models failed for, a line each; NULL where none did.
+    # Why requests to models failed, a line each. NULL if none did.
     Column("failures", JSON(none_as_null=True)),
-    # The timestamps of the messages that show the answer; NULL where they are not known.
+    # The timestamps of the messages that show the answer. NULL if they are not known.
     Column("posts", JSON(none_as_null=True)),
     Column("confidence", Float, nullable=False, server_default="0"),
     Column("input_tokens", Integer, nullable=False, server_default="0"),
@@ -204,22 +204,22 @@ kase = Table(
     Column("opened_at", Float, nullable=False),
     Column("claimed_at", Float),
     Column("ended_at", Float),
-    # Where its card stands; "" is the agent channel.
+    # The channel of its card. "" is the agent channel.
     Column("desk", String(32), nullable=False, server_default=""),
-    # Since when it waits now; it may have been opened long before.
+    # Since when it waits now. It may have been opened long before.
     Column("waiting_since", Float),
-    # What is done next by itself: the next SLA step while it waits, the opening while nobody is there, the end of a
-    # solved one's week; NULL when nothing is.
+    # When the next automatic step is due: the next SLA step while it waits, the opening of the desk while out of hours,
+    # the end of the week after it was solved. NULL if there is none.
     Column("due", Float),
     Column("step", Integer, nullable=False, server_default="0"),
-    # Whether the assistant answers while the customer waits, because they wish it.
+    # Whether the assistant answers while the customer waits, because the customer wants it.
     Column("keeps_helping", Boolean, nullable=False, server_default=false()),
-    # When a person's first words left for the customer.
+    # When a person's first words were sent to the customer.
     Column("replied_at", Float),
     Column("reopened", Integer, nullable=False, server_default="0"),
-    # Who was on it before it was opened again; they are called first.
+    # The owner before it was opened again. That person is called first.
     Column("last_owner", String(32)),
-    # What whoever ended it said of it, of closed lists of words.
+    # How it ended, by the person who ended it, from closed lists of words.
     Column("outcome", String(32), nullable=False, server_default=""),
     Column("cause", String(32), nullable=False, server_default=""),
     # The case that it continues, and the one that it was merged into.
@@ -250,7 +250,7 @@ outbox = Table(
     Column("method", String(16), nullable=False),
     Column("channel", String(32), nullable=False),
     Column("thread_ts", String(32)),
-    # Rows of one channel with the same lane leave in order; older rows have none and are one lane together.
+    # Rows of one channel with the same lane leave in order. Older rows have no lane and form one together.
     Column("lane", LANE, nullable=False, server_default=""),
     Column("parent", String(160)),
     Column("payload", JSON, nullable=False),
@@ -400,7 +400,8 @@ suggestion = Table(
     Column("answer", Words, nullable=False),
     Column("state", String(16), nullable=False),
     Column("version", Integer, nullable=False, server_default="1"),
-    # The document of the knowledge base that says something close to it, how close, and whether it says otherwise.
+    # The document of the knowledge base that says something similar, how similar, and whether it says something
+    # different.
     Column("close_to", String(255), nullable=False, server_default=""),
     Column("likeness", Float, nullable=False, server_default="0"),
     Column("contradicts", Boolean, nullable=False, server_default=false()),

@@ -1,9 +1,11 @@
-"""What models have cost: one row for each use of a model, added once, and totals over them; and what is set aside
-for answers that are being made, as a step of their journal, which goes when the cost is known.
+"""What models have cost: one row for each use of a model, added once, and totals over them.
 
-Keys are `turn/<id>/<model>`, `danger/<id>` (of an edited message with the time of the edit behind it),
-`summary/<thread>/<through>/<id>.<attempt>`, `drafts/<id>` and `article/<id>`; the id is the inbox row's that had the
-model asked.
+It also holds the reserved cost of answers that are being made. That is a step of their journal, which is deleted when
+the cost is known.
+
+Keys are `turn/<id>/<model>`, `danger/<id>` (for an edited message, followed by the time of the edit),
+`summary/<thread>/<through>/<id>.<attempt>`, `drafts/<id>` and `article/<id>`. The id is that of the inbox row for
+which the model was asked.
 """
 
 from collections.abc import Sequence
@@ -23,34 +25,35 @@ from bot.store.statements import insert_new
 from bot.telemetry import Metrics
 
 Purpose = Literal["answer", "danger", "summary", "draft", "article"]
-"""What the model was asked for: a customer's answer, whether their message shows danger, the summary of a long
-conversation, drafts for staff, a suggested article."""
+"""The purpose of the request: a customer's answer, whether their message shows danger, the summary of a long
+conversation, drafts for staff, or a suggested article."""
 By = Literal["day", "customer", "thread", "model", "purpose"]
-"""What totals are told apart by."""
+"""What totals are grouped by."""
 
 SET_ASIDE = "set-aside"
-"""The journal's step that holds what an answer is expected to cost."""
+"""The journal's step that holds the expected cost of an answer."""
 LATEST_ROWS = 60
-"""Uses that tell what an answer costs: of about twenty answers, most of which use two models."""
+"""The number of latest uses from which the cost of an answer is estimated: about twenty answers, most of which use
+two models."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """One use of a model, as it is kept."""
+    """One use of a model, as it is stored."""
 
     key: str
-    """Says what it was for; a second row of the same key is not added."""
+    """Names what it was for. A second row with the same key is not added."""
     purpose: Purpose
     thread: ThreadRef
     customer: str
-    """Whose conversation it was for."""
+    """The customer of the conversation."""
     models: Sequence[str]
-    """Who wrote, in the order of first use; usually one."""
+    """The models that wrote, in the order of first use. Usually one."""
     usage: Usage
 
 
 def count(metrics: Metrics, spending: Spending) -> None:
-    """Tell the metrics of a use."""
+    """Add a use to the metrics."""
     usage = spending.usage
     metrics.model_used(
         ", ".join(spending.models),
@@ -64,7 +67,7 @@ def count(metrics: Metrics, spending: Spending) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What one group of uses came to."""
+    """The total of one group of uses."""
 
     group: str
     """A customer, a thread's key, a model, a purpose, or a day (UTC, `2026-11-21`)."""
@@ -74,16 +77,16 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class DailySpending:
-    """US dollars that are gone of a day."""
+    """The US dollars that are spent or reserved within a day."""
 
     by_all: float
-    """On all conversations of the workspace."""
+    """For all conversations of the workspace."""
     by_one: float
-    """On answering one person."""
+    """For answering one person."""
 
 
 async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
-    """Keep a use; False when its key is there already."""
+    """Store a use. False if its key already exists."""
     usage = spending.usage
     added = await insert_new(
         tx,
@@ -107,13 +110,13 @@ async def add(tx: AsyncConnection, spending: Spending, *, now: float) -> bool:
 
 
 async def is_known(tx: AsyncConnection, key: str) -> bool:
-    """Whether a use of the key was added."""
+    """Whether a use with the key was added."""
     table = schema.spending
     return (await tx.execute(select(table.c.key).where(table.c.key == key[:200]))).first() is not None
 
 
 async def cost_of_customer(tx: AsyncConnection, team: str, customer: str, *, since: float) -> float:
-    """US dollars spent on answering a person; what staff had drafted is not theirs to pay."""
+    """US dollars spent on answering a person. Drafts for staff don't count towards the customer."""
     table = schema.spending
     return await _cost(
         tx,
@@ -131,7 +134,9 @@ async def cost_of_workspace(tx: AsyncConnection, team: str, *, since: float) -> 
 
 
 async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *, since: float) -> float:
-    """US dollars that a person's latest answers have cost each, without `customer` everybody's; 0.0 without any."""
+    """The mean cost, in US dollars, of a person's latest answers. Without `customer`, of all customers. 0.0 if there
+    are none.
+    """
     table = schema.spending
     statement = (
         select(table.c.key, table.c.cost)
@@ -147,14 +152,15 @@ async def mean_of_answers(tx: AsyncConnection, team: str, customer: str = "", *,
 
 
 async def set_aside(tx: AsyncConnection, item: InboxItem, cost: float, *, now: float) -> None:
-    """Note what answering the item is expected to cost, in US dollars."""
+    """Reserve the expected cost of answering the item, in US dollars."""
     await turns.record(tx, item.id, SET_ASIDE, {"cost": cost}, attempt=item.fence, now=now)
 
 
 async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) -> DailySpending:
-    """What was spent since then, and what is set aside for questions that are not closed.
+    """What was spent since then, plus what is reserved for questions that are still open.
 
-    Where others write meanwhile, a question that is being closed may count as both for a moment, and never as neither.
+    If other processes write at the same time, a question that is being closed may briefly count as both, but never as
+    neither.
     """
     inbox, journal = schema.inbox, schema.journal
     statement = (
@@ -171,7 +177,7 @@ async def spent(tx: AsyncConnection, team: str, customer: str, *, since: float) 
 
 
 async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Spending]]:
-    """What each of these turns cost, a row for each model; nothing for those that used none."""
+    """What each of these turns cost, a row for each model. Turns that used none are left out."""
     table, inbox = schema.spending, schema.inbox
     threads = select(inbox.c.thread).where(inbox.c.id.in_(ids))
     rows = await tx.execute(select(table).where(table.c.thread.in_(threads)).order_by(table.c.key))
@@ -185,9 +191,9 @@ async def of_turns(tx: AsyncConnection, ids: Sequence[int]) -> dict[int, list[Sp
 
 
 async def totals(tx: AsyncConnection, *, since: float, by: By) -> list[Total]:
-    """Everything spent since then, the dearest group first; days in order."""
+    """Everything spent since then, the most expensive group first; days in order."""
     table = schema.spending
-    # SQLite cuts the fraction off; Postgres would round, and an evening would be of the next day.
+    # SQLite cuts the fraction off. Postgres would round, and put late evenings into the next day.
     at = table.c.at if tx.dialect.name == "sqlite" else func.floor(table.c.at)
     seconds = cast(at, BigInteger)
     columns: dict[By, ColumnElement[Any]] = {

@@ -1,9 +1,9 @@
-"""What is done with SQLite's file itself, before anything is written to it: is it sound, and a copy of it.
+"""Work on SQLite's file itself, before anything is written to it: checking it, and copying it.
 
-look        the revision of its schema; refuse a file of which that cannot be read
-Check       look through all of it
-copy_away   a copy beside it, before its schema is changed
-unusable    what is said of a file that is sound, and whose disk is not
+look        the revision of its schema; refuses a file whose revision cannot be read
+Check       check the whole file
+copy_away   make a copy beside it, before its schema is changed
+unusable    the message about a file that is sound but cannot be used
 """
 
 import logging
@@ -23,25 +23,25 @@ _SURROUNDINGS = (
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_PERM", "SQLITE_AUTH"),
     *("SQLITE_READONLY", "SQLITE_FULL", "SQLITE_PROTOCOL", "SQLITE_NOMEM"),
 )
-"""Errors that say nothing against the file itself."""
+"""Errors that are not about the file itself."""
 _HINTS = {
     "SQLITE_FULL": "its disk may be full",
-    # SQLite has many names for a disk without room, by what it was about to write.
+    # SQLite has many names for a full disk, depending on what it was about to write.
     "SQLITE_IOERR": "its disk may be full",
     "SQLITE_BUSY": "another program has locked it",
     "SQLITE_CORRUPT": "it is damaged",
     "SQLITE_NOTADB": "it is damaged",
 }
-"""What the names of SQLite's errors mean, by how they begin."""
+"""What SQLite's errors mean, by the beginning of their names."""
 
 
 def look(path: Path) -> str | None:
-    """The revision of the schema in the file; None when it has none yet, or is not there.
+    """The revision of the schema in the file. None if it has none yet, or does not exist.
 
-    Reads little of it, so that a start does not take longer the more there is.
+    Only a little of the file is read, so that a start does not take longer with more data.
 
     Raises:
-        ConfigurationError: it is damaged where it was read, or is no database, or all that was in it is gone.
+        ConfigurationError: it is damaged where it was read, is no database, or has lost all its data.
     """
     if not path.exists():
         return None
@@ -49,7 +49,7 @@ def look(path: Path) -> str | None:
     if path.stat().st_size == 0:
         if copies:
             raise ConfigurationError([_sentence(path, "is empty", copies)])
-        # A first start that was killed leaves such a file; so may a full disk.
+        # A first start that was killed leaves such a file. So can a full disk.
         logger.warning("the database's file is empty: Frontdesk begins without any memory", extra={"file": str(path)})
         return None
     try:
@@ -65,7 +65,7 @@ def look(path: Path) -> str | None:
 
 
 class Check:
-    """One look through all of the file, in a thread: it may take minutes, and others use the file meanwhile."""
+    """One check of the whole file, in a thread. It can take minutes, and the file can be used during that time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,7 +73,7 @@ class Check:
         self._is_ended = False
 
     def run(self) -> str | None:
-        """What is wrong with the file, in a sentence that names it and its newest copy; None when it is sound.
+        """What is wrong with the file, in a sentence that names it and its newest copy. None if it is sound.
 
         Raises:
             StoreUnavailable: it could not be read to its end, or `end` was called.
@@ -94,7 +94,7 @@ class Check:
         return None if found == "ok" else _sentence(self._path, "is damaged", _copies(self._path))
 
     def end(self) -> None:
-        """Break it off, from another thread."""
+        """Cancel the check, from another thread."""
         self._is_ended = True
         if (connection := self._connection) is not None:
             with suppress(sqlite3.ProgrammingError):
@@ -102,10 +102,10 @@ class Check:
 
 
 def copy_away(path: Path, *, before: str) -> Path:
-    """Copy the database, which others may use meanwhile, to `<name>.before-<revision>`; an older copy is replaced.
+    """Copy the database to `<name>.before-<revision>`. It can be used during that time. An older copy is replaced.
 
     Raises:
-        ConfigurationError: there is no room for it, or its folder cannot be written.
+        ConfigurationError: there is no room for the copy, or its folder cannot be written.
     """
     copy = path.with_name(f"{path.name}.before-{before}")
     partial = copy.with_name(f"{copy.name}.partial")
@@ -133,7 +133,7 @@ def copy_away(path: Path, *, before: str) -> Path:
 
 
 def unusable(path: Path, why: str) -> str:
-    """That the file cannot be used, by the name of SQLite's error."""
+    """The sentence that the file cannot be used, with the name of SQLite's error."""
     hint = next((f": {hint}" for name, hint in _HINTS.items() if why.startswith(name)), "")
     return f"the database {path} cannot be used ({why}){hint}"
 
@@ -144,7 +144,7 @@ def _open(path: Path, *, for_any_thread: bool = False) -> sqlite3.Connection:
 
 
 def _copies(path: Path) -> list[Path]:
-    """Copies that were made before, the newest last."""
+    """The copies that were made before, with the newest last."""
     found = [copy for copy in path.parent.glob(f"{path.name}.before-*") if copy.suffix != ".partial"]
     return sorted(found, key=lambda copy: copy.stat().st_mtime)
 

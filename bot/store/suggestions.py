@@ -1,6 +1,7 @@
-"""What may be added to the knowledge base: proposed, decided by staff, and as an article kept until one takes it back.
+"""Suggestions for the knowledge base: proposed, decided by staff, and stored as an article until someone withdraws
+it.
 
-Every change is a compare-and-set on `version`, so of two people one decides.
+Every change is a compare-and-set on `version`, so if two people decide, one wins.
 """
 
 from collections.abc import Collection
@@ -16,16 +17,16 @@ from bot.store.cases import ref_of
 from bot.store.statements import insert_new
 
 State = Literal["pending", "approved", "discarded", "expired", "replaced", "forgotten"]
-"""Undecided · an article · not wanted · nobody decided in time · an article that another took the place of · an article
-that was taken back."""
+"""Not decided · an article · not wanted · not decided in time · an article that another one has replaced · an article
+that was withdrawn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """One of them."""
+    """One suggestion or article."""
 
     id: int
-    """What people call an article by."""
+    """The number that people use for an article."""
     key: str
     """Names what it was made from, so that it is made once."""
     case_id: int | None
@@ -37,25 +38,26 @@ class Suggestion:
     made_at: float
     version: int = 1
     close_to: str = ""
-    """The document of the knowledge base that says something close to it; empty for none."""
+    """The document of the knowledge base that says something similar. Empty for none."""
     likeness: float = 0.0
-    """How close, from 0 to 1."""
+    """How similar, from 0 to 1."""
     contradicts: bool = False
-    """Whether a model takes that document to say otherwise."""
+    """Whether a model thinks that the document says something different."""
     decided_by: str | None = None
     decided_at: float | None = None
     reason: str = ""
-    """Why it was discarded; of one that was replaced, the number of the article in its place."""
+    """Why it was discarded. If it was replaced, the number of the new article."""
 
     @property
     def ref(self) -> str:
-        """The case that it comes from; empty for none."""
+        """The case that it comes from. Empty for none."""
         return "" if self.case_id is None else ref_of(self.case_id)
 
 
 async def add(tx: AsyncConnection, suggestion: Suggestion) -> Suggestion | None:
-    """Keep a new one (`id` is ignored); None when its key is there already. Superseded in a turn that somebody else
-    has taken over."""
+    """Store a new one (`id` is ignored). None if its key already exists. Raises Superseded in a turn that another
+    process has taken over.
+    """
     await attempts.hold(tx)
     values = {name: getattr(suggestion, name) for name in _FIELDS if name != "id"}
     number = await insert_new(tx, schema.suggestion, values)
@@ -63,21 +65,21 @@ async def add(tx: AsyncConnection, suggestion: Suggestion) -> Suggestion | None:
 
 
 async def find(tx: AsyncConnection, number: int) -> Suggestion | None:
-    """The one of this number."""
+    """The suggestion with this number."""
     table = schema.suggestion
     row = (await tx.execute(select(table).where(table.c.id == number))).one_or_none()
     return _suggestion(row) if row else None
 
 
 async def by_key(tx: AsyncConnection, key: str) -> Suggestion | None:
-    """The one that was made from this."""
+    """The suggestion that was made from this."""
     table = schema.suggestion
     row = (await tx.execute(select(table).where(table.c.key == key))).one_or_none()
     return _suggestion(row) if row else None
 
 
 async def change(tx: AsyncConnection, before: Suggestion, after: Suggestion) -> Suggestion | None:
-    """Write `after` over `before`; None when somebody else was faster. Superseded as `add` is."""
+    """Write `after` over `before`. None if someone else was faster. Raises Superseded like `add`."""
     await attempts.hold(tx)
     table = schema.suggestion
     values = {name: getattr(after, name) for name in _FIELDS if name not in ("id", "key", "version")}
@@ -92,14 +94,14 @@ async def change(tx: AsyncConnection, before: Suggestion, after: Suggestion) -> 
 
 
 async def articles(tx: AsyncConnection) -> list[Suggestion]:
-    """Everything that was approved and not taken back, by number."""
+    """All approved articles that were not withdrawn, by number."""
     table = schema.suggestion
     rows = await tx.execute(select(table).where(table.c.state == "approved").order_by(table.c.id))
     return [_suggestion(row) for row in rows]
 
 
 async def mark_of_articles(tx: AsyncConnection) -> str:
-    """What changes whenever an article is added, replaced or taken back."""
+    """A value that changes whenever an article is added, replaced or withdrawn."""
     table = schema.suggestion
     wanted = select(table.c.id, table.c.version).where(table.c.state == "approved").order_by(table.c.id)
     told = " ".join(f"{row.id}.{row.version}" for row in await tx.execute(wanted))
@@ -107,14 +109,14 @@ async def mark_of_articles(tx: AsyncConnection) -> str:
 
 
 async def undecided_since(tx: AsyncConnection, before: float, *, limit: int = 100) -> list[Suggestion]:
-    """Those that nobody has decided on and that were made before then."""
+    """The suggestions that are not decided and were made before then."""
     table = schema.suggestion
     statement = select(table).where(table.c.state == "pending", table.c.made_at < before).order_by(table.c.id)
     return [_suggestion(row) for row in await tx.execute(statement.limit(limit))]
 
 
 async def cases_answered_in(tx: AsyncConnection, threads: Collection[str]) -> dict[str, int]:
-    """Thread's key -> its latest case that is over and in which a person wrote to the customer."""
+    """Thread's key -> its latest case that has ended and in which a person wrote to the customer."""
     table = schema.kase
     rows = await tx.execute(
         select(table.c.thread, func.max(table.c.id).label("latest"))

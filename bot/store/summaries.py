@@ -1,4 +1,4 @@
-"""What the older turns of an episode came to. A summary belongs to its thread and is made once."""
+"""Summaries of the older turns of an episode. A summary belongs to its thread and is made once."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from bot.store.statements import insert_new
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """All of an episode up to one of its turns."""
+    """A summary of an episode up to one of its turns."""
 
     through: str
     """The timestamp of the last turn that it covers."""
@@ -20,7 +20,7 @@ class Summary:
 
 
 async def latest(tx: AsyncConnection, thread: ThreadRef, episode: int) -> Summary | None:
-    """The summary that covers most of the episode; None while there is none."""
+    """The summary that covers most of the episode. None if there is none yet."""
     table = schema.summary
     statement = (
         select(table.c.through, table.c.text)
@@ -33,7 +33,7 @@ async def latest(tx: AsyncConnection, thread: ThreadRef, episode: int) -> Summar
 
 
 async def save(tx: AsyncConnection, thread: ThreadRef, episode: int, summary: Summary, *, now: float) -> bool:
-    """Keep a summary; False when there is one through that turn already. Superseded when what it is of was erased."""
+    """Store a summary. False if there is already one up to that turn. Superseded if its turns were erased."""
     await attempts.hold(tx)
     values = {
         "thread": thread.key,

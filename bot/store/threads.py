@@ -1,4 +1,4 @@
-"""What is known of a Slack thread: the agent that answers in it, its language, its episode."""
+"""What is stored about a Slack thread: the agent that answers in it, its language, its episode."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -20,13 +20,14 @@ class ThreadState:
     language: str
     """The language of the customer's last message; empty before the first."""
     episode: int
-    """Counts the hand-backs from people; the model sees the present episode only."""
+    """Counts the hand-backs from people. The model sees only the present episode."""
     note: str
-    """What the model is told of the stretch before this episode."""
+    """What the model is told about the time before this episode."""
     epoch: int = 0
     """The ownership epoch: how often the thread went from the assistant to a person, between persons, or back."""
     local_changes: int = -1
-    """LOCAL_CHANGES when the epoch was read. -1, which is never current, for a thread that is no conversation."""
+    """The value of LOCAL_CHANGES when the epoch was read. -1, which is never current, for a thread that is no
+    conversation."""
 
 
 @dataclass(slots=True)
@@ -41,12 +42,12 @@ LOCAL_CHANGES = LocalChanges()
 
 
 async def add_thread(tx: AsyncConnection, thread: ThreadRef, *, now: float) -> None:
-    """Make the thread a conversation, unless it is one."""
+    """Make the thread a conversation, unless it already is one."""
     await add_threads(tx, [thread], now=now)
 
 
 async def add_threads(tx: AsyncConnection, threads: Iterable[ThreadRef], *, now: float) -> None:
-    """Make the threads conversations, those that are none."""
+    """Make those of the threads conversations that are not."""
     rows = [
         {"key": thread.key, "team": thread.team, "channel": thread.channel, "ts": thread.ts, "opened_at": now}
         for thread in sorted(set(threads), key=lambda thread: thread.key)
@@ -65,7 +66,7 @@ async def known_among(tx: AsyncConnection, threads: Iterable[ThreadRef]) -> set[
 
 
 async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | None:
-    """The thread's state, or None when it is no conversation."""
+    """The thread's state. None if it is no conversation."""
     table = schema.thread
     columns = (table.c.agent, table.c.language, table.c.episode, table.c.note, table.c.epoch)
     changes = LOCAL_CHANGES.count
@@ -74,7 +75,7 @@ async def find_thread(tx: AsyncConnection, thread: ThreadRef) -> ThreadState | N
 
 
 async def languages_of(tx: AsyncConnection, threads: Collection[ThreadRef]) -> dict[str, str]:
-    """The languages of the threads by their keys, without those that are no conversations."""
+    """The languages of the threads by key, without threads that are no conversations."""
     table = schema.thread
     rows = await tx.execute(
         select(table.c.key, table.c.language).where(table.c.key.in_([each.key for each in threads]))
@@ -88,31 +89,31 @@ async def epoch_of(tx: AsyncConnection, key: str) -> int:
 
 
 async def epochs_of(tx: AsyncConnection, keys: Iterable[str]) -> dict[str, int]:
-    """The epochs of several threads by key, without those that are no conversations."""
+    """The epochs of several threads by key, without threads that are no conversations."""
     table = schema.thread
     rows = await tx.execute(select(table.c.key, table.c.epoch).where(table.c.key.in_(list(keys))))
     return {row.key: row.epoch for row in rows}
 
 
 async def advance_epoch(tx: AsyncConnection, keys: Collection[str]) -> None:
-    """Give these threads a new owner: nothing that was begun in an earlier epoch is posted any more."""
+    """Give these threads a new owner. Nothing that was begun in an earlier epoch is posted any more."""
     LOCAL_CHANGES.count += 1
     table = schema.thread
     await tx.execute(update(table).where(table.c.key.in_(keys)).values(epoch=table.c.epoch + 1))
 
 
 async def set_language(tx: AsyncConnection, thread: ThreadRef, language: str) -> None:
-    """Remember the language of the customer's last message."""
+    """Store the language of the customer's last message."""
     await tx.execute(update(schema.thread).where(schema.thread.c.key == thread.key).values(language=language))
 
 
 async def set_agent(tx: AsyncConnection, thread: ThreadRef, agent: str) -> None:
-    """Remember which agent answered last."""
+    """Store which agent answered last."""
     await tx.execute(update(schema.thread).where(schema.thread.c.key == thread.key).values(agent=agent))
 
 
 async def begin_episode(tx: AsyncConnection, thread: ThreadRef, *, note: str) -> None:
-    """Start afresh after a person: the model will see `note` and nothing older."""
+    """Start a new episode after a person was there. The model will see `note` and nothing older."""
     table = schema.thread
     values = {"episode": table.c.episode + 1, "note": note, "agent": ""}
     await tx.execute(update(table).where(table.c.key == thread.key).values(**values))

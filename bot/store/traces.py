@@ -1,4 +1,4 @@
-"""Turns as people look at them: what was asked, what the agents did, how it ended; and what had no answer."""
+"""Turns as people look at them: the question, what the agents did, how it ended; and unanswered questions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bot.store import schema
 
 @dataclass(frozen=True, slots=True)
 class StoredTurn:
-    """One finished turn in one thread; a private answer to a question in a channel has two."""
+    """One finished turn in one thread. A private answer to a question in a channel has two."""
 
     id: int
     thread: str
@@ -25,19 +25,19 @@ class StoredTurn:
     messages: Sequence[dict[str, Any]]
     """What later turns see of it."""
     trace: Sequence[dict[str, Any]] | None
-    """What really happened, where that is something else."""
+    """What really happened, if that differs from `messages`."""
     sources: Sequence[dict[str, str]]
     confidence: float
     attempts: int
     received_at: float
     finished_at: float
     failures: Sequence[str] = ()
-    """What requests to models failed for, a line each."""
+    """Why requests to models failed, a line each."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """An inbox row, whatever became of it."""
+    """An inbox row in any state."""
 
     kind: str
     state: str
@@ -48,10 +48,10 @@ class StoredRow:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A question to which the help pages held no answer."""
+    """A question that the help pages did not answer."""
 
     text: str
-    """As the customer wrote it."""
+    """The words as the customer wrote them."""
     customer: str
     at: float
     thread: str = ""
@@ -59,7 +59,7 @@ class Unanswered:
 
 
 async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[Unanswered]:
-    """The newest questions that ended without an answer since then, the newest first."""
+    """The newest questions since then that ended without an answer, newest first."""
     table = schema.turn
     statement = (
         select(table.c.messages, table.c.customer, table.c.finished_at, table.c.thread)
@@ -78,7 +78,7 @@ async def unanswered(tx: AsyncConnection, *, since: float, limit: int) -> list[U
 async def latest(
     tx: AsyncConnection, *, limit: int, thread: str | None = None, customer: str | None = None
 ) -> list[StoredTurn]:
-    """The newest turns, the newest last; of one thread (its key) or one customer, if given."""
+    """The newest turns, with the newest last. If given, only those of one thread (its key) or one customer."""
     table = schema.turn
     statement = _turns().order_by(table.c.id.desc()).limit(limit)
     if thread is not None:
@@ -95,7 +95,7 @@ async def find(tx: AsyncConnection, turn: int) -> list[StoredTurn]:
 
 
 async def find_row(tx: AsyncConnection, item: int) -> StoredRow | None:
-    """The inbox row of this id, which a turn's id is."""
+    """The inbox row with this id. A turn has the same id."""
     inbox, journal = schema.inbox, schema.journal
     row = (await tx.execute(select(inbox).where(inbox.c.id == item))).one_or_none()
     if row is None:
@@ -122,7 +122,7 @@ def _turn(row: Row[Any]) -> StoredTurn:
         trace=row.trace,
         sources=row.sources,
         confidence=row.confidence,
-        # What sets a row aside is no attempt at an answer.
+        # The attempt that sets a row aside is no attempt at an answer.
         attempts=row.attempts - (row.state == "dead"),
         received_at=row.received_at,
         finished_at=row.finished_at,

@@ -11,26 +11,26 @@ from bot.store.inbox import words_of
 from bot.store.turns import recall
 
 LATEST = 20
-"""Lines that people are shown as messages."""
+"""The number of lines that people see as messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that one side said."""
+    """One line that one side said."""
 
     ts: str
     speaker: str
-    """The customer's Slack id, or "assistant"; of staff, what stands above their words in the customer's thread."""
+    """The customer's Slack id, or "assistant". For staff, the heading above their words in the customer's thread."""
     text: str
     by_staff: bool = False
-    """True: `speaker` and `text` are mrkdwn, as the customer reads them."""
+    """True: `speaker` and `text` are mrkdwn, as the customer sees them."""
 
 
 async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int | None = LATEST + 1) -> list[Line]:
     """The thread's latest lines, oldest first: what people wrote, and what the assistant and staff answered.
 
-    All of them with None; unless told otherwise one more than are shown, so that it is known whether there are more.
-    A message that nobody has begun to work on is not among them: its own turn shows it where it belongs.
+    None returns all of them. The default is one more than people are shown, so that it is known whether there are
+    more. A message on which work has not begun is left out: its own turn shows it in its place.
     """
     inbox, turn = schema.inbox, schema.turn
     answered = await tx.execute(
@@ -46,7 +46,7 @@ async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int | Non
         speakers = {"customer": row.customer, "agent": "assistant"}
         said = ((speakers.get(message["type"]), message.get("text", "")) for message in row.messages)
         lines += [Line(row.ts, speaker, text) for speaker, text in said if speaker and text.strip()]
-    # What was not answered by a turn: relayed to a person, or the very message that calls for one.
+    # Messages that no turn answered: relayed to a person, or the message that calls for one.
     asked = await tx.execute(
         select(inbox.c.id, inbox.c.ts, inbox.c.author, inbox.c.body, inbox.c.state)
         .where(inbox.c.thread == thread.key, inbox.c.kind == "message")
@@ -57,14 +57,14 @@ async def of_thread(tx: AsyncConnection, thread: ThreadRef, *, latest: int | Non
     for item in asked:
         if item.id in turns:
             continue
-        # What is shown of an answer that nobody goes on with is kept as a turn only when its row is closed.
+        # The shown part of an answer that was broken off is stored as a turn only when its row is closed.
         cut = (await recall(tx, item.id)).get("stream") if item.state == "new" else None
         there = ((item.author, words_of(item.body)), ("assistant", (cut or {}).get("text", "")))
         lines += [Line(item.ts, speaker, text) for speaker, text in there if text.strip()]
     for ts, shown in await outbox.relayed(tx, thread, latest=latest):
-        # A copy that was erased has no words any more, though Slack may have refused to take it back.
+        # A copy that was erased has no words any more, even if Slack refused to delete it.
         heading, _, text = shown.partition("\n")
         if text:
             lines.append(Line(ts, heading.strip("*"), text, by_staff=True))
-    # An answer bears its question's timestamp and follows it, since sorting keeps the order of equals.
+    # An answer has its question's timestamp and follows it, because the sort is stable.
     return sorted(lines, key=lambda line: line.ts)[-latest if latest else 0 :]

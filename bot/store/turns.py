@@ -15,21 +15,21 @@ from bot.store import attempts, schema
 from bot.store.statements import insert_into, insert_new
 
 STANDING = ("stream", "private-stream")
-"""The steps that say where an answer stands."""
+"""The steps that say which messages hold the answer."""
 NAME_LIMIT = 128
-"""Characters of a step's name."""
+"""The maximum of characters in a step's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """One finished answer, as it is kept."""
+    """One finished answer, as it is stored."""
 
     id: int
     """The inbox row's id."""
     thread: ThreadRef
     episode: int
     ts: str
-    """The customer's message's timestamp: the order of turns is the order of messages."""
+    """The timestamp of the customer's message. The order of turns is the order of messages."""
     customer: str
     agent: str
     ended: str
@@ -42,15 +42,15 @@ class TurnRecord:
     input_tokens: int
     output_tokens: int
     trace: Sequence[Mapping[str, Any]] | None = None
-    """What really followed, where `messages` holds something else in its place; nobody but people reads it."""
+    """What really followed, where `messages` holds something else in its place. Only people read it."""
     failures: Sequence[str] = ()
-    """What requests to models failed for, a line each, in the provider's masked words."""
+    """Why requests to models failed, a line each, in the provider's masked words."""
     posts: Sequence[str] = ()
     """The timestamps of the messages that show the answer, in the thread's channel."""
 
 
 async def save(tx: AsyncConnection, record: TurnRecord, *, now: float, closes: bool = True) -> None:
-    """Keep the finished turn; with `closes`, drop its journal. Superseded when a later attempt has begun."""
+    """Store the finished turn. With `closes`, delete its journal. Raises Superseded if a later attempt has begun."""
     await attempts.hold(tx)
     await insert_new(
         tx,
@@ -89,34 +89,35 @@ class PastTurn:
 
 
 async def ended(tx: AsyncConnection, turn: int, thread: ThreadRef) -> str | None:
-    """How the turn has ended; None while it has not."""
+    """How the turn ended. None while it has not."""
     table = schema.turn
     statement = select(table.c.ended).where(table.c.id == turn, table.c.thread == thread.key)
     return (await tx.execute(statement)).scalar_one_or_none()
 
 
 async def customer_of(tx: AsyncConnection, turn: int) -> str | None:
-    """Whose question the turn answered; None when there is no such turn."""
+    """The customer whose question the turn answered. None if there is no such turn."""
     return (await tx.execute(select(schema.turn.c.customer).where(schema.turn.c.id == turn))).scalars().first()
 
 
 async def latest_customer(tx: AsyncConnection, thread: ThreadRef) -> str | None:
-    """Whose question was answered last in the thread; None when none was."""
+    """The customer whose question was answered last in the thread. None if none was."""
     table = schema.turn
     statement = select(table.c.customer).where(table.c.thread == thread.key).order_by(table.c.ts.desc()).limit(1)
     return (await tx.execute(statement)).scalar_one_or_none()
 
 
 async def forget(tx: AsyncConnection, turn: int) -> None:
-    """Drop the journal of a turn that will not go on."""
+    """Delete the journal of a turn that will not continue."""
     await tx.execute(delete(schema.journal).where(schema.journal.c.turn == turn))
 
 
 async def keep_side_effects(tx: AsyncConnection, turn: int, *, prefix: str, now: float) -> None:
-    """Drop the steps of a turn that begins again with other words, save where its answers stand and what it changed.
+    """Delete the steps of a turn that begins again with other words, except where its answers are and its side
+    effects.
 
-    The latter go on under the name that they bear in their values, which begins with `prefix`. What stays is of `now`:
-    a case that was opened over the old words was there before the answer to the new ones began.
+    Side effects continue under the name in their values, which begins with `prefix`. The steps that stay get the time
+    `now`. So a case that was opened because of the old words is older than the answer to the new ones.
     """
     await attempts.hold(tx)
     table = schema.journal
@@ -134,7 +135,7 @@ async def keep_side_effects(tx: AsyncConnection, turn: int, *, prefix: str, now:
 
 
 async def reopen(tx: AsyncConnection, turn: int, *, thread: str, now: float) -> None:
-    """Drop what was kept of a turn that was given up and begins again. Its steps get the time `now`."""
+    """Delete what was stored of a turn that was given up and begins again. Its steps get the time `now`."""
     await tx.execute(delete(schema.turn).where(schema.turn.c.id == turn, schema.turn.c.thread == thread))
     await tx.execute(update(schema.journal).where(schema.journal.c.turn == turn).values(recorded_at=now))
 
@@ -146,7 +147,7 @@ async def posts_in(tx: AsyncConnection, thread: ThreadRef) -> set[str]:
 
 
 async def reword(tx: AsyncConnection, turn: int, words: str) -> None:
-    """Put the customer's new words into a finished turn, wherever it is kept."""
+    """Put the customer's new words into a finished turn, in every thread where it is stored."""
     table = schema.turn
     statement = select(table.c.thread, table.c.messages, table.c.trace).where(table.c.id == turn)
     for row in (await tx.execute(statement)).all():
@@ -172,7 +173,7 @@ async def of_episode(tx: AsyncConnection, thread: ThreadRef, episode: int, *, la
 
 
 async def began(tx: AsyncConnection, turn: int) -> float | None:
-    """When the first step of a running turn was finished that is kept; None when none is."""
+    """When the first stored step of a running turn was finished. None if there is none."""
     table = schema.journal
     earliest = select(func.min(table.c.recorded_at)).where(table.c.turn == turn)
     at: float | None = (await tx.execute(earliest)).scalar_one()
@@ -180,7 +181,8 @@ async def began(tx: AsyncConnection, turn: int) -> float | None:
 
 
 async def look_up(tx: AsyncConnection, turn: int, name: str, *, attempt: int) -> Any | None:
-    """One finished step of a running turn, or None, in the one query that also asks whose the turn is.
+    """One finished step of a running turn, or None. The same query checks whether the turn still belongs to this
+    attempt.
 
     Raises:
         Superseded: a later attempt has begun.
@@ -194,7 +196,7 @@ async def look_up(tx: AsyncConnection, turn: int, name: str, *, attempt: int) ->
 
 
 async def with_steps(tx: AsyncConnection, turns: Collection[int]) -> set[int]:
-    """Those of the turns of which steps are kept."""
+    """Those of the turns that have stored steps."""
     table = schema.journal
     return set((await tx.execute(select(table.c.turn).where(table.c.turn.in_(turns)).distinct())).scalars())
 
@@ -209,13 +211,13 @@ async def recall(tx: AsyncConnection, turn: int) -> dict[str, Any]:
 
 
 async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attempt: int, now: float) -> None:
-    """Keep one step; a later record of the name takes the place of an earlier, which keeps its time.
+    """Store one step. If the name exists, its value is replaced and its time stays.
 
     Raises:
         Superseded: a later attempt has begun.
     """
     table, inbox = schema.journal, schema.inbox
-    # One statement, and whoever begins a later attempt waits for it (Postgres; SQLite knows one writer anyway).
+    # One statement. A later attempt that begins waits for it (Postgres; SQLite has only one writer).
     step = (literal(_storable(name)), literal(attempt), literal(value, table.c.value.type), literal(now))
     owned = select(inbox.c.id, *step).where(inbox.c.id == turn, inbox.c.fence == attempt).with_for_update(read=True)
     statement = insert_into(tx, table).from_select(["turn", "name", "attempt", "value", "recorded_at"], owned)
@@ -228,7 +230,7 @@ async def record(tx: AsyncConnection, turn: int, name: str, value: Any, *, attem
 
 
 def _storable(name: str) -> str:
-    """The step's name as it is kept. A model's server makes up the ids in it, of whatever length and characters."""
+    """The step's name as it is stored. The ids in it come from a model's server, with any length and characters."""
     if len(name) <= NAME_LIMIT and name.isprintable() and name == sound(name):
         return name
     mark = hashlib.sha256(name.encode("utf-16", "surrogatepass")).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Who may use the database now: so many at once, and what cannot wait goes first."""
+"""Limits how many transactions use the database at the same time. Urgent ones go first."""
 
 import asyncio
 from collections import deque
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 
 class Turnstile:
-    """Lets `places` through at the same time; of those who wait the urgent first, then in order of arrival."""
+    """Lets `places` through at the same time. Of those that wait, urgent ones go first, then the order of arrival."""
 
     def __init__(self, places: int) -> None:
         self._free = places
@@ -16,7 +16,7 @@ class Turnstile:
 
     @asynccontextmanager
     async def passing(self, *, urgent: bool, seconds: float) -> AsyncIterator[None]:
-        """Hold a place for the block. Raises TimeoutError when none is free within `seconds`."""
+        """Hold a place for the block. Raises TimeoutError if none is free within `seconds`."""
         await self._enter(urgent=urgent, seconds=seconds)
         try:
             yield
@@ -34,7 +34,7 @@ class Turnstile:
                 await turn
         except BaseException:
             if turn.done() and not turn.cancelled():
-                # The place was given just before the wait was ended.
+                # The place was assigned just before the wait was cancelled.
                 self._leave()
             turn.cancel()
             raise

@@ -1,1 +1,1 @@
-"""Repairs of what models write besides the protocol."""
+"""Repairs of what models write outside of the protocol."""

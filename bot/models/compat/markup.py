@@ -1,18 +1,19 @@
-"""What a server left in the text that is no text: reasoning, tool calls and tokens in a model's own markup.
+"""Removes what a server left in the text that is no text: reasoning, tool calls and tokens in a model's own markup.
 
-`Markup` takes the text as it streams and gives back what a customer may see. Reasoning is dropped, tool calls are
-collected, and no more is held back than what may still become markup, so that a text that merely has a "<" in it
-streams on. How the text is cut into pieces makes no difference.
+`Markup` takes the text as it streams and returns what a customer can see. Reasoning is dropped, and tool calls are
+collected. Only text that can still become markup is held back. So a text that merely contains a "<" continues to
+stream. The result does not depend on how the text is cut into pieces.
 
-In code, between backticks, markup is a sample and stays as it is: in a fence to its end, in a line at most as far as
-that line goes. A call without marks of its own, as JSON in a fence or not, is a call if it names a tool on offer; then
-nothing behind it is shown, since the model has not seen the result yet.
+In code, between backticks, markup is a sample and stays as it is: in a fence up to its end, within a line at most up
+to the end of the line. A call without marks of its own, as JSON with or without a fence, is a call if it names a tool
+on offer. Then nothing behind it is shown, since the model has not seen the result yet.
 
-Some marks of reasoning are words that a text may speak of: <thought>, say. Where a reply begins, or its text after a
-call, they count; elsewhere they count if they are closed, and the text behind one is held back until that is known.
+Some marks of reasoning are words that a text can contain, such as <thought>. They count at the beginning of a reply,
+or of its text after a call. Elsewhere they count if they are closed, and the text behind such a mark is held back
+until that is known.
 
-What was cut off or cannot be read becomes nothing, and `lost` tells of it. The one thing that cannot be seen in time
-is reasoning that never said where it began: it is text until its end tag comes, which is then left out.
+What was cut off or cannot be read is dropped, and `lost` says so. One thing cannot be recognised in time: reasoning
+without an opening mark. It counts as text until its end tag comes, which is then left out.
 """
 
 import re
@@ -27,22 +28,22 @@ from bot.agent.tools import Tool
 from bot.models.compat.markup_calls import calls_in, commands_in, is_whole_json
 
 CODE_CHARACTERS = 200
-"""How far ahead the end of code within a line is looked for."""
+"""How many characters ahead the end of code within a line is looked for."""
 CALL_CHARACTERS = 200
-"""How much of a reply that looks like a call without any mark is held back until it names its tool."""
+"""How many characters of a reply that looks like a call without a mark are held back until it names its tool."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A kind of markup, from the mark that opens it."""
+    """A kind of markup, by the mark that opens it."""
 
     holds: Literal["reasoning", "calls", "header", "nothing"]
     closes: re.Pattern[str] | None = None
-    """None: goes to the end of the reply."""
+    """What closes it. None: it goes to the end of the reply."""
     reopens: bool = False
-    """True: what closes it may open the next, and is read again."""
+    """True: what closes it can open the next span, and is read again."""
     doubtful: bool = False
-    """True: it may turn out to be text after all."""
+    """True: it can turn out to be text after all."""
 
 
 def _closed_by(*marks: str) -> re.Pattern[str]:
@@ -56,9 +57,9 @@ _ANALYSIS = _Span(
 )
 _COMMAND = _Span("calls", _closed_by("<|call|>", "<|end|>", "<|return|>", "<|start|>"), reopens=True)
 _BARE_ANALYSIS = _Span("reasoning", _closed_by("assistantfinal"))
-"""What becomes of that format when the server has dropped its tokens."""
+"""The reasoning of that format if the server has dropped its tokens."""
 _BARE_COMMAND = _Span("calls", doubtful=True)
-"""The same for its calls."""
+"""The calls of that format if the server has dropped its tokens."""
 _BARE_CALL = _Span("calls")
 _CALL_IN_PROSE = _Span("calls", doubtful=True)
 
@@ -91,12 +92,12 @@ _SPANS = {
     "◁/think▷": _NOTHING,
     "[/tool_calls]": _NOTHING,
 }
-"""By what opens them, in lower case. None of these is the beginning of another."""
+"""The spans by the mark that opens them, in lower case. No mark is the beginning of another."""
 _CALL_MARK = re.compile(
     "|".join(re.escape(mark) for mark, span in _SPANS.items() if span.holds == "calls"), re.IGNORECASE
 )
 _MARK = re.compile("|".join(map(re.escape, _SPANS)) + r"|<[|｜][^<>\s]{1,40}[|｜]>", re.IGNORECASE)
-"""What opens markup, and any other token of a model's format, which is left out."""
+"""What opens markup, and any other token of a model's format. Other tokens are left out."""
 _BEGINNINGS = frozenset(mark[:end] for mark in _SPANS for end in range(1, len(mark)))
 _TOKEN_BEGINNING = re.compile(r"<[|｜][^<>\s]{0,41}")
 _LONGEST_MARK = 45
@@ -107,16 +108,16 @@ _LINE_CODE_MARK = re.compile(r"[`<\[◁\n]")
 _LINE_CODE_END = re.compile(r"[`\n]")
 _TICKS = re.compile(r"`+")
 _TAG = re.compile(r"<[a-z]", re.IGNORECASE)
-"""Of the marks of calls, those that a text may speak of."""
+"""Those marks of calls that can occur in a text."""
 _CALL_BEGINS = re.compile(r"\s{0,8}(?:[{\[<\"']|[\w.:-]{1,64}\s{0,8}[<{\[>\"'])")
 _CALL_MAY_BEGIN = re.compile(r"\s{0,8}(?:[\w.:-]{1,64}\s{0,8})?")
 _BARE_CALL_BEGINS = re.compile(r"(?:`{1,3}\w*\s*)?[\[\s]*(?:\{|$)")
 _BARE_CALL_NAME = re.compile(r"\"(?:name|function|tool_name)\"\s*:\s*\"([^\"]+)\"")
 _WRAPPING = re.compile(r"(?:`{3,}\w{0,20}\s{1,8}|<tool(?:s|_use)>\s{0,8})?")
-"""What a call may be wrapped in."""
+"""What a call can be wrapped in."""
 _WRAPPING_SO_FAR = re.compile(r"`{3,}\w{0,20}|<(?:t|to|too|tool|tools|tool_|tool_u|tool_us|tool_use)?")
 _OBJECT = re.compile(r"\[?\s{0,8}\{\s{0,8}\"(?:name|function|tool_name|tool_calls|tool_call_id|type|id)\"\s{0,8}:")
-"""A call as JSON begins with one of these members."""
+"""A call in JSON begins with one of these members."""
 _OBJECT_SO_FAR = re.compile(r"\[?\s{0,8}(?:\{\s{0,8}(?:\"(?:\w{0,14}(?:\"\s{0,8})?)?)?)?")
 _PYTHON = re.compile(r"\[\s{0,8}(?P<name>[A-Za-z_]\w{0,63})(?P<whole>\()?")
 _NAME_TAG = re.compile(r"<name>\s{0,8}(?P<name>[\w.-]{1,64})\s{0,8}</name>")
@@ -124,7 +125,7 @@ _NAME_TAG_SO_FAR = re.compile(r"<(?:n|na|nam|name|name>[\s\w.-]{0,80}(?:<[/name]
 _COMMANDS = tuple(
     f"{role}{channel}to=functions." for role in ("", "assistant") for channel in ("", "analysis", "commentary")
 )
-"""How calls of gpt-oss begin once their tokens and their white space are gone."""
+"""The beginnings of calls of gpt-oss without their tokens and white space."""
 _COMMAND_INSIDE = re.compile(r"(?:assistant|commentary)\s{0,8}to=functions\.")
 _RECIPIENT = re.compile(r"\bto=(?:functions\.)?([\w.-]+)")
 
@@ -136,37 +137,37 @@ class Markup:
         self.calls: list[ToolCall] = []
         """The whole calls found so far, without ids."""
         self.lost = False
-        """True: something was begun that should have been a call or an answer, and came to nothing."""
+        """True: a call or an answer was begun and could not be read."""
         self._tools = {tool.name: tool for tool in tools}
         self._inside_reasoning = inside_reasoning
         self._span: _Span | None = None
         self._opened = ""
-        """The mark that opened the span, or the name of the tool it calls."""
+        """The mark that opened the span, or the name of the tool that it calls."""
         self._body: list[str] = []
         """The span so far."""
         self._late = False
-        """True: the span began when there was something to see already."""
+        """True: there was visible text before the span began."""
         self._sure = True
-        """False: what follows the mark has to show whether it opened anything."""
+        """False: the text behind the mark must show whether it opened anything."""
         self._code = 0
-        """How many backticks opened the code that the text is in; 0: none."""
+        """The number of backticks that opened the code in which the text is; 0 outside of code."""
         self._spoke = False
-        """True: there was something to see since the reply began, or since its last call."""
+        """True: there was visible text since the reply began, or since its last call."""
         self._plain: set[_Span] = set()
-        """Kinds of markup that are text in the rest of this reply."""
+        """The kinds of markup that count as text in the rest of this reply."""
         self._struck = 0
-        """How many <s> wait for their </s>: text that is struck out, while a lone </s> is a token."""
+        """The number of <s> without their </s>. These mark text that is struck out, while a lone </s> is a token."""
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """What of the text, and of what was held back, can be shown."""
+        """The part of the new text, and of what was held back, that can be shown."""
         special = "<" in text or "[" in text or "`" in text or "{" in text or "◁" in text
         if not special and self._spoke and not (self._held or self._span or self._code):
             return text
         return self._read(text, last=False)
 
     def close(self, *, whole: bool = True) -> str:
-        """The rest that can be shown, once there is no more text; `whole` if there was to be no more."""
+        """The rest that can be shown after the end of the text. `whole` means that the text is complete."""
         shown = self._read("", last=True)
         while span := self._span:
             self._span = None
@@ -182,7 +183,7 @@ class Markup:
         return shown
 
     def _is_text(self, span: _Span, body: str) -> bool:
-        """Whether what a reply ends in, and nothing closed, was no markup."""
+        """Whether an unclosed span at the end of a reply was no markup."""
         if not span.doubtful:
             return False
         if span is _BARE_COMMAND:
@@ -192,7 +193,7 @@ class Markup:
         return not body.strip() or (self._late and not self._calls_inside(body))
 
     def calls_beside(self, known: Sequence[ToolCall]) -> list[ToolCall]:
-        """The calls that the server has not read itself and told as well."""
+        """The calls in the markup that the server has not also returned itself."""
         told = {(call.name, _canonical(call.arguments)) for call in known}
         return [call for call in self.calls if (call.name, _canonical(call.arguments)) not in told]
 
@@ -208,7 +209,7 @@ class Markup:
         self._held = "" if place is not None else text[held:]
         return "".join(shown)
 
-    # Each step reads on from a place and says where it came to, or None if it takes more text to go on.
+    # Each step reads on from a place. It returns the next place, or None if it needs more text.
 
     def _in_prose(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
         if not self._spoke:
@@ -236,11 +237,11 @@ class Markup:
         return self._show(text, place, place + 1, shown)
 
     def _beginning(self, text: str, place: int, *, last: bool) -> int | None:
-        """A reply that begins as a call without a mark, or as reasoning whose marks were dropped."""
+        """Check whether a reply begins as a call without a mark, or as reasoning whose marks were dropped."""
         begin = text[place:].lstrip()
         start, begin = len(text) - len(begin), begin[:CALL_CHARACTERS]
         if not begin and start - place > CALL_CHARACTERS:
-            return place  # So much white space is not held back until there is more.
+            return place  # This much white space is not held back.
         if begin.startswith("analysis") and begin[8:9].isupper():
             self._open(_BARE_ANALYSIS, "")
             return start + 8
@@ -260,7 +261,7 @@ class Markup:
         return None if undecided and not last else place
 
     def _is_command(self, begin: str) -> bool | None:
-        """Whether a reply that begins so, without its white space, calls a tool on offer; None if it may come to it."""
+        """Whether a reply with this beginning, without its white space, calls a tool on offer. None if it still can."""
         head = next((head for head in _COMMANDS if begin.startswith(head)), None)
         if head is None:
             return None if any(known.startswith(begin) for known in _COMMANDS) else False
@@ -270,9 +271,9 @@ class Markup:
         return None if any(known.startswith(name) for known in self._tools) else False
 
     def _is_call(self, begin: str) -> bool | None:
-        """Whether this is the beginning of a call of a tool on offer, without marks or in such as anybody may use.
+        """Whether this begins a call of a tool on offer, without marks or with common ones such as a fence.
 
-        None if it takes more text to tell.
+        None if more text is needed.
         """
         if not self._tools or _CALL_IN_PROSE in self._plain:
             return False
@@ -327,7 +328,7 @@ class Markup:
         return self._mark_in_code(text, place, shown, last=last)
 
     def _mark_in_code(self, text: str, place: int, shown: list[str], *, last: bool) -> int | None:
-        """What looks like markup is a sample if the code ends behind it on the same line."""
+        """Treat what looks like markup as a sample if the code ends behind it on the same line."""
         if _MARK.match(text, place):
             end = _LINE_CODE_END.search(text, place, place + CODE_CHARACTERS)
             if end is None and len(text) - place < CODE_CHARACTERS and not last:
@@ -365,7 +366,7 @@ class Markup:
             self._sure = span.holds != "calls" or not _TAG.match(opened)
 
     def _end(self, span: _Span, body: str, closed: str) -> None:
-        """A span is over; `closed` is the mark that ended it, if any did."""
+        """End a span. `closed` is the mark that ended it, if there is one."""
         match span.holds:
             case "calls":
                 markup = self._opened + body + closed
@@ -379,7 +380,7 @@ class Markup:
                 self._enter_message(body)
 
     def _enter_message(self, header: str) -> None:
-        """What follows a header in the format of gpt-oss: a call, reasoning, or the answer."""
+        """Begin what follows a header in the format of gpt-oss: a call, reasoning, or the answer."""
         if recipient := _RECIPIENT.search(header):
             self._open(_COMMAND, recipient[1])
             self._sure = True
@@ -387,7 +388,7 @@ class Markup:
             self._open(_ANALYSIS, "")
 
     def _look_inside(self, body: str) -> None:
-        """Reasoning that never ended: the call that it came to, if there is one, is what the model wanted."""
+        """Look for calls in reasoning that never ended. If there is one, it is what the model wanted."""
         self.calls += self._calls_inside(body)
         self.lost = self.lost or not self.calls
 
@@ -411,7 +412,7 @@ class Markup:
 
 
 def _canonical(arguments: str) -> str:
-    """The same for arguments that say the same."""
+    """The same text for arguments with the same meaning."""
     try:
         return orjson.dumps(orjson.loads(arguments), option=orjson.OPT_SORT_KEYS).decode()
     except ValueError:
@@ -419,7 +420,7 @@ def _canonical(arguments: str) -> str:
 
 
 def _may_become_mark(text: str, place: int) -> bool:
-    """Whether the text ends in what may be the beginning of a mark."""
+    """Whether the text ends in a possible beginning of a mark."""
     if len(text) - place >= _LONGEST_MARK:
         return False
     tail = text[place:]

@@ -1,18 +1,18 @@
-"""Tool calls written in a model's own markup, as it stands in the text when a server did not read it.
+"""Reads tool calls in a model's own markup, which is left in the text if the server did not read it.
 
 The dialects, each seen with several families of models:
 
-    {"name": "look_up", "arguments": {…}}                Hermes, Qwen, Granite, Llama ("parameters"); or a list of such
+    {"name": "look_up", "arguments": {…}}                Hermes, Qwen, Granite, Llama ("parameters"); or a list of these
     look_up{…}   look_up[ARGS]{…}                        Mistral; with other tokens between, DeepSeek and Kimi
     <function=look_up>{…}</function>                     Llama
     <function=look_up><parameter=id>7</parameter></function>                   Qwen-Coder
     <invoke name="look_up"><parameter name="id">7</parameter></invoke>         MiniMax, DeepSeek, Claude
     look_up<arg_key>id</arg_key><arg_value>7</arg_value>                       GLM
     <name>look_up</name><arguments>{…}</arguments>       prompts that describe their own protocol
-    [look_up(id="7")]                                    Llama, where all the names are on offer
+    [look_up(id="7")]                                    Llama, if all the names are on offer
     commentary to=functions.look_up json{…}              gpt-oss, its tokens dropped by the server (commands_in)
 
-Nothing is mended or guessed: a call counts when it is there from its first character to its last.
+Nothing is repaired or guessed: a call counts only if it is complete from its first character to its last.
 """
 
 import ast
@@ -31,7 +31,7 @@ _BETWEEN = re.compile(
     r"(?:\s|[;,]|<[|｜][^<>\s]{1,40}[|｜]>|`{3,}\w*|\[(?:TOOL_CALLS|ARGS)\]|\[CALL_ID\]\w*"
     r"|</?(?:[a-z]+:)?(?:tool|function)_?calls?>|</?tool(?:s|_use)>)*"
 )
-"""What may stand before, between and after calls, and says nothing."""
+"""What can be before, between and after calls without a meaning."""
 _NAME = re.compile(r"(?:function<｜tool▁sep｜>)?(?P<name>[A-Za-z_][\w.-]{0,99})(?::\d{1,3})?(?=[\s\[{<]|$)")
 _TAG = re.compile(r"<(?:function=|(?:invoke|function)\s+name=)[\"']?(?P<name>[^\s\"'<>]{1,100})[\"']?\s*>")
 _TAG_END = re.compile(r"\s*</(?:function|invoke)>")
@@ -56,9 +56,9 @@ _ARGUMENTS = ("arguments", "parameters", "args", "input")
 
 
 def calls_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
-    """The whole calls that the markup begins with; none if it cannot be read. They come without ids.
+    """The whole calls at the beginning of the markup, without ids. Empty if it cannot be read.
 
-    `tools` are those on offer: their schemas say what an argument is that came without quotes.
+    `tools` are the tools on offer. Their schemas say what type an argument without quotes has.
     """
     markup = markup.replace("｜DSML｜", "")
     calls: list[ToolCall] = []
@@ -71,7 +71,7 @@ def calls_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
 
 
 def commands_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
-    """The whole calls that the markup begins with in the format of gpt-oss without its tokens, of tools on offer."""
+    """The whole calls of tools on offer at the beginning of the markup, in the format of gpt-oss without its tokens."""
     calls: list[ToolCall] = []
     place = 0
     while (header := _COMMAND.match(markup, place)) and header["name"] in tools:
@@ -84,12 +84,12 @@ def commands_in(markup: str, tools: Mapping[str, Tool]) -> list[ToolCall]:
 
 
 def is_whole_json(markup: str) -> bool:
-    """Whether it begins with JSON that has its end, so that nothing of it was cut."""
+    """Whether the markup begins with complete JSON, so that nothing was cut."""
     return _value(markup, _after(_BETWEEN, markup, 0)) is not None
 
 
 _Found = tuple[list[tuple[str, str]], int]
-"""Calls as their names and arguments, and where they end."""
+"""Calls as pairs of name and arguments, and the position where they end."""
 
 
 def _found(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
@@ -108,7 +108,7 @@ def _after(pattern: re.Pattern[str], text: str, place: int) -> int:
 
 
 def _tagged(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
-    """A call in a tag that has its name."""
+    """A call in a tag that contains its name."""
     tag = _TAG.match(markup, place)
     if not tag:
         return None
@@ -122,7 +122,7 @@ def _tagged(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None
 
 
 def _json(markup: str, place: int) -> _Found | None:
-    """One or several calls as JSON."""
+    """One or several calls in JSON."""
     value = _value(markup, place)
     if not value:
         return None
@@ -139,12 +139,12 @@ def _named(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
     if value := _value(markup, inside):
         return ([(name, _text(value[0]))], value[1]) if isinstance(value[0], dict) else None
     given, end = _pairs(_ARGUMENT, markup, named.end(), tools.get(name))
-    closed = _CLOSED.match(markup, end)  # or there might have been one argument more
+    closed = _CLOSED.match(markup, end)  # otherwise one more argument may have been cut
     return ([(name, _text(given))], end) if closed and (given or name in tools) else None
 
 
 def _named_in_tag(markup: str, place: int) -> _Found | None:
-    """A call with its name and its arguments in tags of their own."""
+    """A call with its name and its arguments in separate tags."""
     named = _NAMED_TAG.match(markup, place)
     value = _value(markup, named.end()) if named else None
     closed = _NAMED_TAG_END.match(markup, value[1]) if value else None
@@ -154,7 +154,7 @@ def _named_in_tag(markup: str, place: int) -> _Found | None:
 
 
 def _in_python(markup: str, place: int, tools: Mapping[str, Tool]) -> _Found | None:
-    """A list of calls as Python writes them, all their arguments named and plain."""
+    """A list of calls in Python's syntax. All their arguments are named and plain."""
     end = _end_of_list(markup, place) if markup[place : place + 1] == "[" else None
     if end is None:
         return None
@@ -177,7 +177,7 @@ def _end_of_list(markup: str, place: int) -> int | None:
 
 
 def _call_in_python(node: ast.expr) -> tuple[str, str]:
-    """The name and the arguments. ValueError for anything else."""
+    """The name and the arguments. Raises ValueError for anything else."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.args:
         raise ValueError("no call with named arguments")
     given = {keyword.arg: _plain(keyword.value) for keyword in node.keywords}
@@ -190,7 +190,7 @@ def _plain(node: ast.expr) -> Any:
     if isinstance(node, ast.Name) and node.id in _CONSTANTS:
         return _CONSTANTS[node.id]
     value = ast.literal_eval(node)
-    json.dumps(value)  # TypeError is what bytes, sets and the like come to
+    json.dumps(value)  # raises TypeError for bytes, sets and the like
     return value
 
 
@@ -205,7 +205,7 @@ def _value(markup: str, place: int) -> tuple[Any, int] | None:
 
 
 def _calls_of(value: Any) -> list[tuple[str, str]]:
-    """The calls that a JSON value stands for; none unless all of it is calls."""
+    """The calls in a JSON value. Empty unless all of it is calls."""
     if isinstance(value, dict):
         value = value["tool_calls"] if isinstance(value.get("tool_calls"), list) else [value]
     calls = [_call_of(item) for item in value]
@@ -225,7 +225,7 @@ def _call_of(item: Any) -> tuple[str, str] | None:
 
 
 def _pairs(pattern: re.Pattern[str], markup: str, place: int, tool: Tool | None) -> tuple[dict[str, Any], int]:
-    """Arguments that each stand in tags of their own, and where the last one ends."""
+    """Arguments in separate tags, and where the last one ends."""
     given: dict[str, Any] = {}
     while pair := pattern.match(markup, place):
         given[pair["name"]] = _typed(pair["value"], tool, pair["name"])
@@ -234,7 +234,7 @@ def _pairs(pattern: re.Pattern[str], markup: str, place: int, tool: Tool | None)
 
 
 def _typed(value: str, tool: Tool | None, name: str) -> Any:
-    """The text of a tag as what the tool's schema wants there."""
+    """The text of a tag, as the type that the tool's schema asks for."""
     value = value.removeprefix("\n").removesuffix("\n")
     schema = tool.schema.get("properties", {}).get(name, {}) if tool else {}
     kinds = {kind.get("type") for kind in (schema, *schema.get("anyOf", ()))}
