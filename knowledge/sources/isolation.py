@@ -96,7 +96,7 @@ class Isolation:
         return [Quarantined(**each["left_out"]) if "left_out" in each else Document(**each) for each in answers]
 
     def read_sitemap(self, content: bytes) -> tuple[bool, list[str]]:
-        """Return the addresses, and before these whether they are further sitemaps. Raises Unfit."""
+        """Return whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
         (answer,) = self._ask("sitemap", content)
         if "left_out" in answer:
             raise Unfit(answer["left_out"]["reason"])

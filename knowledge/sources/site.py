@@ -41,7 +41,7 @@ _AGENT = "frontdesk-knowledge/1"
 
 _Known = Mapping[str, KnownFile]
 ReadSitemap = Callable[[bytes], tuple[bool, list[str]]]
-"""Returns the addresses, and before these whether they are further sitemaps. Raises Unfit."""
+"""Returns whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
 
 
 class _Unfetched(Exception):

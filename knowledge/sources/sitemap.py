@@ -15,7 +15,7 @@ ADDRESSES = 100_000
 
 
 def read_sitemap(content: bytes) -> tuple[bool, list[str]]:
-    """Return the addresses, and before these whether they are further sitemaps. Raises Unfit."""
+    """Return whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
     try:
         if content[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(content)) as packed:

@@ -1,4 +1,4 @@
-"""XML from outside, read piece by piece, so that only a part is in memory at a time.
+"""XML from outside. No more of it is built in memory than a caller needs.
 
 Two things are refused before any element is used: the document's own declarations, which let entities grow, and
 elements that are nested deeper than in any real document.
