@@ -24,8 +24,7 @@ class Alerts:
         logger.log(logging.ERROR if is_new else logging.WARNING, message, extra=extra)
 
     def tell_once(self, logger: logging.Logger, message: str, *, about: str, **extra: Any) -> None:
-        """Do the same for a fault that outsiders can cause as often as they like: its repetitions are not logged at
-        all."""
+        """Do the same for a fault that outsiders can cause at will: its repetitions are not logged at all."""
         if self._is_new(f"{logger.name} {message} {about}"):
             logger.error(message, extra=extra)
 

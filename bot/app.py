@@ -3,8 +3,7 @@
 open_app        settings -> App, over one exit stack
 serve           run an App until SIGTERM or SIGINT, then drain: all of it, or the part that its role has in a fleet
 
-The server on PORT starts first. If Slack or Postgres can't be reached at a start, the process waits, and /healthz says
-for what.
+The server on PORT starts first. If a start can't reach Slack or Postgres, it waits, and /healthz says for what.
 """
 
 import asyncio
@@ -665,8 +664,7 @@ async def _connect(socket: SocketConnection, stop: asyncio.Event) -> None:
 
 
 def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncApp:
-    """Bolt with our own authorization: its default asks Slack at the first event, and loses that event if this
-    fails."""
+    """Bolt with our own authorization: its default asks Slack at the first event, and a failure loses that event."""
     answer = AuthorizeResult(
         enterprise_id=None,
         team_id=me.team,

@@ -38,8 +38,7 @@ class JumpWatch:
         self._jumped = 0.0
 
     def look(self) -> float:
-        """Return the seconds by which the wall clock has jumped since `settle` was called: negative for back, 0.0 for
-        none.
+        """Return how many seconds the wall clock has jumped since `settle` was called: negative for back, 0.0 for none.
 
         A clock that is set back to where it was has not jumped.
         """

@@ -224,8 +224,7 @@ async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
 
 
 def _read_sources(settings: Settings) -> tuple[Config, list[str]]:
-    """The sources that KB_PATH names, and what is wrong with it. A folder that is missing for now is left to
-    `check`."""
+    """The sources that KB_PATH names, and what is wrong with it. `check` reports folders that are missing for now."""
     path, none = settings.kb_path, Config(())
     if path is None:
         return none, []

@@ -4,9 +4,7 @@ Read it in this order. `knowledge_base` is what a program uses, `questions` turn
 opened generation, and `fuse` and `passages` rank the evidence and cut it to a budget.
 
 A generation is made like this. `builder` starts the process `build`. A process with limits (`sources.isolation`) reads
-`sources` into `documents` for it. `build` removes what no one sees (`text`) and what no one should see (`secrets`),
-cuts
+`sources` into `documents` for it. `build` removes what no one sees (`text`) and what no one should (`secrets`), cuts
 the documents (`chunking`, `markdown`) and embeds the chunks (`embedding`). It stores these in SQLite (`catalog`,
-`keywords`) and Chroma (`vectors`), measures the answer threshold (`calibration`) and publishes the whole
-(`generations`).
+`keywords`) and Chroma (`vectors`), measures the answer threshold (`calibration`) and publishes all (`generations`).
 """

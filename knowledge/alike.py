@@ -7,7 +7,7 @@ from knowledge.embedding.embedder import Vectors
 ALIKE = 0.6
 """The cosine from which a text joins a group. For two ways to ask the same, the embedders' median is 0.6 to 0.7."""
 FEW = 30
-"""Above this number of texts, what all of them share is subtracted first: it is the subject, and separates nothing."""
+"""Above this number of texts, what all texts share is subtracted first: it is the subject, and separates nothing."""
 
 
 def groups(vectors: Vectors) -> list[list[int]]:

@@ -57,8 +57,7 @@ SMALL_BASE = 2_000
 SELF_TESTS = 20
 """Chunks that are tested: each should be found by its own vector."""
 LOST = 0.2
-"""The share of these that may be missed: the search is approximate, and misses some of many pages that repeat each
-other."""
+"""The share of these that may be missed: the search is approximate, and misses some of many similar pages."""
 NOTICES = 1_000
 """Notices about documents that a manifest holds at most."""
 NICE = 10
@@ -205,8 +204,7 @@ def _first_reason(plan: Plan) -> str:
 
 
 async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | None, anew: bool = False) -> Report:
-    """Carry out a plan on a copy of `base`, or from nothing, and publish the result. Keep the generation `keep` as
-    well.
+    """Carry out a plan on a copy of `base`, or from nothing, and publish the result. Generation `keep` stays.
 
     `anew` rebuilds the whole vector index, even where a few changes would do.
     """

@@ -69,8 +69,7 @@ class Builder:
     """Starts builders and waits for them."""
 
     def __init__(self, root: Path, recipe: Recipe, *, chroma_url: str = "", learned: Path | None = None) -> None:
-        """Generations go to `root`, and their vectors to the Chroma server if there is one. `recipe` makes the
-        embedder.
+        """Generations go to `root`, and their vectors to the Chroma server if any. `recipe` makes the embedder.
 
         The folder `learned` is read beside the sources.
         """
@@ -96,7 +95,7 @@ class Builder:
     ) -> Report:
         """Build from the sources of one audience at `source`, or from only one of these.
 
-        Requests that come while a build runs share a single one after it, which reads everything that any of them
+        Requests that come while a build runs share a single one after it, which reads everything that any request
         needs. The build continues if its caller is cancelled. Raises BuildRefused or BuildFailed.
         """
         return await self._ask("build", _from(source, audience), options, listen=on_progress)

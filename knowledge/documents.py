@@ -1,7 +1,7 @@
 """A document and the reader of pages: front matter, title, clean text.
 
-`read_page` turns a Markdown or text file's content into a `Document`. `split_front_matter` and `page_fields` are its
-two halves.
+`read_page` turns a Markdown or text file's content into a `Document`. Its two halves are `split_front_matter` and
+`page_fields`.
 """
 
 import re

@@ -148,8 +148,7 @@ class Generations:
         return self._root
 
     def current(self) -> Generation | None:
-        """The generation that CURRENT names, or the newest whole one if that is damaged. None before the first
-        build."""
+        """The generation that CURRENT names, or the newest whole one if that is damaged. None before any build."""
         named = self.named()
         whole = self.whole()
         return next((generation for generation in whole if generation.number == named), whole[0] if whole else None)

@@ -238,8 +238,7 @@ def rank(reader: Reader, found: Found, near: Mapping[int, float], vector: Vector
 
 
 def fingerprint_of(embedder: Embedder) -> str:
-    """A digest of what a generation depends on besides its source. If any of that changes, it can't be used any
-    more."""
+    """A digest of what a generation depends on besides its source. If any of that changes, it is unusable."""
     parts = (
         catalog.SCHEMA_VERSION,
         keywords.VERSION,

@@ -77,7 +77,8 @@ class Findings:
     answerable: bool = False
     """Whether the confidence reaches the answer threshold. Below it, the base most likely has no answer."""
     degraded: bool = False
-    """Whether a part of the index could not be searched. Then there may be more than was found."""
+    """Whether a part of the index could not be searched. Then there may be more than was found,
+    and without hits there may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,8 +233,7 @@ class KnowledgeBase:
         return Findings(degraded=True)
 
     async def alike(self, texts: Sequence[str]) -> list[list[int]]:
-        """The positions of texts that mean much the same, in groups: the largest first, and in each the most typical
-        first.
+        """The positions of texts that mean much the same, in groups: the largest first, in each the most typical first.
 
         This is for some hundreds of short texts. Raises EmbedderFailed.
         """

@@ -26,8 +26,8 @@ from knowledge.sources.site import fetch_site
 VANISHING = 0.3
 """If a source would lose more than this share of its documents, it counts as missing."""
 SETTLED_NS = 2_000_000_000
-"""Nanoseconds. A file that changed this shortly before it was read may change again under the same time stamp, so its
-bytes decide."""
+"""Nanoseconds. A file that changed this shortly before it was read may change again under the same time stamp,
+and then its bytes decide."""
 Tell = Callable[[Progress], None]
 
 

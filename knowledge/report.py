@@ -1,5 +1,4 @@
-"""What a build reports: progress while it runs, a report at the end. Between the processes it is one JSON object a
-line."""
+"""What a build reports: progress, and a report at the end. Between processes it is one JSON object a line."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LEAST_VARIETY = 8
-"""Different characters that a real secret has at least. Placeholders in documentation have fewer, or a word of
-_EXAMPLE."""
+"""Different characters that a real secret has at least. Placeholders have fewer, or one of the words below."""
 
 _EXAMPLE = re.compile(
     r"example|your|dummy|placeholder|sample|redacted|change.?me|xxx|\*\*\*|\.\.\.|…|<|\$\{|\{\{|insert|12345678|abcdefg"

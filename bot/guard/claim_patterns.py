@@ -5,9 +5,8 @@ one: "it will be cancelled", which is a claim only if something ties it to this 
 `claimed_actions.py` reads sentences with these lists. A language's file writes words as the language does, with a blank
 between them; words that belong together have a `_` between, such as `called_off`. The file has:
 
-endings     form -> what is put around a stem to make it; `-` is the place of the stem. The forms are done
-("cancelled"),
-            do ("cancel"), now (a present that promises if the desk says it: "ich storniere"), and doing ("I'm
+endings     form -> what is put around a stem to make it; `-` is the stem. The forms are done ("cancelled"), do
+            ("cancel"), now (a present that promises if the desk says it: "ich storniere"), and doing ("I'm
             cancelling"). Where the verb alone says who did it, there are did ("cancelé"), own ("I will": "cancelaré")
             and ours ("we will": "cancelaremos"). `things` is what is put around a thing
 irregular   stem=done, with a comma between several; `take=took,taken`

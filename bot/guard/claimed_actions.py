@@ -62,8 +62,7 @@ class ClaimedAction:
 
 
 def words_in(text: str) -> list[Word]:
-    """The words of a folded text. "I'll" is two words, and so is "j'ai". Hyphens are removed from words without
-    digits."""
+    """The words of a folded text. "I'll" is two words, and so is "j'ai". Words without digits lose their hyphens."""
     words: list[Word] = []
     for found in _PIECES.finditer(text):
         piece, start = found[0], found.start()

@@ -26,8 +26,7 @@ from bot.guard.tool_results import ESCALATE, SEARCH, Record, amounts_of, figures
 from bot.guard.values import Value, plain, read_values
 
 ACTIONS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
-"""Tool -> what a successful call has done. A tool that writes must be in this table, or no answer can say what it
-did."""
+"""Tool -> what a successful call has done. A tool that writes must be in this table, or no answer can claim it."""
 HELD = 600
 """Characters of one sentence that are held. A longer sentence is decided on in parts."""
 CARRIED = 300
@@ -147,8 +146,7 @@ def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named
 
 
 def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "") -> Iterator[Claim]:
-    """The claims of a folded sentence that is little but an action: "It is refunded.", "Done: cancelled.", "Sent
-    it."."""
+    """Claims of a folded sentence that is little but an action: "It is refunded.", "Done: cancelled.", "Sent it."."""
     if "?" in text or _NEW_LINE.match(text):
         return
     for clause in dict.fromkeys((text, *_PARTS.split(text))):

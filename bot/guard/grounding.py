@@ -3,8 +3,7 @@
 Grounding  takes in results, passages, words of staff and of the customer; says whether it contains a value
 Kept       what is kept of an episode; a grounding is made from it and grows with it
 
-An amount, a percentage, a date, a number, a code or a link that is found nowhere is the model's own: it must not be
-shown.
+An amount, a percentage, a date, a number, a code or a link that is found nowhere is the model's own and is not shown.
 Besides the very same value, these count: totals and differences of one order's lines; and a day that is as many days,
 weeks or months after a known day as a page says, if the answer names that day or that many days. The customer's own
 words ground numbers, dates and links, which the answer may repeat. They never ground money, percentages or codes.

@@ -3,9 +3,8 @@
 is_ending   whether a name with this ending may be a domain
 is_suffix   whether names under it belong to different people, as under `co.uk`
 
-The list is a file of the package. It is read at the first question; nothing is fetched. The package's own class would
-do
-as well, but it takes ten times as long, since it builds more from the list than is needed here.
+The list is a file of the package. It is read at the first question; nothing is fetched. The package's own class
+would do as well, but it takes ten times as long, since it builds more from the list than is needed here.
 """
 
 from functools import cache

@@ -58,8 +58,7 @@ _PERSONAL = [
 
 
 def without_personal(text: str, *, names: Iterable[str] = ()) -> str:
-    """The text with personal data replaced. `names` are names of people, and are removed in any spelling of case and
-    blanks."""
+    """The text with personal data replaced. `names` are of people; case and blanks do not matter."""
     text = mask(text)
     for pattern, instead in _PERSONAL:
         text = pattern.sub(instead, text)

@@ -75,8 +75,7 @@ def read_records(results: Iterable[ToolResult]) -> list[Record]:
 
 
 def amounts_of(records: Sequence[Record]) -> set[int]:
-    """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total without some
-    lines."""
+    """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total less some lines."""
     totals = {record.number: total for record in records for total in record.total()}
     sums = {one for record in records for one in record.sums()}
     return {*totals.values(), sum(totals.values()), *sums, *(total - one for total in totals.values() for one in sums)}

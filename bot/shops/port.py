@@ -22,8 +22,7 @@ OrderStatus = Literal[
     "refunded",
     "unknown",
 ]
-"""An order's status. `unknown` is any word that this list does not have. No one guesses its meaning; a person reads
-it."""
+"""An order's status. `unknown` is any word that is not in this list. It is never guessed at; a person reads it."""
 
 PaymentStatus = Literal["unpaid", "paid", "partly_refunded", "refunded", "failed", "unknown"]
 

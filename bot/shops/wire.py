@@ -1,5 +1,4 @@
-"""The shop's answers as docs/reference/shop-api.md describes them: their form is checked, their words are made
-harmless.
+"""The shop's answers as docs/reference/shop-api.md describes them, with their form checked and their words made safe.
 
 Fields that the contract does not name are ignored. A missing field or one of a wrong type makes the whole answer
 unusable; a status that the contract does not list becomes "unknown".
@@ -35,8 +34,7 @@ EVENTS_LIMIT = 20
 
 
 def one_line(limit: int) -> Callable[[str], str]:
-    """Return a function that makes another system's words fit to quote: one line, nothing invisible, `limit`
-    characters."""
+    """Return a function that makes another system's words quotable: one line, nothing invisible, `limit` characters."""
 
     def tame(text: str) -> str:
         shown = (c if c.isprintable() or c in KEPT else " " for c in visible(text[: limit * 4]))

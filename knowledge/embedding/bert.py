@@ -1,5 +1,4 @@
-"""A BERT encoder's forward pass in numpy. It is enough for MiniLM and similar models: one text at a time, 15 ms a
-question."""
+"""A BERT encoder's forward pass in numpy. It suits MiniLM and similar models: one text at a time, 15 ms a question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,2 +1,1 @@
-"""Where documents come from: `files` lists and reads safely, `reader` makes documents from a file, `faq` from a
-table."""
+"""Where documents come from: `files` lists and reads safely, `reader` makes documents of a file, `faq` of a table."""

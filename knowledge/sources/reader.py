@@ -54,7 +54,6 @@ def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarant
 
 
 def decode_html(content: bytes) -> str:
-    """A page's text. If it is no UTF-8, it is read in the encoding that the page declares near its top. Raises
-    Unfit."""
+    """A page's text. If it is no UTF-8, the encoding is the one declared near its top. Raises Unfit."""
     declared = _CHARSET.search(content, 0, 2_048)
     return decode(content, declared=declared[1].decode("ascii", "ignore").lower() if declared else "")

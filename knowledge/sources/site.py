@@ -198,8 +198,7 @@ class _Visitor:
             raise _Unfetched(f"cannot be fetched ({type(error).__name__})") from None
 
     async def _session_for(self, address: str) -> aiohttp.ClientSession:
-        """The session for an address. Raises PrivateAddress if a proxy would be asked for a host that is private from
-        here."""
+        """The session for an address. Raises PrivateAddress if it is a proxy's and the host is private from here."""
         parts = urlsplit(address)
         host = parts.hostname or ""
         if parts.scheme not in getproxies() or proxy_bypass(host):
