@@ -1,7 +1,7 @@
 """Threads for calls that block, few enough to count.
 
 A call that never returns keeps its thread and its slot. The next caller waits for a slot no longer than it would for an
-answer. So a stuck index costs a few threads, and never blocks the caller. It does not block the program's end either,
+answer. So a stuck index costs a few threads, and holds up no caller. It does not block the program's end either,
 which waits for none of these threads. It would wait without end for those of `concurrent.futures`.
 """
 

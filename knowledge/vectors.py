@@ -117,7 +117,7 @@ class VectorIndex:
 
 
 class ServerVectors:
-    """A generation's collection, for the serving process. Every fault is IndexBroken, or VectorsAway without a server.
+    """A generation's collection, for the serving process. Faults are IndexBroken, or VectorsAway if the server is away.
 
     It connects at the first search, and again after RECONNECT_SECONDS if that failed. Nothing here has a deadline: the
     caller has one, and leaving early ends the request.
