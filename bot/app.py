@@ -1,9 +1,9 @@
-"""The wiring: every part is built here, once, and handed to the parts that need it. No logic.
+"""The wiring: every part is built here, once, and handed to the parts that need it. There is no logic here.
 
 open_app        settings -> App, over one exit stack
-serve           run an App until SIGTERM or SIGINT, then drain; all of it, or the part that its role has in a fleet
+serve           run an App until SIGTERM or SIGINT, then drain: all of it, or the part that its role has in a fleet
 
-The server on PORT is there first: while Slack or Postgres is away at a start, that is waited for, and can be asked.
+The server on PORT starts first. If a start can't reach Slack or Postgres, it waits, and /healthz says for what.
 """
 
 import asyncio
@@ -108,27 +108,27 @@ from handlers.http import Serving, build_metrics_app, build_web_app
 logger = logging.getLogger(__name__)
 
 LANES = 1_000
-"""Threads with a row in work; more wait. Answers have a bound of their own, so that staff never wait for them."""
+"""Threads with a row in work; more wait. Answers have a limit of their own, so staff never wait for them."""
 EXTRA_THREADS = 50
-"""Turns that a process of a fleet takes beyond the answers it may give at once: presses and what staff write."""
+"""Turns that a process of a fleet takes beyond its concurrent answers: interactions, and what staff write."""
 OUTBOX_POLL_SECONDS = 0.3
-"""How often a process of a fleet looks for posts that others have queued."""
+"""Seconds between two looks of a fleet's process for posts that other processes have queued."""
 DRAFTS = 4
-"""Cases for which drafts are written at the same time, each with three requests to the model; and articles."""
+"""Cases and articles for which drafts are written at the same time. A case needs three requests to the model."""
 FILES = 3
-"""Files that are held in memory on their way to the other side."""
+"""Files that are held in memory at the same time, on their way to the other side."""
 SUMMARIES = 8
-"""Long conversations that are summed up at the same time."""
+"""Long conversations that are summarized at the same time."""
 DANGER_CHECKS = 16
-"""Messages that the cheap model looks at for danger at the same time."""
+"""Messages that the cheap model checks for danger at the same time."""
 SHUTDOWN_TIMEOUT = 20.0
-"""From SIGTERM to the end, all in all."""
+"""Seconds from SIGTERM to the end of the process, everything included."""
 TURN_DRAIN_TIMEOUT = 15.0
-"""How long running turns may finish after SIGTERM; the rest is taken up by the next process."""
+"""Seconds that running turns have to finish after SIGTERM; the next process takes up the rest."""
 FLUSH_SECONDS = 3.0
-"""How long the outbox may empty itself after that."""
+"""Seconds that the outbox then has to send what it holds."""
 REQUEST_SECONDS = 3.0
-"""How long requests that are being answered may take when the process ends: Slack waits no longer."""
+"""Seconds that open requests have to finish when the process ends; Slack does not wait longer either."""
 ALONE = (
     "DATABASE_URL: several processes need Postgres (postgresql://…); on SQLite one process does everything: "
     "frontdesk serve"
@@ -139,12 +139,12 @@ NO_MEMORY = (
 )
 
 Role = Literal["serve", "ingress", "work"]
-"""What a process does: everything; take what comes from Slack and store it; work on what is stored."""
+"""What a process does: everything, only take in and store what Slack sends, or only work on what is stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A Frontdesk that is put together and not yet running."""
+    """A Frontdesk that is built and not yet running."""
 
     role: Role
     settings: Settings
@@ -160,16 +160,16 @@ class App:
     schedule: Schedule
     sla: SlaTimers
     replication: IndexReplication | None
-    """What keeps the knowledge bases of several machines the same; None where there is one."""
+    """Keeps the knowledge bases of several machines the same. None if there is only one machine."""
     publishing: Publishing
     upkeep: Upkeep
     metrics: Metrics
     slack: SlackClient
     clock: Clock
     background: set[asyncio.Task[None]]
-    """Work that outlives its request; ended with the server."""
+    """Work that outlives its request. It ends with the server."""
     watches: set[asyncio.Task[None]]
-    """What running turns need: ended after them."""
+    """Tasks that running turns need. They end after the turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ class Server:
     serving: Serving
 
     async def close(self) -> None:
-        """Take no more requests, and finish those that are being answered; a second time does nothing."""
+        """Take no more requests, and finish the open ones. A second call does nothing."""
         await self.runner.cleanup()
 
 
@@ -191,8 +191,8 @@ async def open_app(
     """Build everything and close it again in reverse. `more_tools` are offered to all agents that answer.
 
     Raises:
-        ConfigurationError: something that is needed is missing or refuses; every fault that was found.
-        StoppedEarly: `stop` was set while it waited for Slack or Postgres.
+        ConfigurationError: something is missing or refuses to work; it holds every fault that was found.
+        StoppedEarly: `stop` was set while the start waited for Slack or Postgres.
     """
     async with AsyncExitStack() as stack:
         clock, metrics, sentences = SystemClock(), Metrics(), load_sentences(settings.sentences_path)
@@ -217,7 +217,7 @@ async def open_app(
         models = await stack.enter_async_context(open_models(settings, prices))
         load_value_words()
         splits, wordings, voices = settings.compound_answers == "split", load_wordings(), load_voices()
-        # What keeps the loop busy comes before: a member that does not renew its lease in time has to end.
+        # Steps that block the event loop come before this: a member that renews its lease too late has to end.
         membership = await stack.enter_async_context(
             open_membership(database, clock, role=role, is_alone=not settings.is_shared)
         )
@@ -457,11 +457,11 @@ async def open_app(
 def _open_engine(
     settings: Settings, database: Database, clock: Clock, take: TakeTurn, membership: Membership, role: Role
 ) -> AbstractAsyncContextManager[TurnEngine]:
-    """Lanes on SQLite; on Postgres the queue of all processes, from which only those that work take."""
+    """Lanes on SQLite. On Postgres the queue that all processes share, and from which only workers take."""
     if not settings.is_shared:
         return nullcontext(Lanes(take, clock, concurrent=LANES))
     try:
-        # The one door to DBOS, which SQLite does without.
+        # The only import of DBOS; SQLite does without it.
         from bot.ingest.fleet import open_fleet
     except ImportError:
         raise ConfigurationError([NEEDS_FLEET]) from None
@@ -472,10 +472,10 @@ def _open_engine(
 
 
 async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequence[Tool] = ()) -> int:
-    """Do what the role says until SIGTERM or SIGINT; the exit status.
+    """Run what the role says until SIGTERM or SIGINT, and return the exit status.
 
     Raises:
-        FrontdeskError: what kept it from serving.
+        FrontdeskError: the process cannot serve.
     """
     stop = asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
@@ -492,7 +492,7 @@ async def serve(settings: Settings, *, role: Role = "serve", more_tools: Sequenc
 
 
 async def _run(app: App, stop: asyncio.Event) -> None:
-    """Everything that runs beside each other, until `stop`; then what is under way is brought to an end."""
+    """Run everything side by side until `stop`, then wind it up."""
     if app.role != "ingress":
         await asyncio.to_thread(load_classifier)
     async with asyncio.TaskGroup() as tasks:
@@ -512,7 +512,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
             ready = {"role": app.role, "team": app.me.team, "resumed": resumed, "port": app.settings.port}
             if app.database.is_new:
                 logger.warning(NO_MEMORY, extra={"data": str(app.settings.data_dir)})
-            # What a start has made is here to stay: looking through it for garbage would hold the loop up.
+            # The objects of a start live on: to scan them for garbage would block the event loop.
             gc.collect()
             gc.freeze()
             logger.info("ready", extra=ready)
@@ -525,7 +525,7 @@ async def _run(app: App, stop: asyncio.Event) -> None:
 
 
 async def wind_up(app: App, end: float) -> None:
-    """Bring what is under way to an end by `end` of the monotonic clock; what is not done by then the next one does."""
+    """Finish running work by `end` of the monotonic clock. The next process takes up what is not done by then."""
 
     def left() -> float:
         return max(0.0, end - app.clock.monotonic())
@@ -560,7 +560,7 @@ def _answer_limits(settings: Settings) -> Limits:
 
 @asynccontextmanager
 async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
-    """Take events, over HTTP or by Socket Mode; ends before turns are drained. Who only works takes none."""
+    """Take events, over HTTP or by Socket Mode, and end before turns are drained. A pure worker takes none."""
     settings, serving = app.settings, app.server.serving
     answers = app.role != "ingress"
     by_socket = app.role != "work" and settings.slack_app_token is not None
@@ -601,7 +601,7 @@ async def _listening(app: App, stop: asyncio.Event) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _open_server(settings: Settings, metrics: Metrics, role: Role) -> AsyncIterator[Server]:
-    """Listen on PORT, with nothing behind it yet."""
+    """Listen on PORT while nothing behind it is ready yet."""
     serving = Serving()
     routes = build_web_app(
         serving,
@@ -629,14 +629,14 @@ async def _serve(stack: AsyncExitStack, routes: web.Application, host: str, port
 
 
 def _build_socket(app: App) -> SocketConnection:
-    """The connection by which events come, with the door behind it."""
+    """The Socket Mode connection that brings events, with the door behind it."""
     socket = SocketConnection(app.slack, secret(app.settings.slack_app_token), app.clock)
     socket.socket_mode_request_listeners.append(dispatch_to(app.door, app.clock))
     return socket
 
 
 def dispatch_to(door: Door, clock: Clock) -> Callable[[Any, Any], Awaitable[None]]:
-    """What hands requests of a Socket Mode client to the door, and acknowledges them."""
+    """A listener that hands requests of a Socket Mode client to the door, and acknowledges them."""
 
     async def dispatch(client: Any, request: Any) -> None:
         started = clock.now()
@@ -646,7 +646,7 @@ def dispatch_to(door: Door, clock: Clock) -> Callable[[Any, Any], Awaitable[None
 
 
 async def _connect(socket: SocketConnection, stop: asyncio.Event) -> None:
-    """Connect and hear Slack say hello, which is tried for ever, or be told to stop."""
+    """Connect and wait for Slack's hello. It retries without end until `stop` is set."""
 
     async def connect() -> None:
         await socket.connect()
@@ -664,7 +664,7 @@ async def _connect(socket: SocketConnection, stop: asyncio.Event) -> None:
 
 
 def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncApp:
-    """Bolt with our own authorization: its default asks Slack at the first event and loses that event on a fault."""
+    """Bolt with our own authorization: its default asks Slack at the first event, and a failure loses that event."""
     answer = AuthorizeResult(
         enterprise_id=None,
         team_id=me.team,
@@ -674,7 +674,7 @@ def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncAp
     )
 
     async def authorize() -> AuthorizeResult:
-        # One workspace. The team of a press is the presser's own, which in Slack Connect is another.
+        # There is one workspace. An interaction's team is that of the person, who in Slack Connect may be from another.
         return answer
 
     return AsyncApp(
@@ -683,13 +683,13 @@ def _build_bolt(slack: SlackClient, me: Identity, settings: Settings) -> AsyncAp
         client=slack.web,
         authorize=authorize,
         signing_secret=secret(settings.slack_signing_secret),
-        # The guard in handlers/http.py has checked the raw bytes; Socket Mode is authenticated by its connection.
+        # The guard in handlers/http.py has checked the raw bytes; the connection itself authenticates Socket Mode.
         request_verification_enabled=False,
     )
 
 
 async def _refresh(library: Library) -> None:
-    """Read what has changed in KB_PATH; without a knowledge base yet, build it."""
+    """Read what has changed in KB_PATH. Build the knowledge base if there is none yet."""
     logger.info("the knowledge base is read", extra={"report": await library.refresh_all()})
 
 

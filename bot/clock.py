@@ -1,7 +1,7 @@
 """The time, injected: production reads the system's clocks, a test winds its own.
 
-Clock       what the product asks of time
-SystemClock the machine's
+Clock       what the product needs to know about time
+SystemClock the machine's clocks
 JumpWatch   whether the wall clock was set, or the machine slept
 """
 
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the product asks of time."""
+    """What the product needs to know about time."""
 
     def now(self) -> float:
         """Seconds since 1970, for what is stored and shown."""
@@ -20,17 +20,17 @@ class Clock(Protocol):
         """Seconds that never jump, for waits and intervals."""
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this many seconds."""
 
 
 MINUTE, HOUR, DAY, WEEK = 60.0, 3_600.0, 86_400.0, 7 * 86_400.0
-"""Seconds."""
+"""The lengths of these spans, in seconds."""
 JUMP_SECONDS = 30.0
-"""How far the wall clock may go astray between two looks; daemons that keep it right move it by less."""
+"""Seconds that the wall clock may drift between two looks; daemons that correct it move it by less."""
 
 
 class JumpWatch:
-    """Compares the two clocks: the one that never jumps stands still while the machine sleeps."""
+    """Compares the two clocks. The monotonic clock stops while the machine sleeps, and the wall clock does not."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -38,7 +38,7 @@ class JumpWatch:
         self._jumped = 0.0
 
     def look(self) -> float:
-        """Seconds by which the wall clock has jumped, back when negative, until `settle` is called; 0.0 for none.
+        """Return how many seconds the wall clock has jumped since `settle` was called: negative for back, 0.0 for none.
 
         A clock that is set back to where it was has not jumped.
         """
@@ -50,7 +50,7 @@ class JumpWatch:
         return self._jumped if abs(self._jumped) >= JUMP_SECONDS else 0.0
 
     def settle(self) -> None:
-        """What is to be done about the jump is done."""
+        """Forget the jump: everything that it called for is done."""
         self._jumped = 0.0
 
 

@@ -1,4 +1,4 @@
-"""Who talks where: a thread, the verified person who wrote, and what the shop knows them as."""
+"""Who talks where: a thread, the verified author, and the shop's customer that the author is."""
 
 from dataclasses import dataclass
 from typing import Literal, Self
@@ -17,12 +17,12 @@ class ThreadRef:
 
     @property
     def key(self) -> str:
-        """The thread as one string; the unit of order and of one-at-a-time."""
+        """The thread as one string. Within a thread, rows are worked on in order and one at a time."""
         return f"{self.team}/{self.channel}/{self.ts}"
 
     @classmethod
     def of(cls, key: str) -> Self:
-        """The thread of this key."""
+        """Return the thread with this key."""
         return cls(*key.split("/"))
 
     @property
@@ -33,7 +33,7 @@ class ThreadRef:
 
 @dataclass(frozen=True, slots=True)
 class ShopCustomer:
-    """A capability: whoever holds it may read this customer's orders. Made from a verified identity only."""
+    """A capability: the holder may read this customer's orders. It is made from a verified identity only."""
 
     id: str
     name: str
@@ -41,23 +41,23 @@ class ShopCustomer:
 
 
 MemberType = Literal["member", "guest", "stranger"]
-"""A full member of the home workspace, a guest of it, or somebody from another organisation."""
+"""A full member of the home workspace, a guest there, or a person from another organisation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """The verified author of one message. Rights follow the author, never the thread's opener."""
+    """The verified author of one message. Rights follow the author, not the person who started the thread."""
 
     team: str
     """The author's own workspace, which differs from the thread's in Slack Connect."""
     user: str
     """`U…` or `W…`."""
     name: str
-    """What Slack shows for them; for people to read, never to decide by."""
+    """The name that Slack shows. It is for people to read, and nothing is decided by it."""
     locale: str
-    """The profile's locale, as `en-US`."""
+    """The profile's locale, such as `en-US`."""
     member_type: MemberType
     shop: ShopCustomer | None = None
-    """None: no order data for this person."""
+    """The shop's customer. If None, there is no order data for this person."""
     shop_silent: bool = False
-    """True: the shop did not say whether it knows this person."""
+    """True if the shop did not say whether it knows this person."""

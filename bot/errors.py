@@ -1,31 +1,31 @@
 """The exception tree.
 
 FrontdeskError
-├── ConfigurationError   what an operator must mend before the program can run
+├── ConfigurationError   what an operator must fix before the program can run
 ├── StoreUnavailable     the database cannot be written: nothing is acknowledged
-├── Unstorable           the database does not take what it was given: trying again changes nothing
+├── Unstorable           the database does not accept the value: trying again changes nothing
 ├── StoppedEarly         the process was asked to end before it was ready
-├── Superseded           somebody else works on the row by now: this attempt ends, and nobody is told
-├── Silenced             a person has the thread by now: what the assistant was about to say is not said
-├── Unreachable          Slack takes nothing for this conversation any more: nobody can be answered there
+├── Superseded           a later attempt works on the row: this attempt ends without a word
+├── Silenced             a person has taken the thread: the assistant's words are not posted
+├── Unreachable          Slack takes nothing more for this conversation: no one can be answered there
 ├── SlackRefused         Slack answered "no" (bot/slack/client.py)
 ├── SlackUnanswered      Slack may or may not have done it (bot/slack/client.py)
 └── ShopUnavailable      the shop gave no usable answer (bot/shops/port.py)
     └── ShopRefuses      the shop does not take our token (bot/shops/port.py)
 
-Errors are told by audience: the model reads a ToolResult, the customer a fixed sentence and a case, the
-operator a log line with ids. Exception text never reaches a customer.
+Each audience learns of errors in its own way: the model from a ToolResult, the customer from a fixed sentence and a
+case, the operator from a log line with ids. Exception text never reaches a customer.
 """
 
 from collections.abc import Sequence
 
 
 class FrontdeskError(Exception):
-    """The root of everything Frontdesk raises on purpose."""
+    """The root of everything that Frontdesk raises on purpose."""
 
 
 class ConfigurationError(FrontdeskError):
-    """Settings or surroundings are wrong; `faults` holds one sentence for each, values never shown."""
+    """Settings or surroundings are wrong. `faults` holds one sentence for each fault, and never shows a value."""
 
     def __init__(self, faults: Sequence[str]) -> None:
         self.faults = tuple(faults)
@@ -33,19 +33,19 @@ class ConfigurationError(FrontdeskError):
 
 
 class StoppedEarly(FrontdeskError):
-    """The process was asked to end while its start waited for something outside."""
+    """The process was asked to end while its start waited for another system."""
 
 
 class Superseded(FrontdeskError):
-    """A later attempt at the row has begun, here or in another process; what an older one writes is refused."""
+    """A later attempt at the row has begun, here or in another process. What an older attempt writes is refused."""
 
 
 class Silenced(FrontdeskError):
-    """The thread has changed hands since the assistant decided to speak in it."""
+    """The thread's ownership has changed since the assistant decided to post in it."""
 
 
 class Unreachable(FrontdeskError):
-    """The conversation is gone, as an archived channel is; `error` is Slack's word."""
+    """The conversation is gone, for example because the channel is archived. `error` is Slack's error code."""
 
     def __init__(self, error: str) -> None:
         self.error = error
@@ -53,8 +53,8 @@ class Unreachable(FrontdeskError):
 
 
 class Unstorable(FrontdeskError):
-    """The database cannot hold what it was given, and never will: a character or a number that it does not know."""
+    """The database cannot hold the value, and never will: it does not know a character or a number in it."""
 
 
 class StoreUnavailable(FrontdeskError):
-    """The database could not be written (locked, full, read-only). The sender must try again."""
+    """The database could not be written: it is locked, full or read-only. The sender must try again."""

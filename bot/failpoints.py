@@ -3,7 +3,7 @@
 Nothing happens here unless `arm` was called, and the product never calls it. tests/chaos/victim.py does: it kills
 Frontdesk at each failpoint, and checks that every customer gets exactly one answer.
 
-FAILPOINTS   every failpoint, with what is done there and not yet recorded
+FAILPOINTS   every failpoint, with what is already done there and not yet recorded
 arm          end this process when it passes a failpoint for the n-th time
 failpoint    the line in the code
 """
@@ -46,10 +46,10 @@ FAILPOINTS: Mapping[str, str] = {
     "files_noted": "the copies are noted; they are not shared",
     "files_shared": "the copies are shared; nobody has noted that",
 }
-"""Name -> what is done there and what is not. `make chaos` kills at all of them, tests/chaos/test_kills.py at some."""
+"""Name -> what is done there and what is not. `make chaos` kills at each one, tests/chaos/test_kills.py at some."""
 
 _armed: dict[str, tuple[int, signal.Signals]] = {}
-"""Name -> at which passing, and the signal. Empty in every process except the harness's."""
+"""Name -> the number of the passing that triggers it, and the signal. Only the test harness fills this."""
 
 
 def arm(name: str, passing: int, *, how: signal.Signals = signal.SIGKILL) -> None:

@@ -1,10 +1,10 @@
-"""Everything outside the process, as the settings name it: opened, met at the start, and checked.
+"""Everything outside the process that the settings name: opened, contacted at the start, and checked.
 
 check, notes     what is wrong, and what is worth knowing, without serving
-open_models      the models, each with connections and a breaker of its own
+open_models      the models, each with its own connections and circuit breaker
 open_knowledge   the knowledge bases; `build_library` is what staff and operators do with them
 open_slack       Slack's Web API; `meet_slack` asks who we are and where staff work
-wait_for         the answer of what is away for a while, however long it takes
+wait_for         waits until a system that can't be reached answers, however long that takes
 open_shop        the shop
 only_one         the locks that keep a second process from the same folder and the same database
 """
@@ -51,17 +51,17 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 START_PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Seconds between two tries of a start to reach what is away; the last repeats."""
+"""Seconds between two tries of a start to reach another system. The last value repeats."""
 ROOM = 10_000_000
-"""Bytes that must be free in DATA_DIR: what a first start writes there, roughly."""
+"""Bytes that must be free in DATA_DIR: roughly what a first start writes there."""
 
 THINKING_SECONDS = 45.0
-"""How long a model that reasons may be silent: it does not show its thoughts, so nothing comes while it thinks."""
+"""Seconds that a reasoning model may be silent. It does not show its thoughts, so nothing arrives while it thinks."""
 
 
 async def check(settings: Settings) -> list[str]:
     """Everything that is wrong, in sentences: Slack, the channel, the shop, the database, the model's server, the
-    documents, the folder for data."""
+    documents, the data folder."""
     faults: list[str] = []
     try:
         async with open_slack(settings) as slack:
@@ -91,7 +91,7 @@ async def check(settings: Settings) -> list[str]:
 
 
 def notes(settings: Settings) -> list[str]:
-    """What is worth knowing and not wrong. Raises ConfigurationError for what `check` tells."""
+    """What is worth knowing and not wrong. Raises ConfigurationError for faults that `check` reports."""
     names = unpriced(settings, load_prices(settings.model_prices))
     told = [f"no price is known for {name}: its tokens count as free (MODEL_PRICES)" for name in names]
     if settings.is_shop_unprotected:
@@ -101,7 +101,7 @@ def notes(settings: Settings) -> list[str]:
 
 @asynccontextmanager
 async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Models]:
-    """The models by what they do, each with connections and a breaker of its own."""
+    """The models by their purpose, each with its own connections and circuit breaker."""
     server, fallback_server = _model_servers(settings)
     async with AsyncExitStack() as stack:
 
@@ -121,7 +121,7 @@ async def open_models(settings: Settings, prices: Prices) -> AsyncIterator[Model
 
 
 def _model_servers(settings: Settings) -> tuple[Server, Server]:
-    """The models' server and the fallback's. What was set for the first says nothing about another one."""
+    """The models' server and the fallback's. Settings of the first do not apply to another server."""
     server = Server(
         key=secret(settings.openai_api_key),
         url=settings.openai_base_url,
@@ -134,7 +134,7 @@ def _model_servers(settings: Settings) -> tuple[Server, Server]:
 
 
 def _model_faults(settings: Settings) -> list[str]:
-    """What is wrong with the settings of models, by their look."""
+    """What is wrong with the settings of models, without asking a server."""
     server, fallback_server = _model_servers(settings)
     faults = [f"OPENAI_BASE_URL {fault}" for fault in address_faults(server)]
     if settings.fallback_base_url is not None:
@@ -148,13 +148,13 @@ def _model_faults(settings: Settings) -> list[str]:
 
 
 def _model_names(settings: Settings) -> list[str]:
-    """Every model that may be asked."""
+    """Every model that requests may go to."""
     names = (settings.openai_model, settings.openai_cheap_model, settings.fallback_model)
     return list(dict.fromkeys(name for name in names if name))
 
 
 def price_faults(settings: Settings, prices: Prices) -> list[str]:
-    """Models without a price, when what they cost is to be bounded."""
+    """Models without a price, if a setting limits what answers cost."""
     if not settings.dollar_bounds:
         return []
     bounds = ", ".join(settings.dollar_bounds)
@@ -164,7 +164,7 @@ def price_faults(settings: Settings, prices: Prices) -> list[str]:
 
 
 def unpriced(settings: Settings, prices: Prices) -> list[str]:
-    """The models whose price is unknown, so that their tokens count as free."""
+    """The models whose price is unknown. Their tokens count as free."""
     return [name for name in _model_names(settings) if prices.of(name) is None]
 
 
@@ -172,8 +172,8 @@ def unpriced(settings: Settings, prices: Prices) -> list[str]:
 async def open_knowledge(settings: Settings, *, index: Path | None = None, mends: bool = True) -> AsyncIterator[Bases]:
     """The knowledge bases of `DATA_DIR`, or those at `index`, with the embedder that the settings name.
 
-    The internal one, beside the public one, is opened when a source is internal; without KB_PATH, when it is there.
-    Damaged vectors are made anew in the background, which nobody asks for (`mends`) who is about to leave.
+    The internal base, beside the public one, is opened if a source is internal; without KB_PATH, if it exists. Damaged
+    vectors are rebuilt in the background if `mends`. Commands that end soon do not ask for that.
     """
     root = index or settings.data_dir / "kb"
     internal_root = root.with_name(f"{root.name}-internal")
@@ -200,13 +200,13 @@ def build_library(
     prices: Prices,
     shelf: Shelf | None,
 ) -> Library:
-    """What `/kb` and `frontdesk kb` use."""
+    """The library that `/kb` and `frontdesk kb` use."""
     price = prices.of(settings.embedding_model) if settings.embedding_model else None
     return Library(bases, settings.kb_path, clock, price, database, shelf=shelf)
 
 
 async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
-    """The embedder that the settings name, closed with the stack."""
+    """The embedder that the settings name. The stack closes it."""
     if settings.embedding_model is not None:
         service = OpenAIEmbedder(
             api_key=secret(settings.openai_api_key),
@@ -224,7 +224,7 @@ async def _open_embedder(settings: Settings, stack: AsyncExitStack) -> Embedder:
 
 
 def _read_sources(settings: Settings) -> tuple[Config, list[str]]:
-    """What KB_PATH names, and what is wrong with it. A listed folder may be away for a while: `check` says that."""
+    """The sources that KB_PATH names, and what is wrong with it. `check` reports folders that are missing for now."""
     path, none = settings.kb_path, Config(())
     if path is None:
         return none, []
@@ -252,7 +252,7 @@ def _document_faults(settings: Settings) -> list[str]:
 
 
 def _folder_faults(folder: Path) -> list[str]:
-    """Why nothing could be kept in DATA_DIR, which is made at the start when it is not there."""
+    """Why nothing could be stored in DATA_DIR. The start creates the folder if it is missing."""
     folder = folder.absolute()
     place = next(each for each in (folder, *folder.parents) if os.access(each, os.F_OK))
     if not place.is_dir():
@@ -272,7 +272,7 @@ async def open_slack(settings: Settings, rate_limiter: RateLimiter | None = None
 
 
 def build_rate_limiter(settings: Settings, database: Database, clock: Clock) -> RateLimiter:
-    """When calls to Slack may leave: for this process, or for all that share the database."""
+    """The rate limiter for calls to Slack: for this process, or for all processes that share the database."""
     budget: Budget = SharedBudget(database, clock) if settings.is_shared else MemoryBudget(clock)
     return RateLimiter(budget, clock, factor=settings.slack_rate)
 
@@ -280,13 +280,13 @@ def build_rate_limiter(settings: Settings, database: Database, clock: Clock) -> 
 async def wait_for(
     what: str, ask: Callable[[], Awaitable[T]], *, stop: asyncio.Event, clock: Clock, show: Callable[[str], None]
 ) -> T:
-    """What `ask` returns once it neither finds Slack nor the database away, asked again at growing distances.
+    """Call `ask` at growing intervals until it reaches Slack or the database, and return its result.
 
-    `what` is how the log and `show` name it; `show` gets a sentence for /healthz.
+    `what` is its name in the log and for `show`. `show` gets a sentence for /healthz.
 
     Raises:
         StoppedEarly: `stop` was set while it waited.
-        ConfigurationError: a person must mend something, which waiting does not.
+        ConfigurationError: a person must fix something, so waiting would not help.
     """
     for attempt in count():
         try:
@@ -312,16 +312,16 @@ async def _is_set_within(stop: asyncio.Event, seconds: float, clock: Clock) -> b
 
 
 def away(error: SlackUnanswered, settings: Settings) -> str:
-    """That Slack does not answer, and where it was asked."""
+    """A sentence that Slack does not answer, with its address."""
     return f"Slack does not answer at {settings.slack_api_url or 'https://slack.com/api'} ({error})"
 
 
 async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, str]:
-    """Who the app is, and the agent channel, which it must be a member of as of those of the other desks.
+    """Return the app's identity and the agent channel. The app must be a member there and in the other desks' channels.
 
     Raises:
         ConfigurationError: Slack refuses a token, or does not show a channel or group to the app.
-        SlackUnanswered: nothing is known yet, since Slack does not answer.
+        SlackUnanswered: Slack does not answer, so nothing is known yet.
     """
     try:
         me = await slack.auth()
@@ -341,7 +341,7 @@ async def meet_slack(slack: SlackClient, settings: Settings) -> tuple[Identity, 
 
 
 async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[str]:
-    """Why no cases can be shown in a channel."""
+    """Why cases cannot be shown in a channel."""
     try:
         channel = await slack.channel(name)
     except SlackRefused as error:
@@ -352,7 +352,7 @@ async def _channel_faults(slack: SlackClient, variable: str, name: str) -> list[
 
 
 async def _group_faults(slack: SlackClient, group: str) -> list[str]:
-    """Why it cannot be known who is in a user group, or that nobody is."""
+    """Why the members of a user group are unknown, or that the group is empty."""
     try:
         members = await slack.group_members(group)
     except SlackRefused as error:
@@ -361,7 +361,7 @@ async def _group_faults(slack: SlackClient, group: str) -> list[str]:
 
 
 async def _ask_for_socket(slack: SlackClient, settings: Settings) -> None:
-    """Slack's client retries a refused app token for ever; ask once ourselves, so that it is told at start."""
+    """Ask once for a socket: Slack's client would retry a refused app token for ever, so the start must report it."""
     if settings.slack_app_token is None:
         return
     try:
@@ -395,7 +395,7 @@ async def _meet_database(settings: Settings) -> list[str]:
 
 
 async def _meet_models(settings: Settings) -> list[str]:
-    """Whether the models' servers answer, and know their keys."""
+    """What is wrong with the models' servers: they do not answer, or refuse their keys."""
     servers = dict(zip(("OPENAI", "FALLBACK"), _model_servers(settings), strict=True))
     if settings.fallback_base_url is None:
         del servers["FALLBACK"]
@@ -409,7 +409,7 @@ async def _meet_models(settings: Settings) -> list[str]:
 
 
 async def _reach(name: str, url: str | None) -> list[str]:
-    """A server that cannot even be connected to is told before the first customer meets it."""
+    """Report a server that refuses connections before the first customer is affected."""
     if url is None:
         return []
     try:
@@ -421,8 +421,8 @@ async def _reach(name: str, url: str | None) -> list[str]:
 
 @contextmanager
 def only_one(settings: Settings) -> Iterator[None]:
-    """One process a DATA_DIR, since its index has one owner, and an SQLite database, of which two would answer
-    everything twice. Those on Postgres share that and nothing else."""
+    """Allow one process for each DATA_DIR, since its index has one owner, and one for each SQLite database, where two
+    would answer everything twice. Processes on Postgres share the database and nothing else."""
     with ExitStack() as stack:
         stack.enter_context(_locked(settings.data_dir / "frontdesk.lock", "DATA_DIR", settings.data_dir))
         if not settings.is_shared:
@@ -434,7 +434,7 @@ def only_one(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _locked(path: Path, variable: str, what: Path) -> Iterator[None]:
-    """Hold the lock at `path`, which says whose `what` is and ends with the process."""
+    """Hold the lock at `path`, which ends with the process. The file says which process owns `what`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

@@ -1,4 +1,4 @@
-"""YAML files of an operator's own, which settings name."""
+"""YAML files that operators write and that settings name."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from bot.errors import ConfigurationError
 
 
 def read_entries(path: Path, *, setting: str, needed: str) -> dict[Any, Any]:
-    """The file's entries, as they stand there.
+    """Return the file's entries without any change.
 
     Raises:
         ConfigurationError: the file cannot be read, is no YAML, or does not have what is `needed`.

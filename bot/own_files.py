@@ -1,6 +1,6 @@
 """The YAML files that come with Frontdesk: its sentences, word lists, patterns and prices.
 
-They are read at every start; the parser in C, where PyYAML has it, takes a tenth of the time.
+They are read at every start. The parser in C, if PyYAML has it, takes a tenth of the time.
 """
 
 from importlib.resources.abc import Traversable
@@ -12,5 +12,5 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def read_own(file: Traversable) -> Any:
-    """What a YAML file holds; of plain values only, as `yaml.safe_load` reads it."""
+    """Read a YAML file. Like `yaml.safe_load`, it makes plain values only."""
     return yaml.load(file.read_text(encoding="utf-8"), Loader=_LOADER)  # noqa: S506 - one of the two safe ones

@@ -1,7 +1,7 @@
-"""Files that nobody else on the machine may read: the database, the index, copies of both.
+"""Files that no one else on the machine may read: the database, the index, copies of both.
 
-OURS          the umask under which every command runs, so that what it makes is private
-make_private  take away from others what an earlier release, or a restored backup, has left open to them
+OURS          the umask of every command, so that the files it makes are private
+make_private  remove the access of others that an earlier release or a restored backup has left
 """
 
 import logging
@@ -14,13 +14,13 @@ logger = logging.getLogger(__name__)
 
 OURS = 0o077
 OTHERS = 0o077
-"""The rights of the group and of everybody else."""
+"""The permission bits of the group and of everyone else."""
 
 
 def make_private(places: Iterable[Path]) -> None:
-    """Give files 0600 and folders 0700, with all that is in them; what a link leads to stays as it is.
+    """Give files 0600 and folders 0700, with everything inside. The target of a link stays as it is.
 
-    Where the file system or its owner refuses, a warning names the first place and how many there are.
+    If the file system or its owner refuses, a warning names the first path and the number of paths.
     """
     refused = [path for path in _all_in(places) if not _tighten(path)]
     if refused:
@@ -33,7 +33,7 @@ def make_private(places: Iterable[Path]) -> None:
 def _all_in(places: Iterable[Path]) -> Iterator[Path]:
     for place in places:
         if place.is_symlink() and place.is_dir():
-            # The folder that an operator has chosen; links below it are somebody else's.
+            # An operator has chosen this folder. Links below it lead to what belongs to others.
             place = place.resolve()
         yield place
         for folder, folders, files in os.walk(place):
@@ -41,7 +41,7 @@ def _all_in(places: Iterable[Path]) -> Iterator[Path]:
 
 
 def _tighten(path: Path) -> bool:
-    """Whether nobody else can read it now, or it is not ours to change."""
+    """Whether no one else can read it now. Also True if it is not ours to change."""
     try:
         mode = path.lstat().st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)) or not mode & OTHERS:

@@ -1,7 +1,7 @@
-"""Logging and metrics. A log line is one JSON object with secrets masked; library chatter is kept down.
+"""Logging and metrics. A log line is one JSON object with secrets masked; chatter of libraries is kept low.
 
-Customer text is never logged above DEBUG; ids are. The log goes to standard error and nowhere else, by a thread of its
-own: whoever reads it slowly, or not at all, holds up nobody, and lines past a bound are dropped and counted.
+Customer text is never logged above DEBUG; ids are. The log goes to standard error only. A thread of its own writes it,
+so a reader that is slow or absent holds up no one. Lines beyond a limit are dropped and counted.
 """
 
 import contextlib
@@ -20,41 +20,41 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.registry import Collector
 
 VALUE_LIMIT = 3_000
-"""Characters of one text in a log line; what is longer is cut and says so."""
+"""Characters of one text in a log line. A longer text is cut, and the line says so."""
 
 SECRET_LENGTH = 8
-"""Shorter secrets are not masked: they are placeholders, and words of every line."""
+"""Characters of the shortest secret that is masked. Shorter ones are placeholders, and words that any line may have."""
 
 STANDARD_ERROR = 2
 
 LINES_WAITING = 4_000
-"""Lines that wait for whoever reads the log; further ones are dropped."""
+"""Lines that wait to be written; further ones are dropped."""
 
 LAST_LINES_SECONDS = 2.0
-"""How long the process waits at its end for those lines to be taken."""
+"""Seconds that the process waits at its end until those lines are written."""
 
 _SECRET_SHAPES = re.compile(
     r"xox[abposr]-[\w-]+|xapp-[\w-]+|\bsk-[\w-]{8,}|(?i:bearer)\s+[\w.~+/-]+=*"
-    # Whoever has the address of a Socket Mode connection receives its events.
+    # Anyone who has the address of a Socket Mode connection receives its events.
     r"|(?<=ticket=)[^&\s\"'<>]+|(?<=ticket%3D)[^&\s\"'<>]+"
 )
 _RECORD_FIELDS = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
 def configure_logging(level: str, *, secrets: Iterable[str] = (), descriptor: int = STANDARD_ERROR) -> None:
-    """Send every log record and every warning of Python's to `descriptor` as JSON lines, with `secrets` masked."""
+    """Send every log record and every Python warning to `descriptor` as JSON lines, with `secrets` masked."""
     handler = _LineWriter(descriptor)
     handler.setFormatter(_JsonLines(secret for secret in secrets if len(secret) >= SECRET_LENGTH))
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(True)
     for chatty in ("slack_sdk", "openai", "httpx", "httpx2", "aiohttp", "chromadb", "alembic"):
         logging.getLogger(chatty).setLevel(max(logging.WARNING, logging.getLevelNamesMapping()[level]))
-    # Bolt warns at every start that our authorization takes the place of its own.
+    # Bolt warns at every start that our authorization replaces its own.
     logging.getLogger("slack_bolt").setLevel(logging.ERROR)
 
 
 def lines_dropped() -> int:
-    """Log lines of this process that nobody took in time, or that could not be written."""
+    """Log lines of this process that no one read in time, or that could not be written."""
     return sum(
         handler.late + handler.lost for handler in logging.getLogger().handlers if isinstance(handler, _LineWriter)
     )
@@ -62,18 +62,18 @@ def lines_dropped() -> int:
 
 class _LineWriter(logging.Handler):
     """Hands lines to a thread that writes them. It writes to the descriptor itself: a thread that hangs inside
-    `sys.stderr` would keep its lock, and with it the interpreter's end."""
+    `sys.stderr` would hold its lock, and then the interpreter could not end."""
 
     def __init__(self, descriptor: int) -> None:
         super().__init__()
         self.late = 0
-        """Lines that there was no room for, since nobody took those before them."""
+        """Lines that were dropped because the queue was full."""
         self.lost = 0
-        """Lines that could not be written, or not to their end."""
+        """Lines that could not be written, or only in part."""
         self._late_told = self._lost_told = 0
         self._why = ""
         self._is_torn = False
-        """Whether what was written last has no end."""
+        """Whether the last line was written only in part."""
         self._descriptor = descriptor
         self._lines: queue.Queue[str | None] = queue.Queue(LINES_WAITING)
         self._thread = threading.Thread(target=self._write_lines, name="log", daemon=True)
@@ -108,7 +108,7 @@ class _LineWriter(logging.Handler):
         self._tell_missing()
 
     def _tell_missing(self) -> None:
-        """Say how many lines are missing since that was last said, and why."""
+        """Log how many lines are missing since the last such line, and why."""
         late, lost = self.late - self._late_told, self.lost - self._lost_told
         if late and self._write(self.format(_record("log lines were dropped: nobody took them in time", lines=late))):
             self._late_told += late
@@ -116,7 +116,7 @@ class _LineWriter(logging.Handler):
             self._lost_told += lost
 
     def _write(self, line: str) -> bool:
-        """Whether the line was written to its end; one that was not is not joined by the next."""
+        """Whether the whole line was written. A line that was written in part gets a line break before the next."""
         rest = f"{line}\n".encode(errors="backslashreplace")
         if self._is_torn:
             rest = b"\n" + rest
@@ -126,7 +126,7 @@ class _LineWriter(logging.Handler):
             except BlockingIOError:
                 time.sleep(0.05)
             except OSError as error:
-                # The reader is gone, or its disk is full: there is nobody to tell.
+                # The reader is gone, or its disk is full: there is no one to tell.
                 self._why = error.strerror or type(error).__name__
                 return False
             else:
@@ -160,7 +160,7 @@ class _JsonLines(logging.Formatter):
         return json.dumps({key: self._fit(value) for key, value in line.items()}, default=str, ensure_ascii=False)
 
     def _fit(self, value: object) -> object:
-        """A value without secrets; a long text loses its middle, since a traceback's end says most."""
+        """A value without secrets. A long text loses its middle, since a traceback's end says most."""
         match value:
             case None | bool() | int() | float():
                 return value
@@ -168,7 +168,7 @@ class _JsonLines(logging.Formatter):
                 return {str(self._fit(str(key))): self._fit(each) for key, each in value.items()}
             case list() | tuple() | set() | frozenset():
                 return [self._fit(each) for each in value]
-        # Whatever else it is, an address or an exception, is shown by its text.
+        # Anything else, such as an address or an exception, is shown by its text.
         text = _SECRET_SHAPES.sub("[secret]", str(value))
         if self._known:
             text = self._known.sub("[secret]", text)
@@ -178,7 +178,7 @@ class _JsonLines(logging.Formatter):
 
 
 class Metrics:
-    """What is counted, in Prometheus' terms; `text()` is the page that /metrics serves."""
+    """The metrics, for Prometheus. `text()` is the page that /metrics serves."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -254,7 +254,7 @@ class Metrics:
         self._dead.labels(kind).inc()
 
     def case_opened(self, reason: str) -> None:
-        """A person was called."""
+        """A case was opened."""
         self._cases.labels(reason).inc()
 
     def event_stored(self) -> None:
@@ -266,17 +266,17 @@ class Metrics:
         self._refused.inc()
 
     def payload_malformed(self, kind: str) -> None:
-        """A payload did not fit; it was acknowledged and left."""
+        """A payload had a form that is not known; it was acknowledged and dropped."""
         self._malformed.labels(kind).inc()
 
     def rate_limited(self) -> None:
-        """Slack has dropped events since there were too many."""
+        """Slack has dropped events because there were too many."""
         self._rate_limited.inc()
 
     def model_used(
         self, model: str, purpose: str, *, input_tokens: int, cached_tokens: int, output_tokens: int, cost: float
     ) -> None:
-        """A model has read and written; `cost` in US dollars."""
+        """A model has read and written; `cost` is in US dollars."""
         for kind, tokens in (("input", input_tokens), ("cached", cached_tokens), ("output", output_tokens)):
             self._tokens.labels(model, purpose, kind).inc(tokens)
         self._dollars.labels(model, purpose).inc(cost)
@@ -286,19 +286,19 @@ class Metrics:
         self._retries.labels(reason).inc(times)
 
     def answer_forced(self, reason: str) -> None:
-        """A limit was reached and the answer had to be given."""
+        """A limit was reached, so the answer was made without tools."""
         self._forced.labels(reason).inc()
 
     def budget_used_up(self, cap: str) -> None:
-        """A question came when the day's money was spent."""
+        """A daily budget was used up, so a question did not go to a model."""
         self._budgets.labels(cap).inc()
 
     def message_over_limit(self, window: str) -> None:
-        """A message came that was more than its author gets answered within that window."""
+        """A message exceeded the number that its author gets answered within that window."""
         self._over_limit.labels(window).inc()
 
     def watch_breaker(self, model: str, is_open: Callable[[], bool]) -> None:
-        """Ask `is_open` whenever the metrics are read."""
+        """Call `is_open` each time that the metrics are read."""
         self._breakers.labels(model).set_function(lambda: float(is_open()))
 
     def text(self) -> bytes:
@@ -307,7 +307,7 @@ class Metrics:
 
 
 class _LinesDropped(Collector):
-    """Asks the log, which counts by itself: it is there before the metrics are."""
+    """Asks the log for its count: the log exists before the metrics do, so it counts by itself."""
 
     def collect(self) -> Iterable[CounterMetricFamily]:
         yield CounterMetricFamily(

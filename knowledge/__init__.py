@@ -1,9 +1,10 @@
-"""The knowledge base: documents in, cited passages out. A library; it knows nothing of Slack or of agents.
+"""The knowledge base: documents in, cited passages out. It is a library that knows nothing of Slack or of agents.
 
-In reading order: `knowledge_base` is what a program holds, `questions` what is looked up of a message, `index` one
-opened generation, `fuse` and `passages` how evidence is ranked and cut to a budget. How a generation comes to be:
-`builder` starts the process `build`, which has `sources` read into `documents` by a process with limits
-(`sources.isolation`), takes out what nobody sees (`text`) and what nobody should (`secrets`), cuts them (`chunking`,
-`markdown`), embeds them (`embedding`), keeps them in SQLite (`catalog`, `keywords`) and Chroma (`vectors`), measures
-the floor (`calibration`) and publishes the whole (`generations`).
+Read it in this order. `knowledge_base` is what a program uses, `questions` turns a message into lookups, `index` is one
+opened generation, and `fuse` and `passages` rank the evidence and cut it to a budget.
+
+A generation is made like this. `builder` starts the process `build`. A process with limits (`sources.isolation`) reads
+`sources` into `documents` for it. `build` removes what no one sees (`text`) and what no one should (`secrets`), cuts
+the documents (`chunking`, `markdown`) and embeds the chunks (`embedding`). It stores these in SQLite (`catalog`,
+`keywords`) and Chroma (`vectors`), measures the answer threshold (`calibration`) and publishes all (`generations`).
 """

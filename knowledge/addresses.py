@@ -1,7 +1,7 @@
-"""Which addresses of the network a web source may lead to.
+"""Which network addresses a web source may lead to.
 
-A name on the list of hosts says nothing of where it leads: whoever holds the name may point it at the desk's own
-machine or network, and may do so after it was looked at. So the address is judged where the connection is made.
+A name on the list of hosts does not say where it leads. Its owner can point it at the desk's own machine or network,
+even after a check. So the address is judged when the connection is made.
 """
 
 import ipaddress
@@ -12,20 +12,20 @@ import aiohttp
 from aiohttp.connector import AddrInfoType
 
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-"""IPv6 addresses that stand for an IPv4 address (RFC 6052)."""
+"""IPv6 addresses that represent an IPv4 address (RFC 6052)."""
 
 
 class PrivateAddress(OSError):
-    """A connection that was not made. Its words are the same for each address, so that of several one is raised."""
+    """A connection that was refused. The message is the same for each address, so that one error represents several."""
 
     def __init__(self) -> None:
         super().__init__("leads to a private address")
 
 
 def is_private(address: str) -> bool:
-    """Whether an IP address is not one of the public internet: loopback, link-local, RFC 1918, CGNAT, ULA and so on.
+    """Whether an IP address is outside the public internet: loopback, link-local, RFC 1918, CGNAT, ULA and so on.
 
-    Addresses that stand for others are judged by those. Raises ValueError when it is none.
+    An address that represents another one is judged by that one. Raises ValueError if the text is no IP address.
     """
     given = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(given, ipaddress.IPv6Address):
@@ -38,7 +38,7 @@ def is_private(address: str) -> bool:
 
 
 def is_private_host(host: str) -> bool:
-    """Whether a host as it stands in an address is, without asking anybody, private: `localhost` or an IP address."""
+    """Whether a host from an address is private: `localhost` or a private IP address. It resolves no name."""
     try:
         return is_private(host.strip("[]"))
     except ValueError:
@@ -46,15 +46,15 @@ def is_private_host(host: str) -> bool:
 
 
 def open_connector(*, may_be_private: bool) -> aiohttp.TCPConnector:
-    """Makes connections to public addresses alone, and to private ones where they are allowed.
+    """Return a connector for public addresses, and for private ones if they are allowed.
 
-    Raises PrivateAddress, or a ClientConnectorError with it, instead of a connection to another one.
+    It raises PrivateAddress, or a ClientConnectorError with that, instead of connecting to another address.
     """
     return aiohttp.TCPConnector(socket_factory=_any_socket if may_be_private else _public_socket)
 
 
 def any_private(found: Sequence[tuple[object, ...]]) -> bool:
-    """Whether one of the addresses that a name was resolved to is private."""
+    """Whether one of the addresses that a name resolves to is private."""
     return any(is_private(str(sockaddr[0])) for *_, sockaddr in found if isinstance(sockaddr, tuple))
 
 

@@ -1,19 +1,19 @@
-"""Texts that mean much the same, by their vectors."""
+"""Groups of texts with much the same meaning, by their vectors."""
 
 import numpy as np
 
 from knowledge.embedding.embedder import Vectors
 
 ALIKE = 0.6
-"""The cosine from which a text joins a group: the embedders' median for two ways to ask the same is 0.6 to 0.7."""
+"""The cosine from which a text joins a group. For two ways to ask the same, the embedders' median is 0.6 to 0.7."""
 FEW = 30
-"""Of many more texts than this, what all have in common is taken away first: it is the subject, and tells nothing."""
+"""Above this number of texts, what all texts share is subtracted first: it is the subject, and separates nothing."""
 
 
 def groups(vectors: Vectors) -> list[list[int]]:
-    """The rows in groups, the largest first; in each the row nearest to its middle first.
+    """The rows in groups, the largest group first. In each group the row nearest to the middle comes first.
 
-    Greedy: each row joins the group whose middle is nearest, if that is near enough, or begins one.
+    This is greedy: each row joins the group with the nearest middle if that is near enough, or begins a new one.
     """
     share = len(vectors) / (len(vectors) + FEW)
     centred = _scaled(vectors - share * vectors.mean(axis=0))

@@ -49,17 +49,17 @@ from knowledge.vectors import Home, Shelf, VectorIndex, clear, copy_index, creat
 
 EMBED_BATCH = 256
 FOLLOW = 0.3
-"""Above this share of changed chunks the vector index is made anew rather than copied and changed."""
+"""Above this share of changed chunks the vector index is rebuilt rather than copied and changed."""
 RECALIBRATE = 0.1
-"""The floors are measured again when the base has grown or shrunk by more than this share ..."""
+"""The thresholds are measured again if the base has grown or shrunk by more than this share."""
 SMALL_BASE = 2_000
-"""... and always in a base of fewer chunks, where that costs half a second."""
+"""In a base with at most this many chunks, the thresholds are always measured: that takes half a second."""
 SELF_TESTS = 20
-"""Chunks that must be found by their own vectors ..."""
+"""Chunks that are tested: each should be found by its own vector."""
 LOST = 0.2
-"""... but for this share: the search is approximate, and among many pages that repeat each other it misses some."""
+"""The share of these that may be missed: the search is approximate, and misses some of many similar pages."""
 NOTICES = 1_000
-"""Of what was found in documents, as many as a manifest holds."""
+"""Notices about documents that a manifest holds at most."""
 NICE = 10
 TOLD_EVERY = 0.2
 """Seconds between two lines of progress."""
@@ -76,7 +76,7 @@ class _Job:
     embedder: Embedder
     tell: Tell
     chroma_url: str = ""
-    """The Chroma server for the vectors; empty: each generation has them in its folder."""
+    """The Chroma server for the vectors. If empty, each generation has them in its folder."""
     options: BuildOptions = WHATEVER_IS_THERE
     audience: Audience = "public"
     started: float = field(default_factory=time.monotonic)
@@ -102,7 +102,7 @@ class _Job:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the builder's command line; returns the exit code."""
+    """Run the builder's command line; return the exit code."""
     options = _parser().parse_args(arguments)
     os.nice(NICE)
     signal.signal(signal.SIGTERM, _stop)
@@ -130,10 +130,10 @@ async def build(
     chroma_url: str = "",
     tell: Tell,
 ) -> Report:
-    """Make the next generation from `sources`, on top of the current one as far as that is of use.
+    """Make the next generation from `sources`, on top of the current one as far as it is usable.
 
-    Without changes there is no next generation. Raises BuildRefused when it would do harm, SourceUnreadable,
-    EmbedderFailed, IndexBroken or OSError when it cannot be done; what is served is untouched then.
+    Without changes there is no next generation. Raises BuildRefused if it would do harm, and SourceUnreadable,
+    EmbedderFailed, IndexBroken or OSError if it cannot be done. What is served is untouched then.
     """
     with generations.building():
         # Sources of two audiences never share a base.
@@ -147,12 +147,12 @@ async def build(
         except (IndexBroken, sqlite3.DatabaseError):
             if not reusable:
                 raise
-            # The generation to start from is damaged; the source is not.
+            # The generation to start from is damaged, the source is not.
             return await _build_on(job, sources, current, reusable=False)
 
 
 async def repair(generations: Generations, embedder: Embedder, *, chroma_url: str = "", tell: Tell) -> Report:
-    """Make the current generation's vector index anew from the stored vectors. Nothing is embedded."""
+    """Rebuild the current generation's vector index from the stored vectors. Nothing is embedded."""
     with generations.building():
         current = generations.current()
         if current is None or current.manifest.fingerprint != fingerprint_of(embedder):
@@ -192,7 +192,7 @@ def _known(current: Generation | None, *, reusable: bool) -> Known:
     except (IndexBroken, sqlite3.Error):
         if reusable:
             raise
-        # Nothing of it was going to be used but the comparison.
+        # Only the comparison would have been used.
         return Known()
 
 
@@ -204,15 +204,15 @@ def _first_reason(plan: Plan) -> str:
 
 
 async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | None, anew: bool = False) -> Report:
-    """Carry out a plan on a copy of `base`, or from nothing, and publish the result beside the generation to keep.
+    """Carry out a plan on a copy of `base`, or from nothing, and publish the result. Generation `keep` stays.
 
-    `anew` makes the whole vector index again, also where a few changes would do.
+    `anew` rebuilds the whole vector index, even where a few changes would do.
     """
     number = job.generations.next_number()
     folder = job.generations.begin(number)
     try:
         if base:
-            # Nobody ever writes to it: unlike Chroma's, it can be copied as it lies.
+            # No one ever writes to it: unlike Chroma's, this file can simply be copied.
             shutil.copyfile(base.database, folder / DATABASE)
         with closing(Catalog(folder / DATABASE)) as stored:
             with stored.writing():
@@ -261,7 +261,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
 
 
 def _home(job: _Job, folder: Path, number: int) -> Home:
-    """Where the new generation's vectors go; on a server, what earlier builds left there unfinished is removed."""
+    """Where the new generation's vectors go. On a server, what earlier builds left unfinished is removed first."""
     if not job.chroma_url:
         return folder / CHROMA
     _clear(job)
@@ -275,7 +275,7 @@ def _clear(job: _Job) -> None:
 
 
 def _follow(base: Generation, home: Home) -> bool:
-    """Begin with a copy of the base's vectors. False when they cannot be copied: a server copies no collection."""
+    """Begin with a copy of the base's vectors. False if they cannot be copied: a server copies no collection."""
     if isinstance(home, Shelf) or base.manifest.collection:
         return False
     copy_index(base.chroma, home)
@@ -283,7 +283,7 @@ def _follow(base: Generation, home: Home) -> bool:
 
 
 def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]]:
-    """Cut the plan's documents and write them; returns the chunks that are new and those that are gone."""
+    """Cut the plan's documents and write them. Returns the new chunks and the removed ones."""
     added: list[int] = []
     removed: list[int] = []
     for path, file in plan.files:
@@ -292,7 +292,7 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
     plan.documents.reverse()
     for number in range(total):
         job.tell(Progress("cut", number, total))
-        # Let go of one by one: what comes next wants the memory.
+        # Released one by one: the next step needs the memory.
         path, document = plan.documents.pop()
         chunks = chunk_within(document, count=job.embedder.count_tokens)
         served, notices = _served(document, chunks, audience=job.audience)
@@ -308,9 +308,9 @@ def _store(stored: Catalog, plan: Plan, job: _Job) -> tuple[list[int], list[int]
 
 
 def _served(document: Document, chunks: Sequence[Chunk], *, audience: Audience) -> tuple[list[Chunk], list[Notice]]:
-    """The chunks that are served of a document, and what its authors should know of it.
+    """The chunks of a document that are served, and what its authors should know.
 
-    A secret takes the chunks in which it stands out of what the public is answered from; staff have theirs whole.
+    A chunk with a secret is left out of a public base. A base for staff has all chunks.
     """
     secrets = find_secrets(document.text)
     kinds = Counter(secret.kind for secret in secrets)
@@ -326,14 +326,14 @@ def _served(document: Document, chunks: Sequence[Chunk], *, audience: Audience) 
 
 
 def _holds(chunk: Chunk, kind: str, secrets: Sequence[Secret]) -> bool:
-    """Whether a secret of this kind, or a part of one, stands in a chunk or in the headings above it."""
+    """Whether a secret of this kind, or a part of one, is in a chunk or in the headings above it."""
     if any(each.kind == kind and each.start < chunk.end and chunk.start < each.end for each in secrets):
         return True
     return any(each.kind == kind for each in find_secrets(chunk.heading))
 
 
 async def _embed(stored: Catalog, job: _Job) -> int:
-    """Give every chunk without vectors its own, and count them."""
+    """Give vectors to every chunk without one, and return their number."""
     missing = stored.unembedded()
     for at in range(0, len(missing), EMBED_BATCH):
         job.tell(Progress("embed", at, len(missing)))
@@ -341,7 +341,7 @@ async def _embed(stored: Catalog, job: _Job) -> int:
         texts = stored.texts(ids)
         full = [f"{heading}\n{text}" for heading, text in texts]
         if not job.embedder.window_words:
-            # An embedder whose vectors are too dear for windows may be one that is paid for.
+            # An embedder whose vectors are too expensive for windows may be one that costs money.
             job.tokens += sum(job.embedder.count_tokens(text) for text in full)
         whole = await job.embedder.embed_documents(full)
         if stored.dim not in (0, whole.shape[1]):
@@ -361,7 +361,7 @@ def _index(
     chunks: int,
     tell: Tell,
 ) -> None:
-    """Bring the vector index up to the database: by the changes, or with None from nothing."""
+    """Bring the vector index up to the database: with the changes, or from nothing if they are None."""
     if changes is not None:
         added, removed = changes
         tell(Progress("index", 0, len(added)))
@@ -394,7 +394,7 @@ class _Thresholds(Thresholds):
 
 
 def _verify(reader: Reader, vectors: VectorIndex) -> None:
-    """Raises IndexBroken unless database and vector index are whole and agree."""
+    """Check the database and the vector index. Raises IndexBroken unless both are whole and agree."""
     reader.check()
     if vectors.count() != reader.chunks:
         raise IndexBroken(f"The vector index holds {vectors.count()} chunks, the database {reader.chunks}.")
@@ -424,7 +424,7 @@ def _embedder(options: argparse.Namespace) -> Embedder:
         return TableEmbedder()
     if options.embedder == "folder":
         return FolderEmbedder(options.model_folder)
-    # Importing OpenAI's library costs more than most refreshes.
+    # Importing OpenAI's library takes longer than most refreshes.
     module = importlib.import_module("knowledge.embedding.openai")
     made: Embedder = module.OpenAIEmbedder(
         api_key=os.environ.get("OPENAI_API_KEY", ""), base_url=options.base_url, model=options.model
@@ -456,7 +456,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Teller:
-    """Prints progress, a new phase at once and the rest now and then."""
+    """Prints progress: a new phase at once, the rest at intervals."""
 
     def __init__(self) -> None:
         self._phase: Phase | None = None
@@ -479,7 +479,7 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def _stop_with_parent() -> None:
-    # The parent holds the other end and writes nothing: its end, however it came about, is ours.
+    # The parent holds the other end and writes nothing. When that end closes, for whatever reason, this process ends.
     # Read below sys.stdin, whose lock would still be held by this thread when the interpreter ends.
     while os.read(0, 1_024):
         pass

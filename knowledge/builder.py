@@ -1,4 +1,4 @@
-"""Running the builder as a child process: one at a time, and requests that come meanwhile share the next one."""
+"""Running the builder as a child process: one at a time. Requests that come while it runs share the next one."""
 
 import asyncio
 import json
@@ -17,17 +17,17 @@ from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
 from knowledge.report import Phase, Progress, Report
 
 BUILD_SECONDS = 3_600.0
-"""A build that takes longer is stopped."""
+"""Seconds that a build may take. After that it is stopped."""
 BUILDER_STOP_TIMEOUT = 5.0
-"""What a builder is given to stop by itself."""
+"""Seconds that a builder has to stop by itself."""
 LINE_BYTES = 8_000_000
-"""The longest line: a report may name many files that were left out."""
+"""Bytes of the longest line: a report may name many files that were left out."""
 ERROR_BYTES = 4_000
-"""The end of what the builder says on standard error, kept for the log."""
+"""Bytes from the end of the builder's standard error that are kept for the log."""
 
 STOPPED = frozenset([143, -signal.SIGTERM, -signal.SIGINT])
-"""How a builder ends that was told to, before it has begun to listen and afterwards: signals may go to all processes
-of a service at once, and the builder's end is then seen first."""
+"""The exit codes of a builder that was told to stop, before and after it has begun to listen. A signal may go to all
+processes of a service at once, and then the builder's end is seen first."""
 
 PASSED_ON = frozenset(
     [
@@ -46,7 +46,7 @@ PASSED_ON = frozenset(
         "no_proxy",
     ]
 )
-"""The variables that reach the builder. Tokens do not, nor what Chroma would take for its own settings."""
+"""The variables that reach the builder. Tokens do not, and neither does what Chroma would read as its settings."""
 
 _PHASES = frozenset(get_args(Phase))
 
@@ -57,7 +57,7 @@ Listen = Callable[[Progress], None]
 
 @dataclass(slots=True)
 class _Request:
-    """A build that has not begun, and everybody who waits for it."""
+    """A build that has not begun, and all callers that wait for it."""
 
     arguments: tuple[str, ...]
     options: BuildOptions
@@ -69,7 +69,7 @@ class Builder:
     """Starts builders and waits for them."""
 
     def __init__(self, root: Path, recipe: Recipe, *, chroma_url: str = "", learned: Path | None = None) -> None:
-        """Generations go to `root`, their vectors to the Chroma server if there is one; the embedder by `recipe`.
+        """Generations go to `root`, and their vectors to the Chroma server if any. `recipe` makes the embedder.
 
         The folder `learned` is read beside the sources.
         """
@@ -82,7 +82,7 @@ class Builder:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a build is under way."""
+        """Whether a build is running."""
         return self._task is not None and not self._task.done()
 
     async def build(
@@ -93,19 +93,19 @@ class Builder:
         options: BuildOptions,
         on_progress: Listen,
     ) -> Report:
-        """Build from the sources of one audience behind `source`, or from one of them alone.
+        """Build from the sources of one audience at `source`, or from only one of these.
 
-        Requests that come while a build runs share a single one after it, which reads all that any of them wants.
-        The build goes on when its caller is cancelled. Raises BuildRefused or BuildFailed.
+        Requests that come while a build runs share a single one after it, which reads everything that any request
+        needs. The build continues if its caller is cancelled. Raises BuildRefused or BuildFailed.
         """
         return await self._ask("build", _from(source, audience), options, listen=on_progress)
 
     async def repair(self) -> Report:
-        """Make the vector index anew from the stored vectors. Raises BuildRefused or BuildFailed."""
+        """Rebuild the vector index from the stored vectors. Raises BuildRefused or BuildFailed."""
         return await self._ask("repair", ("--repair",), BuildOptions(), listen=lambda progress: None)
 
     async def close(self) -> None:
-        """Stop the build under way and give up those that wait."""
+        """Stop the running build and fail the waiting ones."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
@@ -178,7 +178,7 @@ class Builder:
 
 
 async def _listen(process: asyncio.subprocess.Process, listeners: Sequence[Listen]) -> tuple[dict[str, Any], str]:
-    """The builder's last line and the end of its complaints, when it has ended."""
+    """Wait for the builder's end. Returns its last line and the end of its standard error."""
     complaint = asyncio.create_task(_tail(_pipe(process.stderr)))
     try:
         last = await _follow(_pipe(process.stdout), listeners)
@@ -189,7 +189,7 @@ async def _listen(process: asyncio.subprocess.Process, listeners: Sequence[Liste
 
 
 def _from(source: Path, audience: Audience) -> tuple[str, ...]:
-    """Absolute, since the child runs in another folder."""
+    """The arguments that name the source. Its path is absolute, since the child runs in another folder."""
     return ("--source", str(source.absolute()), "--audience", audience)
 
 
@@ -200,7 +200,7 @@ def _pipe(stream: asyncio.StreamReader | None) -> asyncio.StreamReader:
 
 
 async def _follow(output: asyncio.StreamReader, listeners: Sequence[Listen]) -> dict[str, Any]:
-    """Pass progress on; returns the last line, which says how it ended."""
+    """Pass progress on to the listeners; return the last line, which says how the build ended."""
     last: dict[str, Any] = {}
     async for line in output:
         last = json.loads(line)
@@ -219,7 +219,7 @@ def _tell(listen: Listen, progress: Progress) -> None:
 
 
 async def _tail(errors: asyncio.StreamReader) -> str:
-    """The end of what is said on standard error. Read all along: a full pipe would stop the builder."""
+    """The end of the standard error. It is read all the time: a full pipe would block the builder."""
     kept = b""
     while block := await errors.read(ERROR_BYTES):
         kept = (kept + block)[-ERROR_BYTES:]

@@ -1,13 +1,13 @@
-"""The floor: from which score on a base answers a question. Measured on each base when it is built.
+"""The answer threshold: the score from which a base answers a question. It is measured on each base when it is built.
 
-Sentences of the base's own are asked of it twice: as it is, and with the page they come from left out. They speak
-its language and of its subject, so the one shows what an answer scores, the other what is found when there is
-none. The floor lies between the two, nearer to the latter, since a sentence is easier to find than a question that
-says it in other words. It also lies above nearly all of a list of foreign questions, about everything in the
-world, of which a base answers next to none.
+Sentences of the base itself are searched twice: in the whole base, and without the page that they come from. They have
+the base's language and subject. So the first search shows the score of an answer, the second the score when there is
+none. The threshold lies between the two. It is nearer to the second, since a sentence is easier to find than a question
+in other words. It also lies above nearly all of a list of foreign questions, about everything in the world, which a
+base can hardly ever answer.
 
-What is plainly foreign falls below. Whether a page on the right subject really holds the answer, no score can
-tell: there the agent has to read.
+Plainly foreign questions fall below the threshold. Whether a page on the right subject really has the answer, no score
+can show: there the agent has to read.
 """
 
 import re
@@ -23,21 +23,21 @@ from knowledge.index import rank
 from knowledge.vectors import VectorIndex
 
 SAMPLE, LARGE_SAMPLE = 200, 100
-"""Sentences of the base that are asked; fewer where each search takes longer ..."""
+"""Sentences of the base that are searched. The second number is for a large base, where each search takes longer."""
 LARGE = 5_000
-"""... which is from so many chunks on."""
+"""Chunks from which a base counts as large."""
 CANDIDATES = 100
 FOREIGN_QUANTILE = 0.95
 ABSENT_QUANTILE, PRESENT_QUANTILE = 0.5, 0.1
 NEARNESS = 1 / 3
-"""Where the floor lies on the way from what is found without an answer to what is found with one."""
+"""Where the threshold lies on the way from the scores without an answer (0) to those with one (1)."""
 HIGHEST_FUSED, HIGHEST_WORDS = 0.95, 0.55
-"""Most questions that have an answer score higher on any base. One that repeats its pages finds each elsewhere, and
-would put the floor above them."""
+"""The highest thresholds. On any base, most questions that have an answer score higher. A base with repetitive pages
+finds each sentence elsewhere too, and would set the threshold above most questions."""
 FEW_DOCUMENTS = 5
-"""Below this many documents next to nothing is left of the base when one is taken out, so only the sentence's own chunk
-is. What the rest of its page scores is no measure of what is found without an answer, and the floor lies halfway to
-that of the foreign questions."""
+"""Below this many documents, a base without one of them is nearly empty, so only the sentence's own chunk is left out.
+The score of the rest of its page does not show what is found without an answer. So the threshold lies halfway to that
+of the foreign questions."""
 _FUSED, _WORDS = 0, 1
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
@@ -127,15 +127,15 @@ Bagaimana cara memasak rendang?
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From which score on a question counts as answerable."""
+    """The scores from which a question counts as answerable."""
 
     fused: float
     words: float
-    """When only the words can be asked."""
+    """The threshold when only words can be searched."""
 
 
 async def calibrate(reader: Reader, vectors: VectorIndex, embedder: Embedder) -> Thresholds:
-    """Measure the floors of a finished base: about 300 searches."""
+    """Measure the thresholds of a finished base, with about 300 searches."""
     questions = [(text, frozenset[int]()) for text in FOREIGN_QUESTIONS]
     foreign, _ = await _ask(reader, vectors, embedder, questions)
     present, absent = await _ask(reader, vectors, embedder, _own_sentences(reader))
@@ -157,7 +157,7 @@ def _threshold(foreign: Vectors, present: Vectors, absent: Vectors, *, few: bool
 async def _ask(
     reader: Reader, vectors: VectorIndex, embedder: Embedder, questions: Sequence[tuple[str, frozenset[int]]]
 ) -> tuple[Vectors, Vectors]:
-    """The best scores of each question, fused and by words: from the whole base, and without the chunks named."""
+    """The best fused and word scores of each question: from the whole base, and without the chunks it names."""
     embedded = await embedder.embed_documents([text for text, _ in questions])
     scores = np.zeros((2, len(questions), 2), np.float32)
     for number, ((text, left_out), vector) in enumerate(zip(questions, embedded, strict=True)):
@@ -170,7 +170,7 @@ async def _ask(
 
 
 def _own_sentences(reader: Reader) -> list[tuple[str, frozenset[int]]]:
-    """A sentence from the middle of sampled chunks, with the chunks that must not answer it."""
+    """A sentence from the middle of each sampled chunk, with the chunks that must not answer it."""
     by_document = reader.chunks_by_document()
     sentences: list[tuple[str, frozenset[int]]] = []
     for chunk, document, text in reader.sample(LARGE_SAMPLE if reader.chunks >= LARGE else SAMPLE):

@@ -1,7 +1,7 @@
 """kb.sqlite, the truth of a generation: files, documents, chunks, their words and their vectors.
 
-`Catalog` is the writing side, held by the builder alone; `Reader` the reading side, one for each thread that
-searches. Everything that Chroma holds can be made again from here without embedding a single text.
+`Catalog` is the writing side, which only the builder uses. `Reader` is the reading side: one for each thread that
+searches. Everything that Chroma holds can be made again from this file without embedding a single text.
 """
 
 import hashlib
@@ -63,12 +63,12 @@ class KnownFile:
     digest: bytes
     etag: str = ""
     modified: str = ""
-    """What a server said of it, to be asked with the next time."""
+    """The server's Last-Modified, which is sent with the next request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with what its document says of itself."""
+    """A chunk with the fields of its document."""
 
     id: int
     key: str
@@ -87,7 +87,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What storing a document did to the chunks: row numbers, for the vector index to follow."""
+    """What storing a document did to the chunks, as row numbers. The vector index then makes the same changes."""
 
     added: tuple[int, ...] = ()
     removed: tuple[int, ...] = ()
@@ -116,14 +116,14 @@ class Stored:
     windows: NDArray[np.float16]
     """The windows of all chunks, in the same order."""
     counts: list[int]
-    """How many of them are each chunk's."""
+    """The number of windows of each chunk."""
 
 
 class Catalog:
-    """The builder's hold on a kb.sqlite that nobody else reads yet."""
+    """The builder's access to a kb.sqlite that no one else reads yet."""
 
     def __init__(self, path: Path) -> None:
-        """Open or create the file. Nothing is made safe on the way, since a broken build is thrown away."""
+        """Open or create the file. Writing is not crash-safe, since a broken build is thrown away."""
         self._database = sqlite3.connect(path, isolation_level=None)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("PRAGMA synchronous = OFF")
@@ -136,12 +136,12 @@ class Catalog:
         self._database.close()
 
     def seal(self) -> None:
-        """Make the file ready for being read only: the word index in one piece, which is quickest to ask."""
+        """Make the file ready for reading: the word index becomes one piece, which is fastest to search."""
         self._database.execute("INSERT INTO words(words) VALUES ('optimize')")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Everything inside is one transaction: the word index is at its quickest when much comes at once."""
+        """Run everything inside as one transaction: the word index is fastest when it gets much at once."""
         self._database.execute("BEGIN")
         yield
         self._database.execute("COMMIT")
@@ -154,11 +154,11 @@ class Catalog:
         )
 
     def drop_file(self, path: str) -> None:
-        """Forget a file: it will be read again if it is still there."""
+        """Forget a file. It will be read again if it still exists."""
         self._database.execute("DELETE FROM file WHERE path = ?", (path,))
 
     def put_document(self, file: str, document: Document, chunks: Sequence[Chunk]) -> Change:
-        """Store a document. Chunks it had before keep their row; the same text keeps its vector in any case."""
+        """Store a document. Its unchanged chunks keep their row; the same text keeps its vector in any case."""
         row = self._put_document_row(file, document)
         before = {
             key: (id_, (heading, text))
@@ -196,7 +196,7 @@ class Catalog:
         return Change(tuple(added), tuple(gone))
 
     def put_notices(self, name: str, notices: Iterable[Notice]) -> None:
-        """Note what was found in a document, in place of what was found before."""
+        """Note what was found in a document, and replace what was found before."""
         (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
         self._database.execute("DELETE FROM notice WHERE document = ?", (row,))
         self._database.executemany(
@@ -204,7 +204,7 @@ class Catalog:
         )
 
     def drop_document(self, name: str) -> tuple[int, ...]:
-        """Remove a document; returns the chunks that went with it."""
+        """Remove a document; return the chunks that were removed with it."""
         (row,) = self._database.execute("SELECT id FROM document WHERE name = ?", (name,)).fetchone()
         rows = self._database.execute("SELECT id, heading, text FROM chunk WHERE document = ?", (row,)).fetchall()
         gone = {id_: (heading, text) for id_, heading, text in rows}
@@ -215,33 +215,33 @@ class Catalog:
 
     @property
     def dim(self) -> int:
-        """The length of the vectors; 0 while there are none."""
+        """The length of the vectors. 0 if there are none yet."""
         return _dim(self._database)
 
     def unembedded(self) -> list[int]:
-        """Chunks that still want a vector."""
+        """Chunks that still need a vector."""
         rows = self._database.execute("SELECT id FROM chunk WHERE id NOT IN (SELECT chunk FROM vector) ORDER BY id")
         return [id_ for (id_,) in rows]
 
     def texts(self, ids: Sequence[int]) -> list[tuple[str, str]]:
-        """Heading and text of chunks, in the order asked for."""
+        """Heading and text of the chunks, in the order of `ids`."""
         found = (
             self._database.execute("SELECT heading, text FROM chunk WHERE id = ?", (id_,)).fetchone() for id_ in ids
         )
         return [(heading, text) for heading, text in found]
 
     def put_vectors(self, rows: Iterable[tuple[int, NDArray[np.float32], NDArray[np.float32]]]) -> None:
-        """Store chunks' vectors and those of their windows, at half precision."""
+        """Store the vectors of chunks and of their windows, at half precision."""
         self._database.executemany(
             "INSERT INTO vector VALUES (?, ?, ?)", ((id_, _pack(whole), _pack(windows)) for id_, whole, windows in rows)
         )
 
     def counts(self) -> tuple[int, int]:
-        """Documents and chunks."""
+        """Return the numbers of documents and chunks."""
         return _counts(self._database)
 
     def entries(self, ids: Sequence[int] | None = None) -> Iterator["Entry"]:
-        """What the vector index holds of these chunks, or of all."""
+        """What the vector index holds of these chunks, or of all chunks."""
         if ids is None:
             rows = self._database.execute(f"{_ENTRY} ORDER BY chunk.id")
             yield from (_entry(row) for row in rows)
@@ -270,24 +270,24 @@ class Catalog:
         return int(row)
 
     def _remove(self, chunks: Mapping[int, tuple[str, str]]) -> None:
-        """Remove chunks, given with the words they were indexed with."""
+        """Remove chunks. Each comes with the words that it was indexed with."""
         keywords.forget(self._database, ((id_, *words) for id_, words in chunks.items()))
         self._database.executemany("DELETE FROM chunk WHERE id = ?", ((id_,) for id_ in chunks))
         self._database.executemany("DELETE FROM vector WHERE chunk = ?", ((id_,) for id_ in chunks))
 
 
 class Reader:
-    """One connection that reads a finished generation. For one thread at a time."""
+    """One connection that reads a finished generation. It is for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, which will not change any more. Raises IndexBroken when it is not what it should be."""
+        """Open the file, which no longer changes. Raises IndexBroken if it is not a valid kb.sqlite."""
         try:
             self._database = sqlite3.connect(
                 f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
             )
             self.documents, self.chunks = _counts(self._database)
             self.dim = _dim(self._database)
-            """The length of its vectors."""
+            """The length of the vectors."""
             self.keywords = keywords.Keywords(self._database, chunks=self.chunks)
         except sqlite3.Error as error:
             raise IndexBroken(f"{path} cannot be read: {error}") from error
@@ -307,7 +307,7 @@ class Reader:
         return {name: (file, digest, origin) for name, file, digest, origin in rows}
 
     def notices(self) -> list[Notice]:
-        """What was found in documents, secrets first, then those with most."""
+        """What was found in documents: secrets first, then by number."""
         rows = self._database.execute(
             "SELECT name, kind, times, withheld, origin FROM notice JOIN document ON document.id = notice.document "
             "ORDER BY kind = '', times DESC, name, kind"
@@ -315,12 +315,12 @@ class Reader:
         return [Notice(*row) for row in rows]
 
     def content(self) -> str:
-        """What all documents say, as 32 characters: the same wherever the same was read."""
+        """A digest of all documents, as 32 characters. It is the same wherever the same was read."""
         rows = self._database.execute("SELECT name, digest FROM document ORDER BY name")
         return _hash(*(part for name, digest in rows for part in (name, digest.hex()))).hex()
 
     def passages(self, ids: Sequence[int]) -> list[Passage]:
-        """Chunks with their documents, in the order asked for; ids that do not exist are left out."""
+        """Chunks with their documents, in the order of `ids`. Ids that do not exist are left out."""
         rows = self._database.execute(
             "SELECT chunk.id, key, document, position, heading, text, anchor, title, name, url, category, "
             "last_updated, language FROM chunk JOIN document ON document.id = chunk.document "
@@ -331,7 +331,7 @@ class Reader:
         return [found[id_] for id_ in ids if id_ in found]
 
     def vectors(self, ids: Sequence[int]) -> "Stored":
-        """The vectors of chunks, those that do not exist left out."""
+        """The vectors of chunks. Ids that do not exist are left out."""
         rows = self._database.execute(
             "SELECT chunk, whole, windows FROM vector WHERE chunk IN (SELECT value FROM json_each(?))",
             (json.dumps(list(ids)),),
@@ -343,7 +343,7 @@ class Reader:
         return Stored([row[0] for row in rows], wholes.reshape(shape), windows.reshape(shape), counts)
 
     def sample(self, size: int) -> list[tuple[int, int, str]]:
-        """Up to that many chunks spread evenly over the base: id, document, text."""
+        """At most `size` chunks, spread evenly over the base: id, document, text."""
         step = max(1, self.chunks // size)
         rows = self._database.execute(
             "SELECT id, document, text FROM (SELECT id, document, text, row_number() OVER (ORDER BY id) AS number "
@@ -360,7 +360,7 @@ class Reader:
         }
 
     def check(self) -> None:
-        """Read the whole file once. Raises IndexBroken when it is damaged."""
+        """Read the whole file once. Raises IndexBroken if it is damaged."""
         try:
             (verdict,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
         except sqlite3.Error as error:
@@ -379,7 +379,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def digest_of(document: Document) -> bytes:
-    """Changes whenever anything of the document does."""
+    """A digest that changes whenever any field of the document does."""
     return _hash(*map(str, astuple(document)))
 
 
@@ -395,7 +395,7 @@ def _entry(row: tuple[int, bytes, str, str, str, str, str]) -> Entry:
 
 
 def _keys(document: Document, chunks: Sequence[Chunk]) -> list[str]:
-    """A name for each chunk that stays while its words and its document's description stay."""
+    """A name for each chunk. It stays the same while the chunk's words and its document's fields stay the same."""
     home = _hash(document.id).hex()[:12]
     described = (document.url, document.origin, document.category, document.language, document.last_updated)
     seen: Counter[bytes] = Counter()

@@ -1,9 +1,9 @@
-"""Cutting a document into chunks that stand on their own.
+"""Cutting a document into chunks that can be understood on their own.
 
-`chunk` is the whole of it, `chunk_within` the same by a tokenizer's count: sections by heading; a section too big is
-split between blocks (paragraphs, tables, code), and a block too big between rows, lines, sentences, words; sections
-too small to stand alone are joined with a neighbour. The heading path travels in front of every chunk, which is worth
-more to retrieval than anything else. Sizes are in tokens, estimated unless a tokenizer is given.
+`chunk` does it all; `chunk_within` does the same by a tokenizer's count. A document is cut into sections by heading. A
+section that is too big is split between blocks (paragraphs, tables, code), and a block that is too big between rows,
+lines, sentences, words. Sections that are too small are joined with a neighbour. The heading path comes before every
+chunk, which helps retrieval more than anything else. Sizes are in tokens, estimated unless a tokenizer is given.
 """
 
 import math
@@ -16,18 +16,18 @@ from knowledge.documents import Document
 from knowledge.markdown import Block, Heading, blocks, headings
 
 VERSION = 2
-"""Part of the fingerprint: raise it whenever the same document would be cut differently."""
+"""A part of the fingerprint. Raise it whenever the same document would be cut differently."""
 
 LIMIT = 500
-"""No chunk is larger, heading path included."""
+"""Tokens of the largest chunk, heading path included."""
 FULL = 400
-"""Where packing stops; only what should stay whole may go on to LIMIT."""
+"""Tokens at which packing stops. Only what should stay whole may go on to LIMIT."""
 SMALL = 60
-"""A section below this is joined with a neighbour ..."""
+"""Tokens below which a section is joined with a neighbour."""
 JOINED = 300
-"""... unless the two would be more than this together."""
+"""Tokens that two joined sections may have together."""
 PATH_LIMIT = 60
-"""Tokens of a heading path; the headings between title and last give way first."""
+"""Tokens of a heading path. The headings between title and last are dropped first."""
 GAP = 2
 """Tokens of the white space between two blocks, at most."""
 
@@ -45,18 +45,18 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One passage: what is embedded, indexed, found and quoted."""
+    """One passage: it is what is embedded, indexed, found and quoted."""
 
     heading: str
     """Title and headings, outermost first, joined by " > "."""
     text: str
-    """`lead` and the document's text from start to end."""
+    """`lead`, and the document's text from start to end."""
     start: int
     end: int
     anchor: str
-    """The nearest heading as a link fragment; empty above the first heading."""
+    """The nearest heading as a link fragment. Empty above the first heading."""
     lead: str = ""
-    """A table's head or a code fence's opening line, repeated when the block had to be split."""
+    """A table's head or a code fence's opening line. It is repeated when the block had to be split."""
 
     @property
     def full_text(self) -> str:
@@ -65,9 +65,9 @@ class Chunk:
 
 
 def count_tokens(text: str) -> int:
-    """An estimate: short words one, longer words more, signs and digits one, anything but ASCII two.
+    """Estimate the tokens: a short word is one, a longer word more, a sign or digit one, anything but ASCII two.
 
-    Of two texts put together it is never more than of both alone and a GAP.
+    Two texts joined never have more than the sum of both and a GAP.
     """
     return sum(map(_cost, _TOKEN.findall(text)))
 
@@ -80,16 +80,16 @@ def _cost(token: str) -> int:
 
 
 def chunk(document: Document, *, count: Count = count_tokens) -> list[Chunk]:
-    """Cut a document. Everything in it that is not a heading or white space is in exactly one chunk."""
+    """Cut a document. Everything except headings and white space is in exactly one chunk."""
     cutter = _Cutter(document, count)
     drafts = [draft for section in _sections(document) for draft in cutter.cut(section)]
     return [cutter.finish(draft) for draft in cutter.join_small(drafts)]
 
 
 def chunk_within(document: Document, *, count: Count) -> list[Chunk]:
-    """Cut by estimate, which is quick, and again by a model's own count where the estimate was not enough."""
+    """Cut by estimate, which is fast, and again by a model's own count if the estimate was not enough."""
     chunks = chunk(document)
-    # A token is a byte at the least.
+    # A token is at least one byte.
     large = (text for chunk in chunks if len((text := chunk.full_text).encode()) > LIMIT)
     if any(count(text) > LIMIT for text in large):
         return chunk(document, count=count)
@@ -99,15 +99,15 @@ def chunk_within(document: Document, *, count: Count) -> list[Chunk]:
 @dataclass(frozen=True, slots=True)
 class _Section:
     path: tuple[str, ...]
-    """The headings above this section and its own."""
+    """The headings above this section, and its own."""
     blocks: tuple[Block, ...]
     anchor: str = ""
-    """Of its own heading."""
+    """The anchor of its own heading."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A block or a piece of one, small enough for a chunk."""
+    """A block or a piece of one that is small enough for a chunk."""
 
     start: int
     end: int
@@ -117,17 +117,17 @@ class _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A chunk in the making."""
+    """A chunk that is not finished yet."""
 
     paths: tuple[tuple[str, ...], ...]
-    """One path, or several when neighbouring sections were joined."""
+    """One path, or several if neighbouring sections were joined."""
     start: int
     end: int
     tokens: int
     lead: str = ""
     anchor: str = ""
     whole: bool = False
-    """Whole sections only: such may be joined with their neighbours."""
+    """Whether it has whole sections only. Then it may be joined with its neighbours."""
 
 
 def _sections(document: Document) -> list[_Section]:
@@ -140,7 +140,7 @@ def _sections(document: Document) -> list[_Section]:
     opened = body = 0
     for heading in (*headings(text), Heading(len(text), len(text), 0, "", "")):
         found = tuple(blocks(text, body, heading.start, markdown=True))
-        # A heading with nothing below it, not even a deeper heading, says what it says by itself.
+        # A heading with nothing below it, not even a deeper heading, is text by itself.
         if not found and path and heading.level <= path[-1].level:
             found = (Block("text", opened, body),)
         if found:
@@ -152,7 +152,7 @@ def _sections(document: Document) -> list[_Section]:
 
 
 class _Cutter:
-    """The sizes of one document's chunks."""
+    """Cuts one document, within the sizes above."""
 
     def __init__(self, document: Document, count: Count) -> None:
         self._text = document.text
@@ -164,7 +164,7 @@ class _Cutter:
         room = FULL - self._count(self._path((section.path,))) - GAP
         parts = [part for block in section.blocks for part in self._fit(block, room)]
         total = sum(part.tokens + GAP for part in parts)
-        # Parts do not divide evenly: reckon with half of one left free in each draft.
+        # Parts do not divide evenly, so half of the largest part is left free in each draft.
         largest = max(part.tokens for part in parts)
         aim = total / math.ceil(total / max(room - largest / 2, room / 2))
         drafts: list[_Draft] = []
@@ -178,7 +178,7 @@ class _Cutter:
         return drafts
 
     def join_small(self, drafts: Sequence[_Draft]) -> list[_Draft]:
-        """Put sections that are too small to stand alone together with a neighbour they belong to."""
+        """Join sections that are too small with a neighbour that they belong to."""
         joined: list[_Draft] = []
         for draft in drafts:
             both = self._joined(joined[-1], draft) if joined else None
@@ -189,7 +189,7 @@ class _Cutter:
         return joined
 
     def finish(self, draft: _Draft) -> Chunk:
-        """The chunk that a draft has become."""
+        """The chunk of a finished draft."""
         return Chunk(
             heading=self._path(draft.paths),
             text=draft.lead + self._text[draft.start : draft.end],
@@ -207,7 +207,7 @@ class _Cutter:
         return self._text[draft.end - 1] == ":" or (size <= room and size - part.tokens / 2 <= aim)
 
     def _fit(self, block: Block, room: int) -> list[_Part]:
-        """A block in parts that fit: whole if at all possible, else split by its kind."""
+        """A block in parts that fit: whole if possible, otherwise split by its kind."""
         whole = self._count(self._text[block.start : block.end])
         if whole <= (room if block.kind == "text" else room + LIMIT - FULL):
             return [_Part(block.start, block.end, whole)]
@@ -230,7 +230,7 @@ class _Cutter:
                 return ""
 
     def _split(self, start: int, end: int, room: int, splits: Sequence[re.Pattern[str]]) -> Iterator[tuple[int, int]]:
-        """Spans no larger than `room`, cut at the coarsest boundary that serves."""
+        """Spans no larger than `room`, cut at the coarsest boundary that is fine enough."""
         if self._count(self._text[start:end]) <= room:
             yield start, end
             return
@@ -266,14 +266,14 @@ class _Cutter:
         if before.tokens + after.tokens > JOINED or not _related(before.paths[-1], after.paths[0]):
             return None
         paths = before.paths + after.paths
-        # The headings between them count too: they are part of the text now.
+        # The headings between them count too, since they are part of the text now.
         tokens = self._count(self._text[before.start : after.end])
         if tokens + self._count(self._path(paths)) + GAP > JOINED:
             return None
         return replace(before, paths=paths, end=after.end, tokens=tokens)
 
     def _path(self, paths: tuple[tuple[str, ...], ...]) -> str:
-        """`Title > Section > Part`; joined sections share one path, their own names side by side at its end."""
+        """`Title > Section > Part`. Joined sections share one path, with their own names side by side at its end."""
         first = paths[0]
         steps = list(first)
         if len(paths) > 1:

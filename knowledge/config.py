@@ -30,7 +30,7 @@ from knowledge.errors import SourcesFaulty
 Audience = Literal["public", "internal"]
 
 SITE_PAGES = 2_000
-"""Pages fetched from a site when nothing else is said."""
+"""Pages that are fetched from a site by default."""
 FILE_BYTES = 200_000
 LEARNED = "learned"
 """The name of the source that the program itself writes: what people have added to the base in the course of work."""
@@ -39,19 +39,20 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 @dataclass(frozen=True, slots=True)
 class BuildOptions:
-    """What is asked of a build besides its sources."""
+    """The options of a build, besides its sources."""
 
     force: bool = False
-    """Even if much would vanish."""
+    """Whether the build goes ahead even if much would be removed."""
     only: str = ""
-    """The one source to be read; the others keep what they have. Empty: all."""
+    """The only source to read; the others keep what they have. If empty, all are read."""
     anew: bool = False
-    """Take nothing over from the present generation, which is damaged: it only tells what has changed, if it can."""
+    """Whether nothing is taken over from the current generation because it is damaged. It then only shows what has
+    changed, if it still can."""
     follows: bool = False
-    """Asked for because another base has read something else."""
+    """Whether it is requested because another base has read something else."""
 
     def with_those_of(self, other: "BuildOptions") -> "BuildOptions":
-        """Of one build for both: it reads what either wants, and follows only when nobody asks of their own accord."""
+        """The options of one build for both. It reads what either needs, and follows only if both follow."""
         return BuildOptions(
             force=self.force or other.force,
             only=self.only if self.only == other.only else "",
@@ -157,8 +158,8 @@ class Config:
 def read_config(path: Path, *, learned: Path | None = None) -> Config:
     """The sources behind `path`: those of a YAML file, or the folder or file itself.
 
-    The folder `learned` is one more, public and of the name LEARNED, as soon as it is there. Raises SourcesFaulty with
-    a sentence for every fault of the YAML file. Whether other folders exist is seen when they are read.
+    The folder `learned` is one more source as soon as it exists: it is public, and named LEARNED. Raises SourcesFaulty
+    with a sentence for every fault of the YAML file. Whether other folders exist is checked when they are read.
     """
     config = _read(path)
     if learned is None:

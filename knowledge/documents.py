@@ -1,7 +1,7 @@
 """A document and the reader of pages: front matter, title, clean text.
 
-`read_page` turns a Markdown or text file's content into a `Document`; `split_front_matter` and `page_fields`
-are its two halves.
+`read_page` turns a Markdown or text file's content into a `Document`. Its two halves are `split_front_matter` and
+`page_fields`.
 """
 
 import re
@@ -18,11 +18,11 @@ from knowledge.markdown import FENCE, closes, lines
 from knowledge.text import count_hidden, visible
 
 FRONT_MATTER_LIMIT = 16_384
-"""Characters of front matter that are parsed; a longer block is taken for ordinary text."""
+"""Characters of front matter that are parsed. A longer block is treated as ordinary text."""
 FRONT_MATTER_DEPTH = 20
-"""Brackets that may be open at once in front matter that is parsed; the parser looks at all of them at each sign."""
+"""Brackets that may be open at once in parsed front matter: the parser looks at all open brackets at each sign."""
 TITLE_LIMIT = 200
-"""Characters of a title; longer ones are cut."""
+"""Characters of a title. A longer one is cut."""
 
 Markup = Literal["markdown", "plain"]
 
@@ -38,31 +38,31 @@ class Document:
     """One page or one FAQ entry, cleaned and ready to be cut into chunks."""
 
     id: str
-    """Where it came from: the path inside the source, and for a FAQ row `faq.csv#<id>`. Unique in a base."""
+    """Where it came from: the path inside the source, or `faq.csv#<id>` for an FAQ row. It is unique in a base."""
     title: str
     text: str
-    """Newlines are `\\n`, Unicode is NFC, control characters and Markdown comments are gone."""
+    """The text: newlines are `\\n`, Unicode is NFC, control characters and Markdown comments are removed."""
     markup: Markup = "markdown"
     url: str = ""
-    """Where a customer can read it: http or https, or empty."""
+    """The http or https address where a customer can read it, or empty."""
     category: str = ""
     last_updated: str = ""
-    """ISO date, or empty when the document does not say."""
+    """The ISO date, or empty if the document does not have one."""
     language: str = ""
-    """BCP 47 in lower case, or empty."""
+    """The BCP 47 language tag in lower case, or empty."""
     origin: str = ""
-    """The name of its source; empty in a base of one source."""
+    """The name of its source. Empty in a base with one source."""
     hidden: int = 0
-    """Characters that nobody sees and that were taken out of title and text, as `text.count_hidden` counts them."""
+    """Invisible characters that were removed from title and text, as `text.count_hidden` counts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that was found in a document and that its authors should know. Never what it says."""
+    """Something in a document that its authors should know. It never contains the text itself."""
 
     document: str
     kind: str
-    """A secret's kind, or empty for characters that nobody sees."""
+    """A secret's kind, or empty for invisible characters."""
     times: int
     withheld: int = 0
     """Passages that are not served because of it."""
@@ -71,7 +71,7 @@ class Notice:
 
 
 def read_page(text: str, *, path: str, markup: Markup) -> Document:
-    """Read a page. `path` is its place inside the source; it names a page that has neither title nor heading."""
+    """Read a page. `path` is its place inside the source. It names a page that has neither title nor heading."""
     fields, body = split_front_matter(clean(text))
     if markup == "markdown":
         body = _without_comments(body)
@@ -90,7 +90,7 @@ def read_page(text: str, *, path: str, markup: Markup) -> Document:
 
 
 def sift(document: Document) -> Document:
-    """The document as its readers see it. Every reader's documents go through here, whatever they were made of."""
+    """The document with only what its readers see. The documents of every reader go through this function."""
     id_, title, text, category = fields = (document.id, document.title, document.text, document.category)
     return replace(
         document,
@@ -108,7 +108,7 @@ def _visible(text: str) -> str:
 
 
 def describe(page: Document, fields: Mapping[str, str]) -> Document:
-    """The page with what its file says of it, where the page itself says nothing."""
+    """The page with its file's fields, where the page itself has none."""
     known = page_fields(fields)
     return replace(
         page,
@@ -120,14 +120,14 @@ def describe(page: Document, fields: Mapping[str, str]) -> Document:
 
 
 def clean(text: str) -> str:
-    """Text as everything behind this point expects it: `\\n` only, NFC, no control characters, no lone surrogates."""
+    """Text as all later code expects it: `\\n` only, NFC, no control characters, no lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     text = text.encode("utf-8", "ignore").decode("utf-8")
     return unicodedata.normalize("NFC", _CONTROL.sub("", text))
 
 
 class _FrontMatter(yaml.SafeLoader):
-    """YAML without aliases: a few lines of them, merged into each other, make more than any memory holds."""
+    """YAML without aliases: a few lines of merged aliases can exceed any memory."""
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
@@ -136,10 +136,10 @@ class _FrontMatter(yaml.SafeLoader):
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
-    """The front matter's plain values and the text behind it.
+    """The front matter's plain values, and the text after it.
 
-    Only scalars are kept, as text. YAML that does not parse is read line by line instead, since a title
-    such as `Refunds: how long?` is no reason to lose a page.
+    Only scalars are kept, as text. YAML that does not parse is read line by line instead, since a title such as
+    `Refunds: how long?` is no reason to lose a page.
     """
     match = _FRONT_MATTER.match(text)
     if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
@@ -164,7 +164,7 @@ def _loaded(text: str) -> object:
 
 
 def page_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """The five fields a document keeps, each checked; what does not fit its shape becomes empty."""
+    """The five fields that a document keeps, each checked. A value of the wrong shape becomes empty."""
     first = next((fields[name] for name in ("url", "link", "source") if _is_link(fields.get(name, ""))), "")
     updated = next((fields[name] for name in ("last_updated", "updated", "date") if fields.get(name)), "")
     language = (fields.get("language") or fields.get("lang") or "").lower().replace("_", "-")

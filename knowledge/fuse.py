@@ -1,7 +1,7 @@
-"""One score from two searches: cosine + 0.6 x words. It ranks, and of the best chunk it is the confidence.
+"""One score from two searches: cosine + 0.6 x words. It ranks chunks, and the best chunk's score is the confidence.
 
-Adding the two scores rather than their ranks beats reciprocal rank fusion on every base measured, and only
-a score can tell an answer from the least bad of nothing.
+Adding the two scores rather than their ranks beats reciprocal rank fusion on every base that was measured. And only a
+score can tell an answer from the best of many bad matches.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ WORDS_WEIGHT = 0.6
 
 
 def fuse(cosines: Mapping[int, float], words: Mapping[int, float]) -> list[tuple[int, float]]:
-    """Chunks with their scores, best first. Without cosines (a broken index) the words rank alone."""
+    """Chunks with their scores, best first. Without cosines, as with a broken index, the words rank alone."""
     scores = {
         chunk: max(cosines.get(chunk, 0.0), 0.0) + WORDS_WEIGHT * words.get(chunk, 0.0)
         for chunk in cosines.keys() | words.keys()
@@ -24,9 +24,9 @@ def fuse(cosines: Mapping[int, float], words: Mapping[int, float]) -> list[tuple
 
 
 def cosines(query: Vectors, stored: Stored) -> dict[int, float]:
-    """How near chunks are: the mean of the whole chunk's cosine and that of its best window, when it has any.
+    """How near chunks are: the mean of the whole chunk's cosine and its best window's, if it has windows.
 
-    A passage that answers in one sentence is drowned by the rest of its chunk; its best window is not.
+    If one sentence of a passage answers, the rest of the chunk hides it; its best window does not.
     """
     if not stored.ids:
         return {}

@@ -1,8 +1,8 @@
 """Generations on disk: kb/CURRENT names one of kb/gen-000007/{chroma, kb.sqlite, MANIFEST.json}.
 
-A generation is built beside the others under a name that ends in `.tmp`, flushed to disk, renamed, and only then
-named in CURRENT by an atomic replacement. So at every instant CURRENT names a whole generation, whatever is
-killed when. One older generation is kept to go back to.
+A generation is built next to the others under a name that ends in `.tmp`. It is flushed to disk, renamed, and only then
+named in CURRENT by an atomic replacement. So at every moment CURRENT names a whole generation, whatever is killed. One
+older generation is kept for a rollback.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ MANIFEST = "MANIFEST.json"
 DATABASE = "kb.sqlite"
 CHROMA = "chroma"
 SPOOL = "fetched-"
-"""What the folders begin with into which pages of sites are fetched."""
+"""The first part of the names of folders that pages of sites are fetched into."""
 MANIFEST_SCHEMA = 2
 
 _NAME = re.compile(r"gen-(\d{6,})")
@@ -42,49 +42,49 @@ class Source:
     """A folder, a file, or the address of a site."""
     documents: int
     name: str = ""
-    """As the file of the sources names it; empty for a base's only source."""
+    """The name in the file of the sources. Empty for a base's only source."""
     stale: str = ""
-    """Why it could not be read this time, so that its documents are those of an earlier one; else empty."""
+    """Why it could not be read this time, so that its documents are from an earlier build. Empty if it was read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a generation says of itself."""
+    """The description of a generation, on disk."""
 
     number: int
     fingerprint: str
-    """Of the embedder, the chunker and the schema: another one cannot use this generation."""
+    """A digest of the embedder, the chunker and the schema. A program with another one cannot use this generation."""
     embedder: str
     documents: int
     chunks: int
     sources: tuple[Source, ...]
     built_at: str
-    """ISO 8601, UTC."""
+    """The build time as ISO 8601, in UTC."""
     threshold: float
     """The fused score from which a question counts as answerable."""
     words_threshold: float
-    """The same for words alone, while the vectors cannot be asked."""
+    """The same score for words alone, while vectors cannot be searched."""
     calibrated_chunks: int
-    """Size of the base when the floors were measured."""
+    """The number of chunks when the thresholds were measured."""
     content: str = ""
-    """Of all documents, whatever order they came in: two bases that read the same say the same."""
+    """A digest of all documents, whatever their order. Two bases that have read the same have the same digest."""
     forced: bool = False
-    """Whether whoever had it built said that much was to vanish."""
+    """Whether the build was allowed to remove much of the base."""
     follows: bool = False
-    """Whether it was built because another base had read something else, and so is no news for others."""
+    """Whether it was built because another base had read something else. Then other bases need not follow it."""
     collection: str = ""
-    """The collection on the Chroma server that holds the vectors; empty when they are in the generation's folder."""
+    """The collection on the Chroma server that holds the vectors. Empty if they are in the generation's folder."""
 
     notices: tuple[Notice, ...] = ()
-    """What was found in documents that their authors should know of, secrets first."""
+    """What was found in documents and their authors should know, secrets first."""
 
     def to_json(self) -> str:
-        """The manifest as it stands on disk."""
+        """The manifest as it is written to disk."""
         return json.dumps({"schema": MANIFEST_SCHEMA, **asdict(self)}, indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "Manifest":
-        """Read a manifest. Raises IndexBroken when it is not one of ours."""
+        """Read a manifest. Raises IndexBroken if it is not one of ours."""
         try:
             values = json.loads(text)
             if values.pop("schema") != MANIFEST_SCHEMA:
@@ -105,12 +105,12 @@ class Generation:
 
     @property
     def number(self) -> int:
-        """Its place in the sequence."""
+        """The generation's number in the sequence."""
         return self.manifest.number
 
     @property
     def database(self) -> Path:
-        """Its kb.sqlite."""
+        """The path of its kb.sqlite."""
         return self.folder / DATABASE
 
     @property
@@ -119,7 +119,7 @@ class Generation:
         return self.folder / CHROMA
 
     def is_whole(self) -> bool:
-        """Whether its manifest and its database are still there."""
+        """Whether its manifest and its database still exist."""
         try:
             manifest = Manifest.from_json((self.folder / MANIFEST).read_text())
         except (OSError, UnicodeDecodeError, IndexBroken):
@@ -127,7 +127,7 @@ class Generation:
         return manifest == self.manifest and self.database.is_file()
 
     def home(self, chroma_url: str) -> Home:
-        """Where its vectors are. Raises IndexBroken when a server holds them and none is known."""
+        """Where its vectors are. Raises IndexBroken if a server holds them and no server is set."""
         if not self.manifest.collection:
             return self.chroma
         if not chroma_url:
@@ -136,10 +136,10 @@ class Generation:
 
 
 class Generations:
-    """The folder that holds them."""
+    """The folder that holds the generations."""
 
     def __init__(self, root: Path) -> None:
-        """`root` need not exist yet."""
+        """Use the folder `root`, which need not exist yet."""
         self._root = root
 
     @property
@@ -148,7 +148,7 @@ class Generations:
         return self._root
 
     def current(self) -> Generation | None:
-        """The generation named by CURRENT, or the newest whole one if that is damaged. None before the first."""
+        """The generation that CURRENT names, or the newest whole one if that is damaged. None before any build."""
         named = self.named()
         whole = self.whole()
         return next((generation for generation in whole if generation.number == named), whole[0] if whole else None)
@@ -174,11 +174,11 @@ class Generations:
         return sorted(found, key=lambda generation: -generation.number)
 
     def before(self, number: int) -> Generation | None:
-        """The newest one older than that."""
+        """The newest generation that is older than this number."""
         return next((generation for generation in self.whole() if generation.number < number), None)
 
     def base(self) -> str:
-        """A name for this folder that no other base has: what its collections on a server begin with."""
+        """A name that no other base has. The names of its collections on a server begin with it."""
         path = self._root / IDENTITY
         if not path.is_file():
             self._root.mkdir(parents=True, exist_ok=True)
@@ -186,23 +186,23 @@ class Generations:
             fresh = self._root / f"{IDENTITY}.{name}"
             fresh.write_text(f"{name}\n")
             try:
-                # Of several processes that come at once the first one names it.
+                # If several processes come at once, the first one names it.
                 path.hardlink_to(fresh)
             except FileExistsError:
                 pass
             except OSError:
-                # A file system without links.
+                # A file system without hard links.
                 fresh.replace(path)
             fresh.unlink(missing_ok=True)
         return path.read_text().strip()
 
     def next_number(self) -> int:
-        """A number never used in this folder."""
+        """A number that was never used in this folder."""
         used = [int(match[1]) for folder in self._folders() if (match := _NAME.fullmatch(folder.name))]
         return max([*used, self.named() or 0]) + 1
 
     def begin(self, number: int) -> Path:
-        """An empty folder for a generation in the making. What earlier builds left unfinished is removed."""
+        """Return an empty folder for a new generation. What earlier builds left unfinished is removed."""
         for leftover in (*self._root.glob("gen-*.tmp"), *self._root.glob(f"{SPOOL}*")):
             shutil.rmtree(leftover)
         folder = self._root / f"gen-{number:06}.tmp"
@@ -220,7 +220,7 @@ class Generations:
         return Generation(target, manifest)
 
     def point(self, number: int) -> None:
-        """Let CURRENT name that generation."""
+        """Make CURRENT name that generation."""
         fresh = self._root / f"{CURRENT}.tmp"
         fresh.write_text(f"gen-{number:06}\n")
         _flush(fresh)
@@ -233,7 +233,7 @@ class Generations:
             self.point(generation.number)
 
     def tidy(self, *, keep: int | None) -> None:
-        """Remove every generation but the current and the one to keep. One that a process holds stays for now."""
+        """Remove every generation but the current one and `keep`. One that a process holds stays for now."""
         kept = {self.named(), keep}
         for folder in self._folders():
             match = _NAME.fullmatch(folder.name)
@@ -242,7 +242,7 @@ class Generations:
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Hold the builders' lock. Raises BuildRefused("busy") when another process has it."""
+        """Hold the builders' lock. Raises BuildRefused("busy") if another process has it."""
         self._root.mkdir(parents=True, exist_ok=True)
         with (self._root / LOCK).open("a+") as lock:
             try:
@@ -261,10 +261,10 @@ class Generations:
 
 
 class Hold:
-    """A generation in use: as long as it is held, no process removes it."""
+    """A generation in use. While it is held, no process removes it."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises IndexBroken when it has just been removed."""
+        """Take the hold. Raises IndexBroken if the generation has just been removed."""
         try:
             self._file = (folder / MANIFEST).open()
             fcntl.flock(self._file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -272,12 +272,12 @@ class Hold:
             raise IndexBroken(f"{folder} is gone or being removed.") from error
 
     def release(self) -> None:
-        """Let go."""
+        """Release the hold."""
         self._file.close()
 
 
 def now() -> str:
-    """This moment, as a manifest writes it."""
+    """The present time, in the form that a manifest has."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 

@@ -1,7 +1,7 @@
-"""One opened generation: words and vectors side by side, asked from threads.
+"""One opened generation: words and vectors side by side, searched from threads.
 
-`Index` is what the serving process swaps; `rank` the order in which chunks answer a query, shared with the
-calibration so that the floor is measured with the very scores it is compared with.
+`Index` is what the serving process swaps. `rank` is the order in which chunks answer a query. The calibration uses
+`rank` too, so that the threshold is measured with the same scores that it is compared with.
 """
 
 import hashlib
@@ -28,55 +28,55 @@ from knowledge.passages import Hit, collect
 from knowledge.vectors import ServerVectors, Shelf, VectorIndex, has_index
 
 CANDIDATES = 50
-"""Chunks asked of each of the two searches."""
+"""Chunks that each of the two searches returns at most."""
 PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_NOMEM", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_INTERRUPT")
-"""What SQLite says of troubles that may pass ..."""
+"""The names of SQLite errors that may pass."""
 DAMAGE = ("SQLITE_IOERR_SHORT_READ",)
-"""... but for this: the file is shorter than it says."""
+"""The names among these that never pass: the file is shorter than its header says."""
 
 Missing = Literal["", "texts", "vectors"]
-"""What is gone of an opened generation's files: nothing, what it has to be built again for, what can be made anew."""
+"""What is missing of an opened generation's files: nothing, texts (build it again), or vectors (rebuild these)."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class LookUp:
-    """What one look-up has brought to light."""
+    """The results of one lookup."""
 
     found: Found
     vector: Vectors | None
-    """None: the query could not be embedded."""
+    """The query's vector. None if the query could not be embedded."""
     near: Mapping[int, float] | None
-    """None: the vectors could not be asked."""
+    """Chunks and their cosines. None if the vectors could not be searched."""
 
 
 class Index:
-    """A generation in use. What it does blocks: call it in threads.
+    """A generation in use. Its methods block: call them in threads.
 
-    Whoever uses it stands between `enter` and `leave`; `retire` ends its service. The last one out, told by the
-    answer True, closes it.
+    Each user calls `enter` before and `leave` after. `retire` takes the index out of service. The last one to leave
+    gets True as the answer, and closes it.
     """
 
     def __init__(self, generation: Generation, *, fingerprint: str, chroma_url: str = "") -> None:
-        """Open a generation. Raises IndexBroken without its texts; without its vectors it answers by words.
+        """Open a generation. Raises IndexBroken without its texts. Without its vectors it answers by words.
 
-        `fingerprint` belongs to the embedder of the queries: vectors of another one are not comparable. `chroma_url`
-        is the Chroma server, if there is one; it is asked with the first question.
+        `fingerprint` belongs to the embedder of the queries: vectors of another one are not comparable. `chroma_url` is
+        the Chroma server, if there is one. The first search connects to it.
         """
         self.generation = generation
         self.manifest = generation.manifest
         self.is_comparable = fingerprint == self.manifest.fingerprint
         self.fault: str | None = None
-        """Why the vectors cannot be asked; None when all is well."""
+        """Why the vectors cannot be searched. None if they can."""
         self.dim = 0
-        """The length of its vectors."""
+        """The length of the vectors."""
         self.repairable = False
-        """Whether making Chroma anew from the stored vectors would mend it."""
+        """Whether rebuilding Chroma from the stored vectors would fix it."""
         self._readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
         self._vectors: VectorIndex | None = None
         self.server: ServerVectors | None = None
-        """Who is asked for vectors in place of `nearest`, from the event loop; None when they are in the folder."""
+        """The server to search in place of `nearest`, from the event loop. None if the vectors are in the folder."""
         self._chroma_url = chroma_url
         self._lock = threading.Lock()
         self._users = 0
@@ -95,7 +95,7 @@ class Index:
 
     @property
     def candidates(self) -> int:
-        """Chunks that either search is asked for."""
+        """Chunks that either search returns at most."""
         return min(CANDIDATES, self.manifest.chunks)
 
     def nearest(self, vector: Vectors, *, only: Filter = EVERYTHING) -> dict[int, float]:
@@ -121,32 +121,32 @@ class Index:
             return told, ranked[0][1][0] if ranked else 0.0
 
     def missing(self) -> Missing:
-        """What is gone from the disk. Open files can be read on, so that searches need not notice."""
+        """What is missing on disk. Open files can still be read, so searches may not notice."""
         if not self.generation.is_whole():
             return "texts"
         return "" if self.manifest.collection or has_index(self.generation.chroma) else "vectors"
 
     def enter(self) -> None:
-        """Begin to use it. Raises IndexBroken when it is closed already."""
+        """Begin to use it. Raises IndexBroken if it is already closed."""
         with self._lock:
             if self._retired and not self._users:
                 raise IndexBroken("This generation has been replaced.")
             self._users += 1
 
     def leave(self) -> bool:
-        """End using it. True: the caller has to close it."""
+        """End using it. If this returns True, the caller has to close it."""
         with self._lock:
             self._users -= 1
             return self._retired and not self._users
 
     def retire(self) -> bool:
-        """Take it out of service. True: the caller has to close it."""
+        """Take it out of service. If this returns True, the caller has to close it."""
         with self._lock:
             self._retired = True
             return not self._users
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Release all files."""
         while not self._readers.empty():
             self._readers.get_nowait().close()
         if self._vectors is not None:
@@ -206,7 +206,7 @@ class Index:
 
     @contextmanager
     def _using(self) -> Iterator[None]:
-        # A thread counts for itself: whoever started it may have given up waiting and left.
+        # A thread counts as a user of its own: its caller may have given up waiting and left.
         self.enter()
         try:
             yield
@@ -216,7 +216,7 @@ class Index:
 
 
 def _try_out(reader: Reader, vectors: VectorIndex) -> None:
-    """A broken Chroma often opens and even counts, and fails at the first query."""
+    """Search once. A broken Chroma often opens and even counts, and fails at the first query. Raises IndexBroken."""
     if vectors.count() != reader.chunks:
         raise IndexBroken("The vector index and the texts differ in number.")
     for chunk, _, _ in reader.sample(1):
@@ -228,8 +228,8 @@ def _try_out(reader: Reader, vectors: VectorIndex) -> None:
 def rank(reader: Reader, found: Found, near: Mapping[int, float], vector: Vectors | None) -> list[tuple[int, float]]:
     """Chunks with their fused scores, best first.
 
-    Cosines are taken from the stored vectors, for chunks that only the words have found too. So even without
-    Chroma the words' finds are put in order by both. With no query vector the words rank alone.
+    Cosines come from the stored vectors, also for chunks that only the words have found. So even without Chroma, the
+    chunks that the words find are ranked by both. Without a query vector the words rank alone.
     """
     if vector is None:
         return fuse({}, found.scores)
@@ -238,7 +238,7 @@ def rank(reader: Reader, found: Found, near: Mapping[int, float], vector: Vector
 
 
 def fingerprint_of(embedder: Embedder) -> str:
-    """What a generation depends on besides its source: with any of it changed, it is of no use any more."""
+    """A digest of what a generation depends on besides its source. If any of that changes, it is unusable."""
     parts = (
         catalog.SCHEMA_VERSION,
         keywords.VERSION,

@@ -1,11 +1,11 @@
-"""Words: an FTS5 index over the chunks, and a query's BM25 next to the most it could have been.
+"""Words: an FTS5 index over the chunks, and a query's BM25 in proportion to the highest possible one.
 
-`Keywords.find` gives the best chunks by words. A score alone says little, so it comes with the query's
-weight: the sum of the inverse document frequencies of all its stems, words that the base has never seen
-included. Their quotient is comparable between queries and falls when a question uses foreign words.
+`Keywords.find` gives the best chunks by words. A score alone says little, so it is divided by the query's weight: the
+sum of the inverse document frequencies of all its stems, including words that the base has never seen. The quotient is
+comparable between queries, and falls if a question has foreign words.
 
-Scripts without spaces between words (and Korean, whose words carry particles) are indexed as pairs of
-neighbouring characters, in the same index, so that all of it is weighed on one scale.
+Scripts without spaces between words are indexed as pairs of neighbouring characters, and so is Korean, whose words
+carry particles. The pairs are in the same index, so that everything is weighed on one scale.
 """
 
 import math
@@ -18,14 +18,14 @@ from knowledge.filters import EVERYTHING, Filter
 from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
 
 VERSION = 1
-"""Part of the fingerprint: raise it whenever the same text would be indexed differently."""
+"""A part of the fingerprint. Raise it whenever the same text would be indexed differently."""
 
 HEADING_WEIGHT = 8.0
-"""How much more a word in a heading counts than one in the text."""
+"""How many times more a word counts in a heading than in the text."""
 TERMS = 24
-"""Distinct terms that are searched; the rarest are kept."""
+"""Distinct terms that are searched at most. The rarest are kept."""
 SCAN_LIMIT = 4_000
-"""Matches to be ranked for one query; above this sum the most common terms are left out."""
+"""Matches that are ranked for one query. Above this sum the most common terms are left out."""
 
 SCHEMA = """
 CREATE VIRTUAL TABLE words USING fts5(
@@ -56,12 +56,12 @@ _WORD = re.compile(r"[^\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the words of one query say."""
+    """The result of a search for one query's words."""
 
     scores: dict[int, float]
-    """BM25 over the query's weight, by chunk: 0 to about 2.2, and seldom above 1."""
+    """Chunk -> BM25 divided by the query's weight: 0 to about 2.2, and seldom above 1."""
     known: float
-    """The share of the query's weight that lies on words which the base contains, 0 to 1."""
+    """The share of the query's weight that lies on words of the base, 0 to 1."""
 
 
 NOTHING = Found({}, 0.0)
@@ -76,7 +76,7 @@ def index(database: sqlite3.Connection, rows: Iterable[tuple[int, str, str]]) ->
 
 
 def forget(database: sqlite3.Connection, rows: Iterable[tuple[int, str, str]]) -> None:
-    """Remove chunks, which must be given exactly as they were added: the index keeps no copy of the text."""
+    """Remove chunks. They must be given exactly as they were added, since the index keeps no copy of the text."""
     database.executemany(
         "INSERT INTO words(words, rowid, heading, text, pairs) VALUES ('delete', ?, ?, ?, ?)",
         ((row, heading, text, _pairs(f"{heading}\n{text}")) for row, heading, text in rows),
@@ -84,16 +84,16 @@ def forget(database: sqlite3.Connection, rows: Iterable[tuple[int, str, str]]) -
 
 
 class Keywords:
-    """The word search of one connection. Not for several threads at once."""
+    """The word search of one connection. It is not for several threads at once."""
 
     def __init__(self, database: sqlite3.Connection, *, chunks: int) -> None:
-        """Search `database`, which holds that many chunks."""
+        """Search `database`, which holds this many chunks."""
         database.executescript(_QUESTION_SCHEMA)
         self._database = database
         self._chunks = chunks
 
     def find(self, query: str, *, limit: int, only: Filter = EVERYTHING) -> Found:
-        """The best chunks for a query's words; nothing when it has none."""
+        """The best chunks for a query's words. Nothing if the query has none."""
         terms = self._terms(query)
         weight = sum(term.idf for term in terms)
         known = [term for term in terms if term.frequency]
@@ -120,7 +120,7 @@ class Keywords:
         return sorted(terms, key=lambda term: -term.idf)[:TERMS]
 
     def _stems(self, words: list[str]) -> dict[str, str]:
-        """The index's own tokenizer tells the stems, so that frequencies are looked up under the right name."""
+        """Stem -> word, from the index's own tokenizer, so that frequencies are looked up under the right stem."""
         self._database.execute("DELETE FROM temp.question")
         self._database.executemany("INSERT INTO temp.question(rowid, word) VALUES (?, ?)", enumerate(words))
         stems: dict[str, str] = {}

@@ -1,9 +1,9 @@
-"""The knowledge base as the program holds it: search, status, refresh, rollback.
+"""The knowledge base that a program uses: search, status, refresh, rollback.
 
-`open_knowledge_base` opens it, `KnowledgeBase.search` is the main path: the query is embedded and asked of the
-vectors while the words are asked too, both in threads; then the finds are fused, and joined and cut to what a
-model should read. Nothing here writes to an index. A refresh runs the builder as a child process and then swaps
-one reference; searches under way end on the generation they began with.
+`open_knowledge_base` opens it, and `KnowledgeBase.search` is the main path. The query is embedded and compared with the
+vectors, while threads search for its words. The finds are fused, joined and cut to what a model should read. Nothing
+here writes to an index. A refresh runs the builder as a child process and then swaps one reference. Running searches
+end on the generation that they began with.
 """
 
 import asyncio
@@ -45,24 +45,24 @@ from knowledge.threads import Threads
 from knowledge.vectors import clear
 
 SEARCH_SECONDS = 3.0
-"""The whole of a search. After that the answer is: nothing found, degraded."""
+"""Seconds for a whole search. After that nothing is found, and the result is degraded."""
 VECTOR_SECONDS = 1.5
-"""Embedding the query and asking Chroma. After that the words go on alone."""
+"""Seconds for embedding the query and asking Chroma. After that the search continues with words alone."""
 SEARCHES = 4
-"""Searches at once of each kind; more wait for a place."""
+"""Searches of each kind at the same time; more wait for a slot."""
 QUERY_CHARACTERS = 2_000
 INDEX_OPEN_TIMEOUT = 60.0
-"""Opening a generation. Chroma waits up to 14 seconds for a lock."""
+"""Seconds for opening a generation. Chroma waits up to 14 seconds for a lock."""
 INDEX_CLOSE_TIMEOUT = 5.0
-"""Closing the index at the end."""
+"""Seconds for closing the index at the end."""
 REPAIRS = 3
-"""Times in the life of a process that a vector index is made anew as soon as it breaks."""
+"""Rebuilds of a broken vector index, in the life of a process, that start as soon as it breaks."""
 REPAIR_PAUSES = (30.0, 60.0, 120.0, 300.0, 600.0)
-"""Seconds to the next attempt after each that failed, as on a full disk; the last also after REPAIRS that helped."""
+"""Seconds between failed rebuilds, for example on a full disk. The last one also applies after REPAIRS that helped."""
 EMBED_BATCH = 64
-"""Texts embedded before the event loop gets a turn."""
+"""Texts that are embedded before the event loop gets a turn."""
 FOLLOW_SECONDS = 5.0
-"""How often CURRENT is looked at, for generations that another process has built."""
+"""Seconds between two looks at CURRENT, for generations that another process has built."""
 
 logger = logging.getLogger(__name__)
 
@@ -73,47 +73,48 @@ class Findings:
 
     hits: tuple[Hit, ...] = ()
     confidence: float = 0.0
-    """The best chunk's score, to be held against `Status.threshold`."""
+    """The best chunk's score, for comparison with `Status.threshold`."""
     answerable: bool = False
-    """Whether the confidence reaches the floor: below it the base most likely has no answer."""
+    """Whether the confidence reaches the answer threshold. Below it, the base most likely has no answer."""
     degraded: bool = False
-    """Part of the index could not be asked: there may be more than was found, and with no hits, anything."""
+    """Whether a part of the index could not be searched. Then there may be more than was found,
+    and without hits there may be anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What a person wants to know of the base."""
+    """The state of the base, for people."""
 
     embedder: str
     fingerprint: str
-    """Of embedder, chunker and schema: a base with another one has to be built again."""
+    """A digest of embedder, chunker and schema. A base with another one has to be built again."""
     degraded: bool
-    """Searches find less than they should."""
+    """Whether searches find less than they should."""
     error: str | None
-    """What is wrong, in a sentence; None when nothing is."""
+    """What is wrong, in a sentence. None if nothing is."""
     building: bool
-    """A refresh started by this process is under way."""
+    """Whether a refresh that this process started is running."""
     generation: int | None = None
-    """None before the first build, and with it nothing of what follows."""
+    """The number of the generation. None before the first build; the fields after it then have their defaults."""
     documents: int = 0
     chunks: int = 0
     built_at: str = ""
-    """ISO 8601, UTC."""
+    """The build time as ISO 8601, in UTC."""
     sources: tuple[Source, ...] = ()
     threshold: float = 0.0
-    """The confidence from which a question counts as answerable, as measured on this base."""
+    """The confidence from which a question counts as answerable, measured on this base."""
     content: str = ""
-    """What its documents say, all together: the same in every base that has read the same."""
+    """A digest of all its documents. It is the same in every base that has read the same."""
     forced: bool = False
-    """Whether whoever had it built said that much was to vanish."""
+    """Whether the build was allowed to remove much of the base."""
     follows: bool = False
     """Whether it was built because another base had read something else."""
     previous: int | None = None
-    """The generation that `rollback` would go back to."""
+    """The generation that `rollback` would return to."""
     notices: tuple[Notice, ...] = ()
-    """What was found in documents that their authors should know of, secrets first."""
+    """What was found in documents and their authors should know, secrets first."""
     server: str = ""
-    """The address of the Chroma server that holds the vectors; empty: they are on disk."""
+    """The address of the Chroma server that holds the vectors. Empty if they are on disk."""
 
 
 @asynccontextmanager
@@ -128,12 +129,12 @@ async def open_knowledge_base(
     follow_seconds: float = FOLLOW_SECONDS,
 ) -> AsyncIterator["KnowledgeBase"]:
     """Open the base in `root`, which may be empty or not exist yet. `chroma_url` is a Chroma server for the vectors.
-    The folder `learned` is read beside the sources at every refresh, as soon as it is there.
+    Every refresh reads the folder `learned` along with the sources, as soon as it exists.
 
-    A damaged base is opened too: from an older generation, or by words alone while the vector index is made anew;
-    `status` tells. Who only looks in for a moment and leaves would stop that, and lets it be (`mends`). Generations
-    that another process builds are picked up every `follow_seconds`. Leaving the context stops a refresh that is
-    under way.
+    A damaged base is opened too: from an older generation, or by words alone while the vector index is rebuilt.
+    `status` shows which. A short-lived program would stop that rebuild by its end, so it passes `mends=False`.
+    Generations that another process builds are picked up every `follow_seconds`. Leaving the context stops a running
+    refresh.
     """
     base = KnowledgeBase(
         Generations(root), embedder, audience=audience, chroma_url=chroma_url, learned=learned, mends=mends
@@ -149,7 +150,7 @@ async def open_knowledge_base(
 
 
 class KnowledgeBase:
-    """Made by `open_knowledge_base`. For any number of tasks of one event loop."""
+    """The knowledge base. `open_knowledge_base` makes it, and any number of tasks of one event loop may use it."""
 
     def __init__(
         self,
@@ -161,7 +162,7 @@ class KnowledgeBase:
         learned: Path | None = None,
         mends: bool = True,
     ) -> None:
-        """Nothing is opened yet."""
+        """Store the parts; nothing is opened yet."""
         self._audience = audience
         self._chroma_url = chroma_url
         self._generations = generations
@@ -172,15 +173,15 @@ class KnowledgeBase:
         self._error: str | None = None
         self._vector_fault: str | None = None
         self._vectors_broken = False
-        """Whether the last question to the vector index showed that making it anew would mend it."""
+        """Whether the last search of the vector index showed that rebuilding would fix it."""
         self._search_fault: str | None = None
         self._damaged: Manifest | None = None
         """The generation that turned out to be damaged while it was served."""
         self._missing: Missing = ""
-        """What the generation in service has lost of its files; what is open of them goes on serving."""
+        """What the served generation has lost of its files. Files that are open still serve."""
         self._swap = asyncio.Lock()
         self._word_threads = Threads("kb-words", size=SEARCHES)
-        # Apart, so that a vector index that hangs cannot take the words' threads with it.
+        # Separate threads, so that a vector index that hangs cannot block those of the words.
         self._vector_threads = Threads("kb-vectors", size=SEARCHES)
         self._disk_threads = Threads("kb-disk", size=2)
         self._learned = learned
@@ -192,19 +193,19 @@ class KnowledgeBase:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether what was served turned out to be damaged or gone, and only a refresh makes it whole."""
+        """Whether the served generation turned out to be damaged or gone, and only a refresh restores it."""
         return self._damaged is not None or self._missing == "texts"
 
     @property
     def is_settled(self) -> bool:
-        """Whether it serves what was last built or gone back to, be it nothing yet, and is not building."""
+        """Whether it serves the last build or rollback, even if there is none yet, and is not building."""
         served = self._index.manifest.number if self._index else None
         return served == self._looked_at and not self.is_damaged and not self.is_building
 
     async def search(self, query: str, *, limit: int = 6, words: int = 400, only: Filter = EVERYTHING) -> Findings:
-        """The passages that answer a query: at most `limit`, of together at most `words` words.
+        """The passages that answer a query: at most `limit`, with at most `words` words together.
 
-        Never raises, whatever is broken: what cannot be asked is left out, and `degraded` says so.
+        This never raises. What cannot be searched is left out, and `degraded` says so.
         """
         index = self._index
         query = clean(query).strip()[:QUERY_CHARACTERS]
@@ -232,9 +233,9 @@ class KnowledgeBase:
         return Findings(degraded=True)
 
     async def alike(self, texts: Sequence[str]) -> list[list[int]]:
-        """The places of texts that mean much the same, in groups: the largest first, in each the most typical first.
+        """The positions of texts that mean much the same, in groups: the largest first, in each the most typical first.
 
-        For some hundreds of short texts. Raises EmbedderFailed.
+        This is for some hundreds of short texts. Raises EmbedderFailed.
         """
         found = [
             await self._embedder.embed_documents([without_identifiers(text) for text in texts[at : at + EMBED_BATCH]])
@@ -244,11 +245,11 @@ class KnowledgeBase:
 
     @property
     def is_building(self) -> bool:
-        """Whether this process has a build under way: a refresh asked for now shares the one after it."""
+        """Whether this process is building. A refresh that is requested now shares the build after this one."""
         return self._builder.is_busy
 
     async def status(self) -> Status:
-        """The state of the base, as it is served now."""
+        """The present state of the base."""
         index = self._index
         if index is None:
             return Status(
@@ -292,10 +293,10 @@ class KnowledgeBase:
     ) -> Report:
         """Bring the base up to its sources in a child process, then serve the result.
 
-        `source` is a folder, a file, or a YAML file of sources, of which those of the base's audience are read; with
-        `only`, the one of that name. While one build runs, all further requests share a single one after it. `force`
-        lets a build pass that would remove much of the base; `follows` is written down with what is built. Without a
-        changed file no child process is started. Raises BuildRefused or BuildFailed; what is served is untouched then.
+        `source` is a folder, a file, or a YAML file of sources. Of these, the sources of the base's audience are read,
+        or only the one named `only`. While one build runs, all further requests share a single one after it. `force`
+        allows a build that removes much of the base. `follows` is written into the manifest. Without a changed file no
+        child process is started. Raises BuildRefused or BuildFailed; what is served is untouched then.
         """
         try:
             report = None
@@ -304,7 +305,7 @@ class KnowledgeBase:
             report = report or await self._builder.build(
                 source,
                 audience=self._audience,
-                # What is damaged must not be built upon, and a source without changes would leave it as it is.
+                # A damaged base must not be built upon, and a source without changes would leave it as it is.
                 options=BuildOptions(force, only, anew=self.is_damaged, follows=follows),
                 on_progress=on_progress or _ignore,
             )
@@ -313,13 +314,13 @@ class KnowledgeBase:
                 self._error = str(error)
             raise
         if not report.is_new and self._index and self._wants_repair(self._index):
-            # Whoever asks for a refresh wants it whole, however often it was mended before.
+            # A refresh should make the base whole, however many times it was repaired before.
             report = await self._builder.repair()
         await self.reload()
         return report
 
     def _report_without_changes(self, index: Index, source: Path) -> Report | None:
-        """What a build would report if it found nothing to do; None where only a build can tell."""
+        """What a build would report if it found nothing to do. None if only a build can tell."""
         started = time.monotonic()
         try:
             current = self._generations.current()
@@ -337,7 +338,7 @@ class KnowledgeBase:
         return Report.without_changes(current, seconds=time.monotonic() - started)
 
     async def reload(self) -> None:
-        """Serve the generation that CURRENT names, unless it is served already. Never raises: see `Status.error`."""
+        """Serve the generation that CURRENT names, unless it already is. This never raises: see `Status.error`."""
         async with self._swap:
             try:
                 await self._reload()
@@ -346,7 +347,7 @@ class KnowledgeBase:
                 self._error = f"The knowledge base could not be opened: {error}"
 
     async def rollback(self) -> Status:
-        """Go back to the generation before this one, and serve it. Raises BuildRefused when there is none."""
+        """Return to the previous generation and serve it. Raises BuildRefused if there is none."""
         async with self._swap:
             served = self._index.manifest.number if self._index else 0
             before = await self._disk_threads.run(self._generations.before, served)
@@ -357,11 +358,11 @@ class KnowledgeBase:
         return await self.status()
 
     async def identity(self) -> str:
-        """A name that no other base has, wherever it is. Raises OSError when it cannot be written down."""
+        """A name that no other base has, on any machine. Raises OSError if it cannot be stored."""
         return await self._disk_threads.run(self._generations.base)
 
     async def serve(self, content: str) -> bool:
-        """Serve the newest generation that says the same as `content`; False when none that is kept does.
+        """Serve the newest generation whose digest is `content`. False if no kept generation has it.
 
         Raises BuildRefused("busy") while a build runs.
         """
@@ -375,25 +376,25 @@ class KnowledgeBase:
         return True
 
     async def forget(self, identity: str) -> None:
-        """Remove what another base, which is no more, has left on the Chroma server. Raises VectorsAway."""
+        """Remove what a base that no longer exists has left on the Chroma server. Raises VectorsAway."""
         if self._chroma_url:
             removing = partial(clear, self._chroma_url, prefix=f"{identity}-", keep=())
             await self._disk_threads.run(removing)
 
     async def follow(self, seconds: float) -> None:
-        """Reload whenever another process has changed CURRENT, and see to what broke. Runs until it is cancelled."""
+        """Reload whenever another process has changed CURRENT, and repair what broke. It runs until it is cancelled."""
         while True:
             await asyncio.sleep(seconds)
             if await self._disk_threads.run(self._generations.named) != self._looked_at:
                 await self.reload()
-            # What is removed at this very moment is looked at again.
+            # A file that is removed at this moment is looked at again the next time.
             with suppress(OSError):
                 await self._look_after()
 
     async def close(self) -> None:
-        """Stop building and let go of the index; a search under way ends on what it holds.
+        """Stop building and release the index. A running search ends on what it holds.
 
-        What does not let go within CLOSE_SECONDS is left behind and ends with the process.
+        What does not end within INDEX_CLOSE_TIMEOUT is left behind, and ends with the process.
         """
         for repair in self._repairs:
             repair.cancel()
@@ -428,7 +429,7 @@ class KnowledgeBase:
         return LookUp(found.result(), vector, near)
 
     async def _near(self, index: Index, query: str, only: Filter) -> tuple[Vectors | None, dict[int, float] | None]:
-        """The query's vector and the chunks near it; None for what cannot be had."""
+        """The query's vector and the chunks near it. Each is None if it could not be obtained."""
         if not index.is_comparable:
             return None, None
         vector: Vectors | None = None
@@ -452,7 +453,7 @@ class KnowledgeBase:
         return vector, None
 
     async def _embedded(self, index: Index, query: str) -> Vectors:
-        """The query's vector. Raises EmbedderFailed, also for one that the base's cannot be compared with."""
+        """The query's vector. Raises EmbedderFailed, also if its length differs from that of the base's vectors."""
         vector = await self._embedder.embed_query(without_identifiers(query))
         if len(vector) == index.dim:
             return vector
@@ -495,7 +496,7 @@ class KnowledgeBase:
             self._mend(fresh)
 
     def _give_up(self, index: Index, fault: TextsDamaged) -> None:
-        """Go over to another generation, once; the damaged one stays until the next refresh makes it anew."""
+        """Switch to another generation, once. The damaged one stays until the next refresh rebuilds it."""
         if self._damaged != index.manifest:
             self._damaged = index.manifest
             self._start(self._serve_another(index, fault), name="kb-another")
@@ -515,7 +516,7 @@ class KnowledgeBase:
             self._error = _instead(number, other.manifest.number)
 
     def _open(self, current: Generation | None = None, *, but: int | None = None) -> Index:
-        """The current generation, or else the newest that opens, `but` that one."""
+        """The current generation, or the newest other one that opens, except number `but`."""
         others = [other for other in self._generations.whole() if other != current and other.number != but]
         for generation in (current, *others) if current else others:
             try:
@@ -525,7 +526,7 @@ class KnowledgeBase:
         raise IndexBroken("No generation can be used. Build the knowledge base again.")
 
     async def _look_after(self) -> None:
-        """See whether the generation in service is still on disk, and make vectors anew that could not be before."""
+        """Check that the served generation is still on disk, and rebuild vectors that could not be rebuilt before."""
         index = self._index
         if index is None:
             return
@@ -533,7 +534,7 @@ class KnowledgeBase:
         if missing == "texts":
             current = await self._disk_threads.run(self._generations.current)
             if current and current.manifest != self._damaged and current.number >= index.manifest.number:
-                # Removed and built again under the same number.
+                # It was removed and built again under the same number.
                 await self.reload()
                 return
         if index is not self._index:
@@ -545,7 +546,7 @@ class KnowledgeBase:
             self._mend(index)
 
     def _gone(self, served: Manifest) -> str | None:
-        """What is to be said of files that are gone."""
+        """The sentence about files that are gone. None if none are."""
         if not self._missing:
             return None
         what = "Generation" if self._missing == "texts" else "The vector index of generation"
@@ -553,11 +554,11 @@ class KnowledgeBase:
         return f"{what} {served.number} is gone from {root}. It serves from memory until it is built again."
 
     def _wants_repair(self, index: Index) -> bool:
-        """Whether making the vector index anew would mend what is broken."""
+        """Whether rebuilding the vector index would fix what is broken."""
         return index.repairable or self._vectors_broken or self._missing == "vectors"
 
     def _mend(self, index: Index) -> None:
-        """Let the builder make a broken vector index anew: at once if that has helped so far, else after a pause."""
+        """Let the builder rebuild a broken vector index: at once if that has helped so far, otherwise after a pause."""
         if self._repairs or not self._mends or time.monotonic() < self._repair_not_before:
             return
         self._start(self._repair(index.manifest.number), name="kb-repair")
@@ -606,4 +607,4 @@ def _instead(damaged: int | None, served: int) -> str:
 
 
 def _ignore(_progress: Progress) -> None:
-    """Nobody listens."""
+    """Ignore the progress: no one listens."""

@@ -1,7 +1,7 @@
-"""As much of Markdown as cutting needs: where headings are, and paragraphs, tables and fenced code between them; and
+"""The part of Markdown that cutting needs: where headings are, the paragraphs, tables and fenced code between them, and
 how a table is written.
 
-Everything works on offsets into one string and in time proportional to its length, whatever the string.
+Everything works on offsets into one string, and in time proportional to its length, for any string.
 """
 
 import re
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 LINE_LIMIT = 300
-"""Characters of a line that may be a heading or a table's rule; longer ones are text."""
+"""Characters of a line that may be a heading or a table's rule. A longer line is text."""
 
 CELLS_LIMIT = 100_000
-"""Cells to which a table is filled up; the rows of one that would be larger stay as they are."""
+"""Cells that a table is filled up to. In a larger table, rows stay as they are."""
 
 FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
@@ -29,15 +29,15 @@ Kind = Literal["text", "table", "code"]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading's line, or its two lines when it is underlined."""
+    """A heading's line, or its two lines if it is underlined."""
 
     start: int
     end: int
     level: int
     words: str
-    """Without emphasis, links and other marks."""
+    """The heading's text without emphasis, links and other marks."""
     anchor: str
-    """The link fragment that leads there: the id it was given as `{#id}`, else its words as most sites make them."""
+    """The link fragment that leads there: its own `{#id}`, or its words in the form that most sites use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def headings(text: str) -> Iterator[Heading]:
 
 
 def blocks(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Block]:
-    """What stands between two offsets, the white space between left out. Plain text has paragraphs only."""
+    """The blocks between two offsets, without the white space between. Plain text has paragraphs only."""
     kind: Kind | None = None
     fence = ""
     begin = position = start
@@ -103,7 +103,7 @@ def blocks(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Block
 
 
 def lines(text: str, start: int, end: int) -> Iterator[str]:
-    """Lines with their ends; unlike str.splitlines, only a newline ends one."""
+    """Lines with their ends. Unlike with str.splitlines, only a newline ends a line."""
     while start < end:
         stop = text.find("\n", start, end) + 1 or end
         yield text[start:stop]
@@ -111,26 +111,26 @@ def lines(text: str, start: int, end: int) -> Iterator[str]:
 
 
 def table(rows: Iterable[Sequence[str]]) -> str:
-    """Rows of cells as a table, its first row as the head; without rows that say anything, nothing."""
+    """Rows of cells as a table with the first row as its head. Empty if all cells are."""
     told = [[cell.replace("|", "/") for cell in row] for row in rows if any(row)]
     if not told:
         return ""
     width = max(map(len, told))
     if width * len(told) > CELLS_LIMIT:
-        # One row of many cells would make every other row as long.
+        # One row with many cells would make every other row as long.
         width = 0
     written = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in told]
     return "\n".join([written[0], f"|{' --- |' * width}", *written[1:]])
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether a line ends the code that `fence` has begun: the same mark, at least as long, and nothing behind it."""
+    """Whether a line ends the code that `fence` began: the same mark, at least as long, and nothing after it."""
     mark = FENCE.match(line)
     return mark is not None and mark[1].startswith(fence) and not line.strip().strip(fence[0])
 
 
 def _heading(line: str, position: int, paragraph: list[tuple[int, str]]) -> Heading | None:
-    """The heading that this line is, or that it makes of a one-line paragraph above it."""
+    """The heading that this line is, or that it makes from a one-line paragraph above."""
     if not line.lstrip(" ").startswith(_MARKS):
         return None
     bare = line.rstrip("\n")
@@ -161,7 +161,7 @@ def _is_table_rule(line: str) -> bool:
 def _trimmed(text: str, kind: Kind, start: int, end: int) -> Block:
     while end > start and text[end - 1].isspace():
         end -= 1
-    # Leading spaces mean something to a table or to code.
+    # In a table or in code, leading spaces have a meaning.
     while kind == "text" and start < end and text[start].isspace():
         start += 1
     return Block(kind, start, end)

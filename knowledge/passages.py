@@ -1,6 +1,6 @@
 """From ranked chunks to what the model reads: best evidence first, within a budget of words.
 
-`collect` folds duplicates, joins chunks that follow each other in their document, and stops at the budget.
+`collect` drops duplicates, joins chunks that are next to each other in their document, and stops at the budget.
 """
 
 import re
@@ -11,11 +11,11 @@ from itertools import pairwise
 from knowledge.catalog import Passage
 
 LEAST_WORDS = 30
-"""A passage cut to fewer words than this is left out instead."""
+"""Words that a cut passage needs at least. A shorter one is left out."""
 JOINED_WORDS = 400
-"""A hit grows by its neighbours up to so many words: longer ones would push better evidence down."""
+"""Words that a hit may have with its neighbours: longer hits would push better evidence down."""
 SAME = 0.9
-"""Share of word quadruples from which two chunks count as one."""
+"""The share of common word quadruples from which two chunks count as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +26,27 @@ class Hit:
     heading: str
     """The path from the title to the section, joined by " > "."""
     url: str
-    """Where a customer can read the page; empty when it is nowhere to be read."""
+    """The address where a customer can read the page. Empty if there is none."""
     source: str
-    """The file it came from, with `#id` for a row of a FAQ table."""
+    """The file that it came from, with `#id` for a row of an FAQ table."""
     category: str
     last_updated: str
-    """ISO date, or empty."""
+    """The ISO date, or empty."""
     text: str
     score: float
-    """The fused score of its best chunk; comparable within one base."""
+    """The fused score of its best chunk. It is comparable within one base."""
     chunk_id: str
-    """Stays while the words of the chunk stay; of joined chunks, the best one's."""
+    """The chunk's name, which stays the same while its words do. For joined chunks, the best one's."""
     anchor: str = ""
     """The section as a link fragment."""
     language: str = ""
     words: float = 0.0
-    """What of the score the words of the query brought; the rest is nearness in meaning."""
+    """The part of the score that comes from the query's words. The rest is nearness in meaning."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """Neighbouring chunks of one document, to be shown as one hit."""
+    """Neighbouring chunks of one document that become one hit."""
 
     best: Passage
     score: float
@@ -54,7 +54,7 @@ class _Run:
 
 
 def collect(ranked: Iterable[tuple[Passage, float]], *, limit: int, words: int) -> tuple[Hit, ...]:
-    """At most `limit` hits of together at most `words` words, from chunks given best first."""
+    """At most `limit` hits with at most `words` words together. The chunks come best first."""
     runs: list[_Run] = []
     seen: list[frozenset[tuple[str, ...]]] = []
     left = words
@@ -78,7 +78,7 @@ def collect(ranked: Iterable[tuple[Passage, float]], *, limit: int, words: int) 
 
 
 def _neighbour(runs: list[_Run], passage: Passage) -> _Run | None:
-    """The run that this chunk continues, upwards or downwards, if there is room in it."""
+    """The run that this chunk continues, upwards or downwards, if it has room."""
     beside = {passage.position - 1, passage.position + 1}
     for run in runs:
         if run.best.document != passage.document or not run.parts.keys() & beside:
@@ -89,7 +89,7 @@ def _neighbour(runs: list[_Run], passage: Passage) -> _Run | None:
 
 
 def _cut(passage: Passage, words: int) -> tuple[Passage, int]:
-    """The passage within so many words, and how many it has; 0 when too little would be left of it."""
+    """The passage within `words` words, and its number of words. 0 if too little would be left."""
     length = len(passage.text.split())
     if length <= words:
         return passage, length
@@ -103,7 +103,7 @@ def _hit(run: _Run) -> Hit:
     parts = [run.parts[position] for position in sorted(run.parts)]
     text = parts[0].text
     for before, after in pairwise(parts):
-        # A chunk's own heading is told in front of it when the reader would otherwise miss the change.
+        # A chunk's own heading comes before it if the reader would otherwise miss the change.
         text += "\n\n" if before.heading == after.heading else f"\n\n{after.heading.rsplit(' > ', 1)[-1]}\n"
         text += after.text
     first, best = parts[0], run.best

@@ -1,8 +1,8 @@
-"""What a build has to do: every source compared with what the base holds of it, reading only what may have changed.
+"""What a build has to do: every source compared with what the base holds from it. Only possible changes are read.
 
-In reading order: `is_up_to_date`, which tells by names, sizes and times whether there is anything to do, `make_plan`,
-`_Reader.plan` (one source, which may be away), `_read` (one file), `_take` (one document). A source that cannot be
-read, or of which much would vanish, keeps the documents it had.
+Read it in this order: `is_up_to_date`, which checks by names, sizes and times whether there is anything to do;
+`make_plan`; `_Reader.plan` (one source, which may be missing); `_read` (one file); `_take` (one document). A source
+that cannot be read, or that would lose many documents, keeps the documents it had.
 """
 
 import hashlib
@@ -24,9 +24,10 @@ from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, Limits, open_
 from knowledge.sources.site import fetch_site
 
 VANISHING = 0.3
-"""A source of which more than this share would vanish is taken for one that is not really there."""
+"""If a source would lose more than this share of its documents, it counts as missing."""
 SETTLED_NS = 2_000_000_000
-"""A file changed this shortly before it was read may change again under the same time stamp: its bytes decide."""
+"""Nanoseconds. A file that changed this shortly before it was read may change again under the same time stamp,
+and then its bytes decide."""
 Tell = Callable[[Progress], None]
 
 
@@ -35,19 +36,19 @@ class Known:
     """What the generation to start from holds."""
 
     documents: Mapping[str, tuple[str, bytes, str]] = field(default_factory=dict)
-    """File, digest and source of every document, by its name."""
+    """Name of a document -> its file, digest and source."""
     files: Mapping[str, KnownFile] = field(default_factory=dict)
     sources: Mapping[str, Held] = field(default_factory=dict)
-    """By name."""
+    """Name -> source."""
     reusable: bool = False
-    """Whether its rows and vectors can be taken over. Otherwise it only serves to tell what has changed."""
+    """Whether its rows and vectors can be reused. Otherwise it only shows what has changed."""
 
     def of(self, source: Source) -> dict[str, str]:
         """The documents of a source, each with its file."""
         return {
             name: file
             for name, (file, _, origin) in self.documents.items()
-            # A source without a name has all of them, but for what never was a part of it.
+            # A source without a name has all documents, except those that never were a part of it.
             if file.startswith(source.prefix) and (origin == LEARNED) == (source.name == LEARNED)
         }
 
@@ -60,30 +61,30 @@ class Plan:
     files: list[tuple[str, KnownFile]] = field(default_factory=list)
     """Files that were read."""
     documents: list[tuple[str, Document]] = field(default_factory=list)
-    """What is to be written: documents, each with its file."""
+    """Documents to write, each with its file."""
     gone: list[str] = field(default_factory=list)
-    """Documents that the base has and the sources have not."""
+    """Documents that the base has and the sources don't."""
     gone_files: list[str] = field(default_factory=list)
-    """Files to be forgotten: no longer there, or not fit to be remembered."""
+    """Files to forget: they no longer exist, or must be read again each time."""
     quarantined: list[Quarantined] = field(default_factory=list)
     present: set[str] = field(default_factory=set)
-    """Names of all documents that the base shall hold."""
+    """Names of all documents that the base should hold."""
     added: int = 0
     changed: int = 0
     unchanged: int = 0
 
     @property
     def total(self) -> int:
-        """Documents in the base afterwards."""
+        """The number of documents in the base afterwards."""
         return self.added + self.changed + self.unchanged
 
     @property
     def is_idle(self) -> bool:
-        """Nothing to do."""
+        """Whether there is nothing to do."""
         return not (self.documents or self.gone)
 
     def join(self, other: "Plan") -> None:
-        """Take over what another source needs."""
+        """Add what another source needs."""
         self.sources += other.sources
         self.files += other.files
         self.documents += other.documents
@@ -96,9 +97,9 @@ class Plan:
 
 
 def is_up_to_date(sources: Sequence[Source], known: Known) -> bool:
-    """Whether the base holds what its sources hold, as far as the names, sizes and times of files tell.
+    """Whether the base holds what its sources hold, judged by the names, sizes and times of files.
 
-    False where anything would have to be read, fetched or reported. Raises SourceUnreadable.
+    False if anything would have to be read, fetched or reported. Raises SourceUnreadable.
     """
     held = [(source.path, source.name, source.stale) for source in known.sources.values()]
     if held != [(source.where, source.name, "") for source in sources]:
@@ -129,9 +130,9 @@ async def make_plan(
 ) -> Plan:
     """Compare all sources with the base. Pages of sites are fetched into the folder `spool`.
 
-    What reading a file may cost at most is `limits`.
+    `limits` is what reading a file may cost at most.
 
-    Raises SourceUnreadable, or BuildRefused("vanishing"), for a source without which there is nothing to serve.
+    Raises SourceUnreadable, or BuildRefused("vanishing"), for a source whose absence leaves nothing to serve.
     """
     plan = Plan()
     with open_isolation(limits) as isolation:
@@ -157,7 +158,7 @@ class _Reader:
     is_only: bool
 
     async def plan(self, options: BuildOptions) -> Plan:
-        """What this source needs; what it had is kept where it cannot be read, or is not to be."""
+        """What this source needs. Where it cannot or should not be read, its documents are kept."""
         held = self.known.of(self.source)
         may_keep = bool(held) and self.known.reusable
         if options.only and options.only != self.source.name and may_keep:
@@ -205,7 +206,7 @@ class _Reader:
         return plan
 
     def _read(self, plan: Plan, file: SourceFile) -> bool:
-        """Read a file into the plan; False when it holds what it held before."""
+        """Read a file into the plan. False if its content is unchanged."""
         before = self.known.files.get(file.path) if self.known.reusable else None
         if _is_unchanged(before, file):
             return False
@@ -229,12 +230,12 @@ class _Reader:
             known = KnownFile(file.size, file.mtime_ns, read_ns, digest, file.etag, file.modified)
             plan.files.append((file.path, known))
         else:
-            # Not remembered, so that it is read and complained of each time until it is mended.
+            # It is not remembered, so that it is read and reported each time until it is fixed.
             plan.gone_files.append(file.path)
         return True
 
     def _take(self, plan: Plan, file: SourceFile, document: Document) -> None:
-        """Put a document into the plan, if there is anything to do about it and it says something."""
+        """Put a document into the plan, if it has text and there is anything to do about it."""
         _, digest, _ = self.known.documents.get(document.id, ("", b"", ""))
         same = digest == catalog.digest_of(document)
         if same and self.known.reusable:
@@ -254,7 +255,7 @@ class _Reader:
             plan.added += 1
 
     def _described(self, document: Document, file: SourceFile) -> Document:
-        """The document with what its source says where it says nothing itself."""
+        """The document, with the source's fields where it has none itself."""
         source = self.source
         named = document.category if document.category != folder_of(file.path) else ""
         return replace(
@@ -266,18 +267,18 @@ class _Reader:
         )
 
     def _keep(self, held: Mapping[str, str], *, stale: str) -> Plan:
-        """All that the base holds of this source, as it is."""
+        """A plan that keeps everything the base holds from this source."""
         described = Held(self.source.where, len(held), self.source.name, stale)
         return Plan(sources=[described], present=set(held), unchanged=len(held))
 
     def _vanishing(self, plan: Plan, held: Mapping[str, str]) -> str:
-        """Why the source is taken for one that is not really there; empty when it is."""
+        """Why the source counts as missing. Empty if it does not."""
         before = self.known.sources.get(self.source.name)
         if self.source.name == LEARNED:
-            # No accident of a file system: the program takes away what people take back.
+            # This is no accident of a file system: the program removes what people take back.
             return ""
         gone = held.keys() - plan.present
-        # Another place is a decision of the operator, not an accident of a file system.
+        # Another path is a decision of the operator, not an accident of a file system.
         if before is None or before.path != self.source.where or len(gone) <= VANISHING * len(held):
             return ""
         first = f" {len(plan.quarantined):,} left out, the first being {_told(plan)}." if plan.quarantined else ""
@@ -289,14 +290,14 @@ def _told(plan: Plan) -> str:
 
 
 def _is_unchanged(before: KnownFile | None, file: SourceFile) -> bool:
-    """Whether a file is the one that was read before, without reading it."""
+    """Whether a file is the one that was read before, judged without reading it."""
     if before is None or (before.size, before.mtime_ns) != (file.size, file.mtime_ns):
         return False
     return before.mtime_ns < before.read_ns - SETTLED_NS
 
 
 def _address(source: Source, file: SourceFile) -> str:
-    """Where a folder's page can be read, when the source says where its pages are."""
+    """Where a folder's page can be read, if the source has an address for its pages."""
     if not source.url:
         return ""
     path = PurePosixPath(file.path.removeprefix(source.prefix))

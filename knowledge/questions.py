@@ -1,16 +1,16 @@
 """From what a customer wrote to what is looked up.
 
-People greet, tell a story, ask, and thank. Looked up as one, the greeting and the story drown the question: words
-that no page holds lower every score. So sentences that only keep manners are left out, and of several sentences
-each that says enough is looked up by itself as well as all of them together; a chunk's best score counts.
+People greet, tell a story, ask, and thank. Looked up as one text, the greeting and the story hide the question: words
+that no page has lower every score. So sentences with manners only are left out. If several sentences remain, each one
+that says enough is looked up by itself, as well as all together. A chunk's best score counts.
 """
 
 import re
 
 FACETS = 4
-"""Look-ups for one message at most."""
+"""Lookups for one message, at most."""
 TELLING_WORDS = 3
-"""Words beyond manners that a sentence needs to be looked up by itself."""
+"""Words besides manners that a sentence needs to be looked up by itself."""
 
 _FUNCTION_WORDS = """
 a about am an and any are as at be been but by can could did do does for from had has have how i if in into is it
@@ -36,7 +36,7 @@ bonjour bonsoir danke bitte gracias greetings hallo hello hey hi hola kasih maka
 regards salut selamat servus svp terima thank thanks thx tolong
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-"""Words that say nothing of what is asked: English, German, French, Spanish, Indonesian, and greetings."""
+"""Words that do not show what is asked: English, German, French, Spanish, Indonesian, and greetings."""
 
 _MANNERS = """
 advance afternoon anyone appreciate appreciated best cheers day dear doing evening everyone folks good great guys
@@ -53,36 +53,36 @@ antemano buena buenas buenos cordial días favor muchas pregunta quisiera saber 
 hai halo kak malam mau min mohon pagi siang sore tanya
 """
 MANNERS = frozenset(_MANNERS.split()) | FUNCTION_WORDS
-"""With these alone a sentence is mere manners. Beside other words they may well say something."""
+"""A sentence with only these words is mere manners. Next to other words they may well say something."""
 
 UNSPACED = re.compile(
     r"[\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]+"
 )
-"""Scripts that write no spaces between words, and Korean, whose words carry particles."""
+"""Scripts without spaces between words, and Korean, whose words carry particles."""
 
 IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d{3})[\w-]{5,}(?![\w-])")
-"""Order numbers, tracking numbers, codes. A page that holds one is a find; that none does means nothing."""
+"""Order numbers, tracking numbers, codes. A page that has one is a find; that no page has one means nothing."""
 
 _WORD = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+|(?<=[。！？])|\n+")
 
 
 def facets(message: str) -> tuple[str, ...]:
-    """What to look up: the message without mere manners, then single sentences. Empty when nothing is asked."""
+    """What to look up: the message without mere manners, then single sentences. Empty if nothing is asked."""
     sentences = [sentence.strip() for sentence in _SENTENCE_END.split(message) if _weight(sentence)]
     if len(sentences) < 2:
         return tuple(sentences)
     weighty = [sentence for sentence in sentences if _weight(sentence) >= TELLING_WORDS]
-    # The end of a message is where the question stands, as a rule.
+    # The question is usually at the end of a message.
     return (" ".join(sentences), *weighty[-(FACETS - 1) :])
 
 
 def without_identifiers(text: str) -> str:
-    """The text as it is embedded: the vector of a number is noise, and a long one drowns the words."""
+    """The text as it is embedded: the vector of a number is noise, and a long number hides the words."""
     return " ".join(IDENTIFIER.sub(" ", text).split()) or text
 
 
 def _weight(sentence: str) -> int:
-    """Words beyond manners. Two characters of an unspaced script are taken for a word."""
+    """Words besides manners. Two characters of an unspaced script count as a word."""
     unspaced = sum((len(run) + 1) // 2 for run in UNSPACED.findall(sentence))
     return unspaced + sum(word.lower() not in MANNERS for word in _WORD.findall(UNSPACED.sub(" ", sentence)))

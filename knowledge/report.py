@@ -1,4 +1,4 @@
-"""What a build tells: progress on the way, a report at the end. One JSON object a line between the processes."""
+"""What a build reports: progress, and a report at the end. Between processes it is one JSON object a line."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ Phase = Literal["scan", "read", "cut", "embed", "index", "calibrate", "verify"]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a build is. `of` is 0 where no count is known."""
+    """How far a build is. `of` is 0 if the total is not known."""
 
     phase: Phase
     done: int = 0
@@ -30,22 +30,22 @@ class Report:
     quarantined: tuple[Quarantined, ...]
     seconds: float
     generation: int
-    """The generation that is current now; the old one when nothing had changed."""
+    """The generation that is current now. It is the old one if nothing has changed."""
     documents: int
     chunks: int
     embedded: int
-    """Chunks that wanted a vector: what an embedder that bills is paid for."""
+    """Chunks that needed a vector. An embedder that bills is paid for these."""
     threshold: float
     sources: tuple[Source, ...]
-    """As they are now; those that could not be read say why."""
+    """The sources as they are now. Those that could not be read say why."""
     embedded_tokens: int = 0
-    """Of these chunks, as the embedder counts; 0 with the built-in table, which costs nothing."""
+    """Tokens of these chunks as the embedder counts. 0 with the built-in table, which costs nothing."""
     mended: bool = False
-    """Whether nothing had changed, and yet there is a new generation, since the vectors were damaged."""
+    """Whether there is a new generation only because the vectors were damaged, and nothing else has changed."""
 
     @classmethod
     def without_changes(cls, current: Generation, *, seconds: float) -> "Report":
-        """The report of a refresh that found every file as it was."""
+        """The report of a refresh that found every file unchanged."""
         manifest = current.manifest
         return cls(
             added=0,
@@ -64,16 +64,16 @@ class Report:
 
     @property
     def is_new(self) -> bool:
-        """Whether the build made a generation. False: nothing had changed."""
+        """Whether the build made a generation. False if nothing has changed."""
         return bool(self.added or self.changed or self.removed or self.embedded)
 
     @property
     def stale(self) -> tuple[Source, ...]:
-        """Sources whose documents are those of an earlier build."""
+        """Sources whose documents are from an earlier build."""
         return tuple(source for source in self.sources if source.stale)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """The report as plain values."""
         return asdict(self)
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Secrets that somebody has left in a page: keys, tokens and passwords in forms that nothing else has.
+"""Secrets that someone has left in a page: keys, tokens and passwords in forms that nothing else has.
 
-The list is short on purpose: a passage that is taken for a secret is not served. Each form has a prefix of its
-provider's, or a name beside it, and enough letters and digits in no order; examples and placeholders have not.
+The list is short on purpose, since a passage with a secret is not served. Each form has its provider's prefix, or a
+name next to it, and enough random letters and digits. Examples and placeholders don't.
 """
 
 import re
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LEAST_VARIETY = 8
-"""Different characters of a real secret; what documentation shows in its place has fewer, or one of these words."""
+"""Different characters that a real secret has at least. Placeholders have fewer, or one of the words below."""
 
 _EXAMPLE = re.compile(
     r"example|your|dummy|placeholder|sample|redacted|change.?me|xxx|\*\*\*|\.\.\.|…|<|\$\{|\{\{|insert|12345678|abcdefg"
@@ -40,7 +40,7 @@ _BEGINNINGS = (
     *("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "glpat-", "gldt-", "glrt-", "glptt-"),
     *("AKIA", "ASIA", "AIza", "GOCSPX-", "SG.", "npm_", "pypi-", "eyJ", "://"),
 )
-"""One of them stands in each; most pages have none, and are not looked at more closely."""
+"""Each prefixed secret has one of these. Most pages have none, and need no closer look."""
 _NAMES = ("pass", "kennwort", "contraseña", "kata sandi", "key", "secret", "token")
 _FORMS = {kind: re.compile(form) for kind, form in _PREFIXED.items()}
 _PRIVATE_KEY = re.compile(
@@ -56,7 +56,7 @@ _NAMED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where a secret stands, and what it is; never what it says."""
+    """Where a secret is, and its kind. It never contains the secret itself."""
 
     kind: str
     start: int
@@ -64,7 +64,7 @@ class Secret:
 
 
 def find_secrets(text: str) -> list[Secret]:
-    """The secrets in a text, in no order. The time is in proportion to the text's length."""
+    """The secrets in a text, in no order. The time is proportional to the text's length."""
     return [*_private_keys(text), *_prefixed(text), *_named(text)]
 
 
@@ -80,7 +80,7 @@ def _prefixed(text: str) -> Iterator[Secret]:
         return
     for found in _PREFIXED_FORM.finditer(text):
         kind = next(kind for kind, form in _FORMS.items() if form.match(text, found.start()))
-        # Documentation calls it "password" there.
+        # Documentation writes a plain word there, such as "password".
         is_word = kind == _IN_ADDRESS and found[0].rpartition(":")[2].isalpha()
         if not is_word and _is_real(found[0]):
             yield Secret(kind, found.start(), found.end())

@@ -1,10 +1,10 @@
-"""What nobody sees in a text, taken out of it: a model would read it all the same.
+"""Removing what no one sees in a text: a model would read it all the same.
 
-`Sieve` takes a text in any pieces, `visible` a whole one. `count_hidden` says how much there is that hides something.
+`Sieve` takes a text in any pieces, `visible` a whole one. `count_hidden` counts the characters that hide something.
 
-Characters that show nothing, or that make others stand elsewhere, can carry orders to a model past everybody who reads
-the text, or codes out of it. Kept is what writing needs: joiners and selectors in well-formed emoji and in the scripts
-that have them, and the three flags that are made of tag characters.
+Characters that show nothing, or that move others, can carry orders to a model that no reader of the text sees, or carry
+codes out. What writing needs is kept: joiners and selectors in well-formed emoji and in the scripts that use them, and
+the three flags that are made of tag characters.
 """
 
 import re
@@ -24,7 +24,7 @@ _JOINERS = "\u200c\u200d"
 _PRESENTATION = "\ufe0e\ufe0f"
 
 KEPT = frozenset(_JOINERS) | {chr(tag) for tag in range(0xE0020, 0xE0080)}
-"""Characters that show nothing themselves and are left where writing needs them."""
+"""Characters that show nothing themselves, and that stay where writing needs them."""
 
 _REMOVED = re.compile(f"[{_INVISIBLE}]")
 _ASCII_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
@@ -35,42 +35,42 @@ _PLAIN = re.compile(
     "[\x00-\x0c\x0e-\u02ff\u0370-\u0482\u048a-\u0590\u2010-\u20cf\u2100-\u2bff\u3000-\u3029\u3030-\u3098"
     "\u309b-\u9fff\uac00-\ud7a3\uff01-\uffef\U0001f000-\U0001faff]*"
 )
-"""Without marks, joiners and selectors, and no carriage return: nothing in it depends on what stands beside it."""
+"""Text without marks, joiners, selectors and carriage returns: in it, no character depends on its neighbours."""
 _MARKS_KEPT = 5
-"""Accents on one character; more are there to cover the neighboring lines."""
+"""Accents on one character, at most. More are there to cover the neighbouring lines."""
 
 _FLAG = "\U0001f3f4"
 _END_OF_FLAG = "\U000e007f"
 _FLAGS = frozenset(
     "".join(chr(0xE0000 + ord(letter)) for letter in region) + _END_OF_FLAG for region in ("gbeng", "gbsct", "gbwls")
 )
-"""What follows a black flag to make it England's, Scotland's and Wales's: all that Unicode recommends of this kind."""
+"""What follows a black flag to make it England's, Scotland's or Wales's: all that Unicode recommends of this kind."""
 _FLAG_LENGTH = 6
 
 _JOINED_SCRIPTS = re.compile(
     "[\u0590-\u1cff\ua800-\uabff\ufb1d-\ufdff\ufe70-\ufefc\U00010a00-\U00010aff\U00011000-\U00011fff\U0001e900-\U0001e95f]"
 )
-"""From Hebrew and Arabic by way of the scripts of India to Mongolian: joiners tell words and letters apart there."""
+"""From Hebrew and Arabic through the scripts of India to Mongolian. There joiners distinguish words and letters."""
 _KEYCAP = frozenset("0123456789#*")
 _SYMBOLS = frozenset({"So", "Sk", "Sm", "Po", "Pd"})
-"""Categories of what may be an emoji."""
+"""Categories of characters that may be an emoji."""
 
 _HIDING = re.compile(
     f"[{_TAGS}\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u115f\u1160\u3164\uffa0\U000e0000-\U000e001f\U000e0080-\U000e0fff]"
     f"|[{_INVISIBLE}{_TAGS}{_JOINERS}{_PRESENTATION}{_SELECTORS_MONGOLIAN}]{{3,}}"
 )
-"""What has no place in an ordinary text. Single soft hyphens, direction marks and the like are taken out uncounted."""
+"""What has no place in an ordinary text. Single soft hyphens, direction marks and so on are removed uncounted."""
 
 
 def visible(text: str) -> str:
-    """The text without what nobody sees, its line breaks as newlines."""
+    """The text without what no one sees, with newlines as its line breaks."""
     if text.isascii() and not _ASCII_CONTROL.search(text):
         return text
     return Sieve().feed(text)
 
 
 def count_hidden(text: str) -> int:
-    """How many characters there are that hide or reorder something and are taken out."""
+    """The number of characters that hide or reorder something and are removed."""
     if text.isascii():
         return 0
     runs = _HIDING.findall(text)
@@ -88,12 +88,12 @@ class Sieve:
         self._marks = 0
         self._after_return = False
         self._tags: str | None = None
-        """What has followed a black flag so far; None when no flag came before."""
+        """What has followed a black flag so far. None if no flag came before."""
 
     def feed(self, text: str) -> str:
-        """What may be seen of the next piece. A flag that is not whole yet is held back, and dropped at the end."""
+        """The visible part of the next piece. A flag that is not complete yet is held back, and dropped at the end."""
         text = _SURROGATE.sub("\ufffd", _REMOVED.sub("", text).translate(_LINE_BREAKS))
-        # Most lines have nothing to be looked at more closely.
+        # Most lines need no closer look.
         return "".join([self._line(line) for line in _LINE.findall(text)])
 
     def _line(self, text: str) -> str:
@@ -104,7 +104,7 @@ class Sieve:
         return "".join([kept for character in text if (kept := self._kept(character))]).replace("\r", "\n")
 
     def _kept(self, character: str) -> str:
-        """The character, or a flag that it makes whole; empty for one that is taken out or held back."""
+        """The character, or a flag that it completes. Empty if the character is removed or held back."""
         if "\U000e0020" <= character <= _END_OF_FLAG:
             return self._kept_tags(character)
         self._tags = "" if character == _FLAG else None
@@ -148,7 +148,7 @@ class Sieve:
         return joiner == "\u200d" and (self._previous in tuple(_PRESENTATION) or self._is_symbol())
 
     def _is_symbol(self) -> bool:
-        """Whether what came before may be an emoji, and has no selector yet."""
+        """Whether the previous character may be an emoji, and has no selector yet."""
         before = self._previous
         if not before or before.isascii():
             return False

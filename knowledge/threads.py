@@ -1,8 +1,8 @@
 """Threads for calls that block, few enough to count.
 
-A call that never returns keeps its thread, and with it its place: the next caller waits for a place no longer than
-it may wait for an answer, so a stuck index costs a few threads and never the caller. Nor does it cost the end of the
-program, which waits for none of these threads (for those of `concurrent.futures` it would, without end).
+A call that never returns keeps its thread and its slot. The next caller waits for a slot no longer than it would for an
+answer. So a stuck index costs a few threads, and holds up no caller. It does not block the program's end either,
+which waits for none of these threads. It would wait without end for those of `concurrent.futures`.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ T = TypeVar("T")
 
 
 class Threads:
-    """A named set of threads and a place for each."""
+    """A named set of threads, with a slot for each."""
 
     def __init__(self, name: str, *, size: int) -> None:
-        """Threads start when they are first needed."""
+        """Prepare the slots. A thread starts when it is first needed."""
         self._name = name
         self._size = size
         self._places = asyncio.Semaphore(size)
@@ -29,7 +29,7 @@ class Threads:
         self._lock = threading.Lock()
         self._started = 0
         self._under_way = 0
-        """Calls that have been taken and have not ended."""
+        """Calls that were accepted and have not ended."""
         self._closed = False
 
     @property
@@ -49,19 +49,19 @@ class Threads:
         return await asyncio.wrap_future(done)
 
     def start(self, call: Callable[[], None]) -> None:
-        """Run a call whose end nobody waits for. After `close` it is run here and now."""
+        """Run a call that no one waits for. After `close` it runs here and now."""
         if not self._take(partial(_fulfil, Future[None](), call)):
             call()
 
     def close(self) -> None:
-        """Take no more calls, and wait for none: those under way end by themselves, or with the program."""
+        """Take no more calls, and wait for none: running calls end by themselves, or with the program."""
         with self._lock:
             self._closed = True
             for _ in range(self._started):
                 self._calls.put(None)
 
     def _take(self, call: Callable[[], None]) -> bool:
-        """Hand a call to a thread, a new one if all are busy and there may be one more. False after `close`."""
+        """Hand a call to a thread: a new one if all are busy and there is room. False after `close`."""
         with self._lock:
             if self._closed:
                 return False
@@ -80,7 +80,7 @@ class Threads:
                 self._under_way -= 1
 
     def _free(self, loop: asyncio.AbstractEventLoop, done: Future[T]) -> None:
-        # Read here, so that a result nobody waits for any more is not reported as lost.
+        # Read here, so that a result that no one waits for is not reported as lost.
         if not done.cancelled():
             done.exception()
         if not loop.is_closed():

@@ -1,15 +1,15 @@
-"""The one door to Chroma: the nearest chunks by cosine, one collection a generation.
+"""The only module that uses Chroma: the nearest chunks by cosine, one collection for each generation.
 
-VectorIndex     a generation's own folder, or its shelf on a Chroma server, for calls that may block
-ServerVectors   the same shelf asked from an event loop, without a thread
+VectorIndex     a generation's own folder, or its collection on a Chroma server, for calls that may block
+ServerVectors   the same collection on a server, searched from an event loop without a thread
 
-Only the builder's process writes (`create`, `add`, `remove`): Chroma's writes hold the interpreter's lock for
-seconds, and a kill in the middle of its index flush ruins a collection. The serving process opens finished
-generations and asks.
+Only the builder's process writes (`create`, `add`, `remove`). Chroma's writes hold the interpreter's lock for seconds,
+and a kill in the middle of its index flush ruins a collection. The serving process opens finished generations and
+searches them.
 
-Chroma is imported by whoever opens an index first, since that costs up to a second, and is told everything it
-needs: left alone it takes settings from variables without a prefix and from a `.env` in the current folder,
-and a bot's own `.env` can make its import fail.
+Chroma is imported when an index is first opened, since that takes up to a second. It gets every setting from here: on
+its own it reads settings from variables without a prefix and from a `.env` in the current folder, and a bot's own
+`.env` can make its import fail.
 """
 
 import importlib
@@ -34,10 +34,10 @@ from knowledge.filters import EVERYTHING, Filter, primary
 
 COLLECTION = "kb-chunks"
 BATCH = 500
-"""Chunks a call: more gains nothing, and Chroma refuses more than 5,461."""
+"""Chunks for each call. More gains nothing, and Chroma refuses more than 5,461."""
 
 RECONNECT_SECONDS = 2.0
-"""Between two attempts at a server: each leaves connections behind."""
+"""Seconds between two attempts to connect to a server: each attempt leaves connections behind."""
 
 _DATABASE = "chroma.sqlite3"
 _CONFIGURATION = {"hnsw": {"space": "cosine", "ef_construction": 100, "max_neighbors": 16, "ef_search": 100}}
@@ -50,7 +50,7 @@ class Shelf:
     """A collection on a Chroma server."""
 
     url: str
-    """As http://127.0.0.1:8000."""
+    """The server's address, such as http://127.0.0.1:8000."""
     collection: str
 
 
@@ -58,17 +58,17 @@ Home = Path | Shelf
 """Where a generation's vectors are."""
 
 
-# Chroma keeps one shared client a path in a dictionary that it does not lock.
+# Chroma keeps one shared client for each path in a dictionary that it does not lock.
 _door = threading.Lock()
 _databases: dict[Path, list[tuple[int, int]]] = {}
-"""Device and inode of those that were opened in each folder, one after the other; used by whoever holds the door."""
+"""Device and inode of the databases that were opened in each folder, in order. Use it only while holding `_door`."""
 
 
 class VectorIndex:
-    """An opened index. Questions may come from several threads; every fault is IndexBroken."""
+    """An opened index. Several threads may search it; every fault is IndexBroken."""
 
     def __init__(self, home: Home) -> None:
-        """Open the index that is there."""
+        """Open an existing index. Raises IndexBroken if there is none."""
         if isinstance(home, Path) and not has_index(home):
             raise IndexBroken(f"{home} holds no vector index.")
         self._home = home
@@ -82,7 +82,7 @@ class VectorIndex:
             raise
 
     def close(self) -> None:
-        """Let go of the files. No question may be under way."""
+        """Release the files. No search may be running."""
         with _door:
             _disconnect(self._client, self._home)
 
@@ -97,7 +97,7 @@ class VectorIndex:
             return _cosines(self._collection.query(**_query(vector, limit, only)))
 
     def add(self, entries: Iterable[Entry]) -> int:
-        """Add chunks, whose ids must be new. Returns how many."""
+        """Add chunks, whose ids must be new. Return how many."""
         total = 0
         for batch in _batches(entries):
             with _told("add"):
@@ -117,14 +117,14 @@ class VectorIndex:
 
 
 class ServerVectors:
-    """A generation's shelf, for the serving process. Every fault is IndexBroken; of a server that is away, VectorsAway.
+    """A generation's collection, for the serving process. Faults are IndexBroken, or VectorsAway if the server is away.
 
-    It connects with the first question, and again after RECONNECT_SECONDS when that failed. Nothing here has a
-    deadline: the caller has one, and leaving early ends the request.
+    It connects at the first search, and again after RECONNECT_SECONDS if that failed. Nothing here has a deadline: the
+    caller has one, and leaving early ends the request.
     """
 
     def __init__(self, shelf: Shelf) -> None:
-        """Nothing is asked yet."""
+        """Store the shelf; nothing connects yet."""
         self._shelf = shelf
         self._client: Any = None
         self._collection: Any = None
@@ -151,12 +151,12 @@ class ServerVectors:
 
 
 def has_index(folder: Path) -> bool:
-    """Whether a vector index is there, in whatever state."""
+    """Whether a vector index exists, in whatever state."""
     return (folder / _DATABASE).is_file()
 
 
 def create(home: Home, *, metadata: Mapping[str, str]) -> VectorIndex:
-    """Make an empty index where none is yet: a folder must not exist, a collection neither."""
+    """Make an empty index. The folder or the collection must not exist yet."""
     if isinstance(home, Path):
         home.mkdir()
     with _told("create", home), _door:
@@ -169,7 +169,7 @@ def create(home: Home, *, metadata: Mapping[str, str]) -> VectorIndex:
 
 
 def clear(url: str, *, prefix: str, keep: Collection[str]) -> None:
-    """Remove the collections of a server that begin like ours and belong to no generation any more."""
+    """Remove a server's collections whose names begin with `prefix`, except those in `keep`."""
     server = Shelf(url, prefix)
     with _told("clear", server), _door:
         client = _connect(server)
@@ -180,7 +180,7 @@ def clear(url: str, *, prefix: str, keep: Collection[str]) -> None:
 
 
 def copy_index(source: Path, target: Path) -> None:
-    """Copy an index that another process may have open: opening alone already writes to Chroma's database."""
+    """Copy an index that another process may have open: merely opening it would write to Chroma's database."""
     target.mkdir()
     try:
         copy(source / _DATABASE, target / _DATABASE)
@@ -216,9 +216,9 @@ def _connect(home: Home) -> Any:
 
 
 def _spell(home: Path) -> str:
-    """The folder's path, spelled in another way for each database that is found there.
+    """The folder's path, in another spelling for each database that is found there.
 
-    Chroma (1.5.9) keeps one client a path, and would go on with that of a database which was deleted while it was open.
+    Chroma (1.5.9) keeps one client for each path, and would continue with a database that was deleted while open.
     """
     try:
         there = (home / _DATABASE).stat()
@@ -258,13 +258,13 @@ def _query(vector: Vectors, limit: int, only: Filter) -> dict[str, Any]:
 
 
 def _cosines(answer: Mapping[str, Any]) -> dict[int, float]:
-    # Rounding leaves distances a little below zero.
+    # Rounding leaves some distances slightly below zero.
     found = zip(answer["ids"][0], answer["distances"][0], strict=True)
     return {int(id_): 1.0 - max(float(distance), 0.0) for id_, distance in found}
 
 
 def _chroma() -> Any:
-    """Chroma, imported so that its settings come from nowhere but the code."""
+    """Import Chroma so that its settings come only from the code."""
     heard = pydantic_settings.BaseSettings
     pydantic_settings.BaseSettings = _Deaf  # type: ignore[assignment, misc]
     try:
@@ -274,7 +274,7 @@ def _chroma() -> Any:
 
 
 class _Deaf(pydantic_settings.BaseSettings):
-    """Settings that look neither at the environment nor at files."""
+    """Settings that read neither the environment nor files."""
 
     def __init__(self, **values: Any) -> None:
         pydantic.BaseModel.__init__(self, **values)
@@ -282,7 +282,7 @@ class _Deaf(pydantic_settings.BaseSettings):
 
 @contextmanager
 def _told(what: str, home: Home | None = None) -> Iterator[None]:
-    """Turn whatever Chroma raises into IndexBroken; its Rust side even panics past Exception."""
+    """Turn everything that Chroma raises into IndexBroken. Its Rust side can panic with a BaseException."""
     try:
         yield
     except IndexBroken:

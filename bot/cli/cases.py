@@ -1,4 +1,4 @@
-"""`frontdesk cases`: the cases with people, for operators."""
+"""`frontdesk cases`: the cases that people work on, for operators."""
 
 import argparse
 import sys
@@ -17,11 +17,11 @@ from bot.store.transcripts import Line
 MAX_LISTED_CASES = 100
 ENDED = ("resolved", "closed", "merged", "bot")
 MAX_TRANSCRIPT_LINES = 200
-"""Lines of a case's transcript, of each side."""
+"""Lines of a case's transcript, for each side."""
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
-    """List cases or show one; the exit status."""
+    """List cases or show one; return the exit status."""
     clean = partial(harmless, secrets=settings.secrets)
     async with open_kept(settings.database) as database, database.transaction() as tx:
         if given.verb == "show":
@@ -55,7 +55,7 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
 
 
 def _whole(case: Case, entries: Sequence[AuditEntry], said: Sequence[Line], *, clean: Callable[[str], str]) -> str:
-    """What is known of a case, what was done about it, and what was said in the customer's thread."""
+    """The case's data, its audit entries, and what was said in the customer's thread."""
     lines = [
         f"{case.ref}  {case.state}, {case.priority} priority, {case.reason}",
         f"title      {clean(case.title)}",

@@ -1,4 +1,4 @@
-"""`frontdesk erase`: the operators' way to what customers do by a button of their Home tab."""
+"""`frontdesk erase`: operators do what customers can do with a button of their Home tab."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from bot.store.database import open_kept
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Tell what is kept of a person, and with `--yes` have it erased by whoever serves."""
+    """Print what is stored about a person. With `--yes`, queue the erasure for the processes that serve."""
     user = given.user
     async with open_kept(settings.database, read_only=not given.yes) as database, database.transaction() as tx:
         kept = await persons.find(tx, user)

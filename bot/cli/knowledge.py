@@ -23,11 +23,11 @@ from knowledge.filters import Filter
 from knowledge.report import Progress
 
 ASKED_LIMIT, ASKED_WORDS = 10, 4_000
-"""Of each of many questions: passages, and words in them. Wide enough to be judged by the ten best."""
+"""Passages for each of many questions, and words in these passages: enough to judge the ten best."""
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Run one of them; the exit status."""
+    """Run one verb of `kb`; return the exit status."""
     verb = given.verb
     if verb == "search" and bool(given.text) == (given.questions is not None):
         raise ConfigurationError(["kb search: give either a text or --questions"])
@@ -85,7 +85,7 @@ async def _search(given: argparse.Namespace, library: Library) -> int:
     with _opened(given.out) if given.out else nullcontext(sys.stdout) as out:
         for qid, question in questions:
             found = await library.bases.public.search(question, limit=ASKED_LIMIT, words=ASKED_WORDS, only=only)
-            # A row of a FAQ is known by its id alone.
+            # A row of an FAQ is known by its id alone.
             results = [{"doc": hit.source.rpartition("#")[2], "text": hit.text} for hit in found.hits]
             line = {"qid": qid, "results": results, "confidence": found.confidence}
             print(json.dumps(line, ensure_ascii=False), file=out)
@@ -93,7 +93,7 @@ async def _search(given: argparse.Namespace, library: Library) -> int:
 
 
 def _opened(path: Path) -> TextIO:
-    """The file for results. Raises ConfigurationError."""
+    """Open the file for results. Raises ConfigurationError."""
     try:
         return path.open("w", encoding="utf-8")
     except OSError as error:
@@ -101,7 +101,7 @@ def _opened(path: Path) -> TextIO:
 
 
 def _read_questions(path: Path) -> list[tuple[str, str]]:
-    """Questions with their ids, from lines of JSON. Raises ConfigurationError."""
+    """Read questions and their ids from lines of JSON. Raises ConfigurationError."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
@@ -121,7 +121,7 @@ def _read_questions(path: Path) -> list[tuple[str, str]]:
 
 
 def _told(mrkdwn: str) -> int:
-    """Print an answer; those that begin with a warning say that it was not done."""
+    """Print an answer; return the exit status. An answer that begins with a warning was refused."""
     if mrkdwn.startswith(":warning:"):
         print(f"frontdesk: {_plain(mrkdwn.removeprefix(':warning: '))}", file=sys.stderr)
         return 1
@@ -130,7 +130,7 @@ def _told(mrkdwn: str) -> int:
 
 
 class _Bar:
-    """How far a build is: one line that changes on a terminal, else a line for each phase."""
+    """The progress of a build: one line that changes on a terminal, otherwise a line for each phase."""
 
     def __init__(self, to: TextIO) -> None:
         self._to = to
@@ -138,7 +138,7 @@ class _Bar:
         self._is_terminal = to.isatty()
 
     def __call__(self, progress: Progress) -> None:
-        """Hear of progress."""
+        """Show the progress."""
         if self._is_terminal:
             print(f"\r\x1b[K{_plain(words.progress(progress))}", end="", file=self._to, flush=True)
         elif progress.phase != self._phase:

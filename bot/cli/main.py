@@ -24,13 +24,13 @@ PRIVACY = (
     "Card numbers, passwords and keys are masked."
 )
 GROUPS = ("day", "customer", "thread", "model", "purpose")
-"""What costs are told apart by; `bot.store.spending.By`, whose import takes too long to be made for every command."""
+"""What costs are grouped by. It repeats `bot.store.spending.By`, which takes too long to import for every command."""
 DAYS_LIMIT = 3_650
 REPORT = "frontdesk-report.html"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status: 0 done, 1 failed, 2 something is wrong with the settings or the call."""
+    """Run one command. The exit status is 0 for done, 1 for failed, and 2 for wrong settings or a wrong call."""
     parser = build_parser()
     given = parser.parse_args(arguments)
     _hold_standard_streams()
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"frontdesk: {error}", file=sys.stderr)
         return 1
     except BrokenPipeError:
-        # Whoever read the output has stopped; the interpreter's own flush at exit must not say so again.
+        # The reader of the output has stopped; the interpreter's own flush at exit must not report that again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -60,8 +60,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _hold_standard_streams() -> None:
-    """Put nothing in the place of streams that were closed when we began: the next file to be opened, perhaps the
-    database, would get their number, and what is meant for them."""
+    """Open /dev/null for standard streams that were closed at the start. Otherwise the next open file, perhaps the
+    database, would get their descriptor, and with it what is printed."""
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(descriptor)
@@ -111,7 +111,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The verbs of `kb`."""
+    """Add the verbs of `kb`."""
     verbs = commands.add_parser("kb", help="the knowledge base").add_subparsers(
         dest="verb", required=True, metavar="VERB"
     )
@@ -142,7 +142,7 @@ def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _add_turns(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """`turns list` and `turns show`."""
+    """Add `turns list` and `turns show`."""
     turns = commands.add_parser("turns", help="what was asked and what the agents did", description=PRIVACY)
     verbs = turns.add_subparsers(dest="verb", required=True, metavar="VERB")
     listing = verbs.add_parser("list", help="the newest turns", description=PRIVACY)
@@ -154,7 +154,7 @@ def _add_turns(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 
 def _add_dead_letters(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """`dead list` and `dead retry`."""
+    """Add `dead list` and `dead retry`."""
     dead = commands.add_parser("dead", help="what was set aside because it failed each time")
     verbs = dead.add_subparsers(dest="verb", required=True, metavar="VERB")
     listing = verbs.add_parser("list", help="the newest dead letters", description=PRIVACY)
@@ -164,7 +164,7 @@ def _add_dead_letters(commands: "argparse._SubParsersAction[argparse.ArgumentPar
 
 
 def _count(text: str) -> int:
-    """A number from 1 on."""
+    """A number of at least 1."""
     if not re.fullmatch(r"[1-9][0-9]{0,11}", text):
         raise argparse.ArgumentTypeError("it must be a number from 1 on")
     return int(text)
@@ -185,7 +185,7 @@ def _days(text: str) -> int:
 async def _run(given: argparse.Namespace, settings: Settings) -> int:
     match given.command, getattr(given, "verb", None):
         case "serve", _:
-            # The application's imports take a second; the other commands do without most of them.
+            # The application's imports take a second; the other commands need few of them.
             from bot.app import serve
 
             return await serve(settings, role="ingress" if given.ingress_only else "serve")

@@ -1,4 +1,4 @@
-"""`frontdesk report`: the figures of the desk, in the terminal and as a page."""
+"""`frontdesk report`: the desk's metrics, in the terminal and as a page."""
 
 import argparse
 import asyncio
@@ -13,7 +13,7 @@ from bot.store.database import open_kept
 
 
 async def run(given: argparse.Namespace, settings: Settings) -> int:
-    """Write the page and print the figures; the exit status."""
+    """Write the page and print the metrics; return the exit status."""
     now = SystemClock().now()
     async with open_kept(settings.database) as database:
         report = await report_of(database, days=given.days, now=now, between=settings.targets.hours.between)

@@ -1,41 +1,41 @@
-"""The words with which deeds are claimed, in five languages: `bot/guard/claim_words`, read into tables.
+"""The words that claim actions, in five languages: the files in `bot/guard/claim_words`, read into tables.
 
-A claim has one of four forms: done ("I have cancelled it"), promised ("I'll cancel it now"), pledged by the shop or by
-nobody ("it will be cancelled"; a claim only where something pins it to this customer), stated ("it was cancelled").
-`actions.py` reads sentences by these lists. In a language's file words stand as the language writes them, with a blank
-between; words that belong together have a `_` between, as `called_off`. It has:
+A claim has one of four forms. Done: "I have cancelled it". Promised: "I'll cancel it now". Pledged by the shop or by no
+one: "it will be cancelled", which is a claim only if something ties it to this customer. Stated: "it was cancelled".
+`claimed_actions.py` reads sentences with these lists. A language's file writes words as the language does, with a blank
+between them; words that belong together have a `_` between, such as `called_off`. The file has:
 
-endings     form -> what is put around a stem for it, which is where `-` stands. The forms are done ("cancelled"), do
-            ("cancel"), now (a present that promises when somebody of the desk says it: "ich storniere"), doing ("I'm
-            cancelling"), and where the verb alone says who did it did ("cancelé"), own ("I will": "cancelaré") and
-            ours ("we will": "cancelaremos"). `things` is what is put around a thing
-irregular   stem=done, and with more than one a comma between; `take=took,taken`
-deeds       for each kind of deed stems that are it by themselves, and pairs: stems that are it beside one of the
-            things behind the comma. `word=form` is one word as it stands, in that form; besides the forms above active
-            (done, but not as a state: "was put on hold" tells of no deed of ours) and bare (only in a sentence that
-            has nothing else). `+people` are those of the marks
-marks       what tells who did it, and whether it is done:
-  us, we      somebody of the desk; those of them that are more than the assistant
-  people      who works there
-  you         anybody else, and what leads to them; `beside`: the same, right before the verb alone
-  been, is    a state that has come, and one in the present; `behind`: right behind the verb
-  will        it is to come; managed: it was possible, and is done; may: an ability, a wish, a duty; being: under way
+endings     form -> what is put around a stem to make it; `-` is the stem. The forms are done ("cancelled"), do
+            ("cancel"), now (a present that promises if the desk says it: "ich storniere"), and doing ("I'm
+            cancelling"). Where the verb alone says who did it, there are did ("cancelé"), own ("I will": "cancelaré")
+            and ours ("we will": "cancelaremos"). `things` is what is put around a thing
+irregular   stem=done, with a comma between several; `take=took,taken`
+deeds       for each kind of action: stems that are the action by themselves, and pairs, which are stems that are it
+            next to one of the things after the comma. `word=form` is one word as it is written, in that form. Besides
+            the forms above there are active (done, but not as a state: "was put on hold" claims no action of ours) and
+            bare (only in a sentence that has nothing else). `+people` are the people of the marks
+marks       what shows who did it, and whether it is done:
+  us, we      a member of the desk; the words among these that mean more than the assistant
+  people      the people who work there
+  you         anyone else, and what leads to them; `beside`: the same, right before the verb only
+  been, is    a state that has come, and one in the present; `behind`: right after the verb
+  will        it is to come; managed: it was possible, and is done; may: an ability, a wish, a duty; being: in progress
   aspect      makes a present one that is done
-  yours, the  of the customer's; of something certain. `any`: a rule's
+  yours, the  of the customer's; of something certain. `any`: of a rule
   now         makes a state in the present one of today
-  det         between it and a noun a verb only describes that noun: "your cancelled order"
-  small       may stand beside a deed in a sentence that has nothing else; `noun`: behind a verb, described by it
-  nothing     a phrase that is none of what its words are
-subject     what a sentence lacks that begins with a deed
+  det         if it is between a verb and a noun, the verb only describes that noun: "your cancelled order"
+  small       may be next to an action in a sentence that has nothing else; `noun`: after a verb, described by it
+  nothing     a phrase that means none of what its words mean
+subject     what a sentence lacks that begins with an action
 
-And as patterns over folded text (claims.folded: small letters, no accents, one blank between words):
+The file also has patterns over folded text (claims.folded: small letters, no accents, one blank between words):
 
 conditions  before a claim in its clause: it speaks of a case that may not be given
-cases       anywhere in the sentence of a promise, or before a state in the present: it holds only in that case
-rules       behind a state in the present: it tells what happens in general
-pins        what makes a pledge one to this customer, as an amount or an order's number does
+cases       anywhere in a promise's sentence, or before a state in the present: it holds only in that case
+rules       after a state in the present: it says what happens in general
+pins        what ties a pledge to this customer, like an amount or an order's number
 denials     inside a claim or right before it: it is denied
-facts       before a claim in a question: what is claimed is not what is asked
+facts       before a claim in a question: the question does not ask about what is claimed
 tags        right before a question mark: nothing is asked
 """
 
@@ -50,8 +50,8 @@ from bot.guard.letters import plain_letters
 from bot.own_files import read_own
 
 Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
-"""What is claimed: money went back · an order or a part of it is off · something of an order or account is another ·
-something is sent again · a person has been called."""
+"""The kind of action that is claimed: money went back · an order or a part of it is off · something of an order or
+account is different now · something is sent again · a person has been called."""
 Form = Literal["done", "promised", "pledged", "stated"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FORMS: tuple[Form, ...] = get_args(Form)
@@ -63,36 +63,36 @@ MONEY = (
 )
 ORDER_ID = rf"(?:# ?\d{{3,20}}|\b(?!(?:{_CURRENCY}|rp)\d)[a-z]{{2,6}}-?\d{{3,20}}(?:-\d{{1,20}}){{0,4}})"
 _RUNS = {r"\W": 6, r"\w": 30, "[^.!?]": 200, "[^ ]": 40, r"\d": 20}
-"""What may be repeated in a condition, and how often."""
+"""What may be repeated in a condition, and how many times."""
 
 
 class Roles(NamedTuple):
-    """What a word may be in one language."""
+    """The roles that a word may have in one language."""
 
     marks: frozenset[str]
     verbs: tuple[tuple[Kind, str, int], ...]
-    """Kind of deed, form of the verb, and the group of things it takes to be one; 0 when it is one by itself."""
+    """Kind of action, form of the verb, and the group of things that it needs next to it. 0 if it needs none."""
     things: frozenset[int]
 
 
 NOTHING = Roles(frozenset(), (), frozenset())
 PASSED = Roles(frozenset({"small"}), (), frozenset())
-"""What the words of a phrase count as, but for the last."""
+"""The role of the words of a phrase, except for the last word."""
 NUMBER = Roles(frozenset({"yours"}), (), frozenset())
-"""What an order's number or an amount counts as."""
+"""The role of an order's number or an amount."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """One language; see the module's text for the parts."""
+    """One language. The module's docstring describes the parts."""
 
     roles: Mapping[str, Roles]
     phrases: Mapping[str, Sequence[tuple[tuple[str, ...], Roles]]]
-    """First word -> the words that follow it, longest first, and what the last of them counts as."""
+    """First word -> the words that follow it, longest first, and the role of the last one."""
     verbs: frozenset[str]
-    """The words one of which stands in each sentence that tells of a deed."""
+    """Each sentence that claims an action has at least one of these words."""
     subject: str
-    """What a sentence lacks that begins with a deed."""
+    """What a sentence lacks that begins with an action."""
     conditions: re.Pattern[str]
     cases: re.Pattern[str]
     rules: re.Pattern[str]
@@ -131,7 +131,7 @@ def _wording(read: Mapping[str, Any]) -> Wording:
 
 
 def _words_of(read: Mapping[str, Any]) -> dict[tuple[str, ...], Roles]:
-    """Each word and phrase of a language's file, and what it may be."""
+    """Each word and phrase of a language's file, with its roles."""
     marks: dict[tuple[str, ...], set[str]] = {}
     verbs: dict[tuple[str, ...], dict[tuple[Kind, str, int], None]] = {}
     things: dict[tuple[str, ...], set[int]] = {}
@@ -173,12 +173,12 @@ def _forms(
 
 
 def _folded(words: str) -> list[str]:
-    """The words as folded texts have them; ä, ö and ü are also written ae, oe and ue."""
+    """The words in the form that folded texts have. ä, ö and ü are also written ae, oe and ue."""
     if words.isascii():
         return words.replace("_", "+").split()
     own = words.split()
     spelled = [each.replace("ä", "ae").replace("ö", "oe").replace("ü", "ue") for each in own]
-    # A low line at a word's end is markup to a reader, a plus is not.
+    # A low line at the end of a word is markup to a reader of Markdown, a plus is not.
     return plain_letters(" ".join(dict.fromkeys([*own, *spelled])).replace("_", "+")).split()
 
 
@@ -191,7 +191,7 @@ def _any_of(words: str) -> re.Pattern[str]:
 
 
 def _bounded(expression: str) -> str:
-    """The expression with an end to every run, so that no text takes it longer than another of its length."""
+    """The expression with a limit for every run, so that no text makes it slower than another text of its length."""
     for run, length in _RUNS.items():
         expression = expression.replace(f"{run}*", f"{run}{{0,{length}}}").replace(f"{run}+", f"{run}{{1,{length}}}")
     return expression

@@ -1,13 +1,13 @@
-"""What a sentence says of deeds, read word by word with one language's lists.
+"""The actions that a sentence claims, read word by word with one language's lists.
 
-words_in          a folded text as words and marks, with their places
-find_deeds        the deeds that are told of: who is said to do them, and whether they are done or promised
-find_bare         the deeds of a clause that is little else: "Refund done.", "Storniert."
-starts_with_deed  whether a sentence lacks its subject: "Sent you a new one."
+words_in            a folded text as words and marks, with their places
+find_actions        the claimed actions: who is said to do them, and whether they are done or promised
+find_bare           the actions of a clause that is little else: "Refund done.", "Storniert."
+starts_with_action  whether a sentence lacks its subject: "Sent you a new one."
 
-A verb of a deed counts by what stands nearest before it (in German also right behind it): somebody of the desk ("I",
+The nearest mark before an action's verb decides (in German also the one right after it): a member of the desk ("I",
 "our team"), a state ("has been"), a promise ("will"), or what makes it no claim ("you", "can", "the carrier"). What
-makes a claim harmless in spite of that, as a condition, a denial or a question around it, is decided in claims.py.
+makes a claim harmless in spite of that, such as a condition, a denial or a question around it, is decided in claims.py.
 """
 
 import re
@@ -18,14 +18,14 @@ from typing import NamedTuple
 from bot.guard.claim_patterns import NOTHING, NUMBER, ORDER_ID, PASSED, Form, Kind, Roles, Wording
 
 NEAR = 14
-"""Words before a verb among which its subject is looked for."""
+"""Words before a verb that are searched for its subject."""
 BESIDE = 9
-"""Words before and behind a verb among which the thing is looked for that makes it a deed."""
+"""Words before and after a verb that are searched for the thing that makes it an action."""
 CLAUSE = 40
-"""Words before and behind a state that are taken for its clause at most."""
+"""Words before and after a state that count as its clause, at most."""
 _PIECES = re.compile(r"[^\W_]+(?:[-'][^\W_]+|(?<=\d)[.,]\d+)*'?|'[^\W_]+|[^\w\s']|\n")
 _CLIPPED = frozenset({"ll", "ve", "re", "d", "m", "s"})
-"""What stands behind an apostrophe in English and belongs to it; in French the apostrophe belongs to what is before."""
+"""What follows an apostrophe in English and belongs to it. In French the apostrophe belongs to what is before."""
 _HARD = frozenset(".;:!?\n")
 _SOFT = _HARD | {","}
 _NUMBER = re.compile(rf"{ORDER_ID}|\d{{3,}}.{{0,20}}")
@@ -34,13 +34,13 @@ _LETTER = re.compile(r"[^\W\d_]")
 _STATES = frozenset({"been", "is"})
 _NO_CLAIM = frozenset({"you", "may"})
 _MARKS = _STATES | _NO_CLAIM | {"us", "people", "will", "managed"}
-"""What decides what a verb tells."""
+"""The marks that decide what a verb means."""
 _MARKS_OF_DO = _NO_CLAIM | {"will", "managed"}
-"""The same for a plain verb, as "cancel": "I" alone makes it none."""
+"""The same for a plain verb, such as "cancel": "I" alone makes it no claim."""
 
 
 class Word(NamedTuple):
-    """A word or a mark, and where it stands."""
+    """A word or a mark, and its place in the text."""
 
     text: str
     start: int
@@ -49,20 +49,20 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClaimedAction:
-    """A deed that a text tells of, between two places of it."""
+    """An action that a text claims, between two positions in the text."""
 
     kind: Kind
     form: Form
     start: int
     end: int
     by_us: bool = False
-    """Whether the shop says it of itself and not the assistant."""
+    """Whether the shop says it of itself, and not the assistant."""
     in_present: bool = False
-    """Whether it is a state in the present, as rules have it: "is cancelled"."""
+    """Whether it is a state in the present, as in rules: "is cancelled"."""
 
 
 def words_in(text: str) -> list[Word]:
-    """The words of a folded text. "I'll" is two and "j'ai" too; hyphens are left out where no digit stands."""
+    """The words of a folded text. "I'll" is two words, and so is "j'ai". Words without digits lose their hyphens."""
     words: list[Word] = []
     for found in _PIECES.finditer(text):
         piece, start = found[0], found.start()
@@ -86,7 +86,7 @@ def _joined(word: str) -> str:
 
 
 def find_actions(words: Sequence[Word], wording: Wording) -> Iterator[ClaimedAction]:
-    """The deeds that the words tell of in one language, whatever stands around them."""
+    """The actions that the words claim in one language, whatever is around them."""
     if wording.verbs.isdisjoint(word.text for word in words):
         return
     read = _Read(words, wording)
@@ -100,7 +100,7 @@ def find_actions(words: Sequence[Word], wording: Wording) -> Iterator[ClaimedAct
 
 
 def find_bare(words: Sequence[Word], wording: Wording) -> Iterator[ClaimedAction]:
-    """The deeds of a clause that has nothing but them, their things and small words."""
+    """The actions of a clause that has only them, their things and small words."""
     if wording.verbs.isdisjoint(word.text for word in words):
         return
     roles = _Read(words, wording).roles
@@ -129,7 +129,7 @@ def starts_with_action(words: Sequence[Word], wording: Wording) -> bool:
 
 
 class _Read:
-    """The words of a text, and what each may be."""
+    """The words of a text, and the roles of each."""
 
     def __init__(self, words: Sequence[Word], wording: Wording) -> None:
         self.words = words
@@ -149,7 +149,7 @@ class _Read:
                 self.roles[place] = NUMBER
 
     def has_thing(self, place: int, group: int) -> bool:
-        """Whether near a verb something stands that it is done to."""
+        """Whether a thing that the action is done to is near the verb."""
         for step in (-1, 1):
             for near in range(place + step, place + step * (BESIDE + 1), step):
                 if not 0 <= near < len(self.words) or self.words[near].text in _HARD:
@@ -159,7 +159,7 @@ class _Read:
         return False
 
     def action(self, place: int, kind: Kind, form: str, group: int) -> ClaimedAction | None:
-        """What a verb tells, by what stands nearest to it; None when that is no deed of the desk."""
+        """The action that a verb claims, by the marks nearest to it. None if it claims no action of the desk."""
         match form:
             case "bare":
                 return None
@@ -180,7 +180,7 @@ class _Read:
         return None
 
     def _by_mark(self, place: int, kind: Kind, form: str, at: int) -> ClaimedAction | None:
-        """What a verb tells whose nearest mark is known."""
+        """The action that a verb claims, once its nearest mark is known."""
         marks = self.roles[at].marks
         subject = self._subject(at)
         has_aspect = any(self._any({"aspect"}, near, near + 1) for near in (at - 1, at, place - 1))
@@ -204,7 +204,7 @@ class _Read:
         return None
 
     def _said_by(self, subject: int, place: int, kind: Kind, form: Form, *, at: int | None = None) -> ClaimedAction:
-        """A deed with its subject, -1 when nobody is named; a promise of the whole shop is a pledge."""
+        """An action with its subject, which is -1 if there is none. A promise of the whole shop is a pledge."""
         marks = self.roles[subject].marks if subject >= 0 else frozenset({"we"})
         by_us = bool(marks & {"we", "people"})
         said: Form = "pledged" if form == "promised" and by_us and "people" not in marks else form
@@ -212,7 +212,7 @@ class _Read:
         return ClaimedAction(kind, said, self.words[min(places)].start, self.words[max(place, subject)].end, by_us)
 
     def _mark_before(self, place: int, form: str, group: int) -> int:
-        """Where the nearest mark before a verb stands; -1 without one. What is in parentheses is passed over."""
+        """The place of the nearest mark before a verb, or -1. What is in parentheses is skipped."""
         depth = commas = 0
         wanted = _MARKS_OF_DO if form == "do" else _MARKS
         for at in range(place - 1, max(-1, place - 1 - NEAR), -1):
@@ -229,7 +229,7 @@ class _Read:
         return -1
 
     def _subject(self, at: int) -> int:
-        """Where somebody of the desk stands at, right before or right behind a mark; -1 without one."""
+        """The place of a member of the desk at, right before or right after a mark, or -1."""
         for near in (at, at - 1, at + 1, at - 2, at - 3):
             if not 0 <= near < len(self.words):
                 continue
@@ -240,7 +240,7 @@ class _Read:
         return -1
 
     def _state(self, place: int, kind: Kind, at: int) -> ClaimedAction | None:
-        """A state, as "has been cancelled", when it is said of something of the customer's."""
+        """A state, such as "has been cancelled", if it is said of something of the customer's."""
         first = last = max(place, at)
         while first > max(0, place - CLAUSE) and self.words[first - 1].text not in _SOFT:
             first -= 1
@@ -250,7 +250,7 @@ class _Read:
             return None  # a question, or German for "if"
         end = at if at < place else last + 1
         if not self._any({"yours", "the"}, first, end):
-            end = place if at > first + 1 else last + 1  # the subject stands behind: "Se ha cancelado su pedido"
+            end = place if at > first + 1 else last + 1  # the subject comes after it: "Se ha cancelado su pedido"
         is_yours = self._any({"yours"}, first, end)
         is_the = at > first and self._any({"the"}, first, end) and not self._any({"any"}, first, min(first + 3, end))
         if not (is_yours or is_the) or self._any({"may"}, max(first, at - 3), at):

@@ -1,11 +1,11 @@
-"""The claim guard: no text says that a deed was done unless something in this turn did it or shows it.
+"""The claim guard: no text says that an action was done unless something in this turn did it or shows it.
 
 folded       a sentence as the patterns read it: nothing in it hides a word
-find_claims  what a sentence claims: which deed, in which form, of which order, which amounts
-Grounds      what a claim may rest on: deeds of this turn's tools, what look-ups hold, passages
-ClaimGate    lets text through sentence by sentence and stops at the first claim that rests on nothing
+find_claims  what a sentence claims: which action, in which form, of which order, which amounts
+Grounds      what a claim may rest on: actions of this turn's tools, what lookups returned, passages
+ClaimGate    lets text through sentence by sentence, and stops at the first claim that rests on nothing
 
-A model that obeys an attacker, or that means well and is wrong, changes nothing by itself, since only tools do. Its
+A model that obeys an attacker, or that means well and is wrong, changes nothing by itself, since only tools do. But its
 words could do harm: a customer who reads "I have refunded you" will hold the shop to it.
 """
 
@@ -26,27 +26,27 @@ from bot.guard.tool_results import ESCALATE, SEARCH, Record, amounts_of, figures
 from bot.guard.values import Value, plain, read_values
 
 ACTIONS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
-"""Tool -> what a successful call of it has done. A tool that writes is named here, or its deed cannot be told."""
+"""Tool -> what a successful call has done. A tool that writes must be in this table, or no answer can claim it."""
 HELD = 600
-"""Characters of one sentence that are held; a longer one is decided on in parts."""
+"""Characters of one sentence that are held. A longer sentence is decided on in parts."""
 CARRIED = 300
-"""Characters before a sentence that are read with it when it goes on with them."""
+"""Characters before a sentence that are read with it if it continues them."""
 CARRIED_PARTS = 12
-"""Sentences before it that are read with it at most: were all the characters read again with each, a row of the
-shortest sentences would take a hundred times as long as one of its length."""
+"""Sentences before it that are read with it, at most. If each sentence were read again with all these characters, a row
+of the shortest sentences would take a hundred times as long as one sentence of that length."""
 AROUND = HELD + CARRIED
-"""Characters before and behind a claim that are read with it: as many as a gate ever has."""
+"""Characters before and after a claim that are read with it: as many as a gate ever has."""
 BARE = 100
-"""Characters of a clause that may be nothing but a deed."""
+"""Characters of a clause that may be nothing but an action."""
 QUOTED = 8
-"""Words from which on a sentence that stands in a passage counts as quoted."""
+"""Words that a sentence needs at least to count as quoted from a passage."""
 
 _STATUS: Mapping[Kind, frozenset[str]] = {
     "refunded": frozenset({"refunded", "partly refunded", "partially refunded"}),
     "cancelled": frozenset({"cancelled", "canceled", "voided"}),
     "resent": frozenset({"resent", "reshipped", "replacement sent", "replacement shipped"}),
 }
-"""The shop's words for a state, whatever language the customer reads. They count as the whole value of a field."""
+"""The shop's words for a state, in whatever language the customer reads. They count as the whole value of a field."""
 _MOVED = re.compile(
     r"re-?schedul|re-?direct|re-?rout|postpon|verschoben|umgeleitet|umverfugt|reprogram|redirig|aplaza|replanifi|"
     r"reporte|dialihkan|dijadwalkan ulang"
@@ -59,25 +59,25 @@ _DELIVERY = re.compile(
     r"deliver|shipment|parcel|package|liefer|zustell|\bsendung|paket|entrega|envio|paquete|livraison|colis|kirim|jadwal"
 )
 _SENT_AGAIN = re.compile(r"\bre-?(?:sent|shipped|dispatched)\b|\breplacement (?:\w+ )?(?:sent|shipped|dispatched)\b")
-"""What a carrier may have done: it moves a delivery, corrects an address, sends again. Over folded words."""
+"""What a carrier may have done: it moves a delivery, corrects an address, sends again. These read folded words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A deed that a text says was done, or is being done."""
+    """An action that a text says was done, or is being done."""
 
     kind: Kind
     form: Form
     by_us: bool = False
-    """True when the shop says it of itself ("we", "our team") and not the assistant ("I")."""
+    """True if the shop says it of itself ("we", "our team"), and not the assistant ("I")."""
     orders: frozenset[str] = frozenset()
-    """The orders it is said of, folded and without "#"; empty when none is named."""
+    """The orders that it is about, folded and without "#". Empty if none is named."""
     amounts: frozenset[int] = frozenset()
-    """The amounts of money it names, in hundredths."""
+    """The amounts of money that it names, in hundredths."""
     words: str = ""
     """The folded words that make the claim."""
     sentence: str = ""
-    """The folded text it was found in; for deciding, never for a log."""
+    """The folded text that contains it. It is for deciding, and never for a log."""
 
 
 # Reading
@@ -91,9 +91,9 @@ _SPELLED = re.compile(r"\b[a-z](?:[ .-][a-z]){3,}\b")
 
 
 def folded(text: str) -> str:
-    """The text in small letters with one blank between words, without accents, emphasis, links and what looks alike.
+    """The text in small letters with one blank between words, without accents, emphasis, links and look-alikes.
 
-    Only the é that ends a word stays, since in Spanish it tells "I cancelled" from "cancel". A line break stays.
+    Only an é that ends a word stays, since in Spanish it distinguishes "I cancelled" from "cancel". Line breaks stay.
     """
     text = plain_letters(html.unescape(text)) if "&" in text or not text.isascii() else text.lower()
     text = _LINK.sub(r"\1", _TICK.sub("'", text))
@@ -109,7 +109,7 @@ _SENTENCE_END_BUT_ASKED = re.compile(r"[!\n]|\.(?!\w)")
 _LEADING_ON = re.compile(r"\b(?:that|whether|of|dass|ob|que|bahwa) $")
 _INVERTED = re.compile(r"\b(?:have|has|had|did) (?:i|we|our|the|they|someone)\b")
 _TURNED = re.compile(r"\W*(?:¿ ?(?:(?:le|te|lo|la) )?(?:he|hemos)|haben? (?:ich|wir)|hat (?:unser|das))\b")
-"""How a question for a deed begins, where that is seen."""
+"""How a question for an action begins, in the languages where the word order shows it."""
 _JOINT = re.compile(
     r"[;:!?\n()–—]|[,.](?!\d)| - "
     r"|\b(?:and|but|while|und|aber|wahrend|y|pero|mientras|et|mais|tandis|dan|tapi|sedangkan)\b"
@@ -133,11 +133,11 @@ _AMOUNT = re.compile(MONEY)
 _WORD = re.compile(r"\w+")
 _LETTER = re.compile(r"[^\W\d_]")
 _PARTS = re.compile(r"[:;–—()\n]| - ")
-"""What parts of a sentence stand apart by."""
+"""What separates the parts of a sentence."""
 
 
 def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named: str = "") -> Iterator[Claim]:
-    """What the folded text claims behind the position `since`. `named` is the order that was spoken of before."""
+    """The claims of the folded text after position `since`. `named` is the order that was spoken of before."""
     words = words_in(text)
     for wording in wordings:
         for action in find_actions(words, wording):
@@ -146,7 +146,7 @@ def find_claims(text: str, wordings: Sequence[Wording], *, since: int = 0, named
 
 
 def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "") -> Iterator[Claim]:
-    """What a folded sentence claims that is little but a deed: "It is refunded.", "Done: cancelled.", "Sent it."."""
+    """Claims of a folded sentence that is little but an action: "It is refunded.", "Done: cancelled.", "Sent it."."""
     if "?" in text or _NEW_LINE.match(text):
         return
     for clause in dict.fromkeys((text, *_PARTS.split(text))):
@@ -165,7 +165,7 @@ def find_bare_claims(text: str, wordings: Sequence[Wording], *, named: str = "")
 
 
 def _is_harmless(text: str, action: ClaimedAction, wording: Wording) -> bool:
-    """Whether the words speak of a condition, a rule, a denial or a question."""
+    """Whether the words express a condition, a rule, a denial or a question."""
     near = 1 if action.form == "done" else 2
     clause = _IDIOM.sub("", text[_last_end(_CLAUSE_END, text, action.start) : action.start])
     told = text[action.start : action.end]
@@ -190,7 +190,7 @@ def _is_harmless(text: str, action: ClaimedAction, wording: Wording) -> bool:
 
 
 def _is_denied(text: str, clause: str, action: ClaimedAction, wording: Wording) -> bool:
-    """Whether it is denied inside or right before; what stands before "I have" must lead on to it."""
+    """Whether it is denied inside or right before. What comes before "I have" must lead on to it."""
     if wording.denials.search(_IDIOM.sub("", text[action.start : action.end])):
         return True
     following = text[action.end : action.end + AROUND].split(" ", 2)[:2]
@@ -201,7 +201,7 @@ def _is_denied(text: str, clause: str, action: ClaimedAction, wording: Wording) 
 
 
 def _is_asked(told: str, clause: str, rest: str, action: ClaimedAction, wording: Wording) -> bool:
-    """Whether it is in question; "okay?" behind it and "did you see that" before it ask nothing of the deed."""
+    """Whether it is in question. "okay?" after it and "did you see that" before it do not question the action."""
     asked, mark, _ = rest.partition("?")
     if not mark or wording.tags.search(asked) or wording.facts.search(clause + told):
         return False
@@ -213,12 +213,12 @@ def _is_asked(told: str, clause: str, rest: str, action: ClaimedAction, wording:
 
 
 def _stands_before(pattern: re.Pattern[str], clause: str, words: int) -> bool:
-    """Whether one of the pattern's words stands at the clause's end, with at most so many words behind it."""
+    """Whether one of the pattern's words is at the clause's end, with at most `words` words after it."""
     return any(len(clause[found.end() :].split()) <= words for found in pattern.finditer(clause))
 
 
 def _last_end(pattern: re.Pattern[str], text: str, before: int) -> int:
-    """Where the last match before a position ends; 0 without one."""
+    """Where the last match before a position ends, or where the search began if there is none."""
     start = max(0, before - AROUND)
     return max((found.end() for found in pattern.finditer(text, start, before)), default=start)
 
@@ -226,7 +226,7 @@ def _last_end(pattern: re.Pattern[str], text: str, before: int) -> int:
 def _claim(text: str, action: ClaimedAction, named: str) -> Claim:
     following = _JOINT.search(text, action.end)
     end = min(following.start() if following else len(text), action.end + AROUND)
-    # The subject stands nearest to the verb; amounts may stand anywhere between.
+    # The subject is nearest to the verb; amounts may be anywhere between.
     clause, whole = _cut(text, action.end, end), _cut(text, action.start, end)
     orders = (
         orders_in(clause)
@@ -245,12 +245,12 @@ def _claim(text: str, action: ClaimedAction, named: str) -> Claim:
 
 
 def _cut(text: str, position: int, end: int) -> str:
-    """The text up to `end`, from where the clause begins that holds the position."""
+    """The text up to `end`, from the beginning of the clause that contains the position."""
     return text[_last_end(_JOINT, text, position) : end]
 
 
 def orders_in(text: str) -> list[str]:
-    """The order numbers in a folded text, in the order they stand there."""
+    """The order numbers in a folded text, in the order of the text."""
     return [found.lstrip("# ") for found in _ORDER.findall(text)]
 
 
@@ -259,16 +259,16 @@ def orders_in(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """What claims may rest on, as far as it is known when it is asked for."""
+    """What claims may rest on, as far as it is known when it is called."""
 
     results: Callable[[], Iterable[ToolResult]]
-    """What this turn's tools returned."""
+    """Returns the results of this turn's tools."""
     passages: Callable[[], Iterable[str]]
-    """The help pages' words that the agents were given."""
+    """Returns the words of the help pages that the agents were given."""
     earlier: Sequence[ToolResult] = ()
-    """What tools returned earlier in the conversation: states that were looked up then still count, deeds do not."""
+    """What tools returned earlier in the conversation. States that were looked up then still count, actions do not."""
     kept: Kept | None = None
-    """What the values of an answer must stand in; None: only deeds are looked at."""
+    """What the values of an answer must be found in. If None, only actions are checked."""
 
     def bear(self, claim: Claim) -> bool:
         """Whether the claim rests on something."""
@@ -282,7 +282,7 @@ class Grounds:
         return False
 
     def _are_quoted(self, sentence: str, results: Iterable[ToolResult]) -> bool:
-        """Whether the sentence stands in a help page, word for word."""
+        """Whether the sentence is in a help page, word for word."""
         words = _WORD.findall(sentence)
         pages = (*self.passages(), *(result.content for result in results if result.name == SEARCH))
         return len(words) >= QUOTED and any(_holds_words(words, page) for page in pages)
@@ -293,7 +293,7 @@ def _holds_words(words: Sequence[str], page: str) -> bool:
 
 
 def _show(found: Sequence[Record], earlier: Sequence[Record], claim: Claim) -> bool:
-    """Whether look-ups hold the state, for every order that is named or else was asked for, and the amounts."""
+    """Whether lookups show the state and the amounts, for every order that is named or else was asked for."""
     records = [*earlier, *found]
     numbers = claim.orders or _spoken_of(found) or _spoken_of(earlier)
     of_each = [[record for record in records if record.is_of(number)] for number in numbers]
@@ -330,63 +330,63 @@ _END = re.compile(
     r"\n|[。！？]|(?:(?<![!?…])[!?…]|(?<![0-9.])\.|(?<=[0-9]\.)\.|(?<=[0-9]{3})\.|(?<=[.,:][0-9]{2})\.)"
     r"[.!?…]*+[\"'”’»)\]*_`]*+\s"
 )
-"""The end of a sentence, or of a line. A point behind one or two digits, as in "22. November", ends none."""
+"""The end of a sentence, or of a line. A point after one or two digits, as in "22. November", is not an end."""
 _OPEN = re.compile(
     r"[^.!?…:\s\"'”’»)\]*_`][\"'”’»)\]*_`]*\s*$|(?:\.\.|…)\s*$"
     r"|\b(?:n[ro]|num|núm|ca|bzw|b|inkl|str|dr|mrs?|approx|e\.g|i\.e|art|\d{1,2})\.\s*$",
     re.IGNORECASE,
 )
-"""A sentence that has not ended: a line without a mark behind it, one that trails off, an abbreviation."""
+"""A sentence that has not ended: a line without a final mark, one that trails off, an abbreviation."""
 _SHORT = re.compile(r"\b\w{3,5}\.\s*$")
 """What may be a month's short name: "Nov. 22"."""
 _ASKED = re.compile(r"([^.!?;:,()\n]{0,80})\?")
-"""What stands between a value and the mark of the question that it is part of."""
+"""The text between a value and the mark of the question that it is part of."""
 _HANGING = re.compile(
     r"\b(?:(?:i|we)(?:['’` ]?ve| have)|ich habe|wir haben|he|hemos|j['’]ai|nous avons|(?:saya|kami) (?:sudah|telah))"
     r"[*_]*[.!?…]+\W*$",
     re.IGNORECASE,
 )
-"""A sentence that breaks off before its verb, as "I have." does."""
+"""A sentence that breaks off before its verb, like "I have."."""
 _NEW_LINE = re.compile(r"\s*(?:[-*+•] |\d+[.)] |#+ |\|)")
-"""What begins a point of a list, a heading or a row of a table."""
+"""What begins an item of a list, a heading or a row of a table."""
 _FIRST = re.compile(r"\w")
 
 
 class ClaimGate:
-    """Takes text in any pieces and gives out the same text whatever the pieces were, up to the first bare claim.
+    """Takes text in any pieces and gives out the same text whatever the pieces were, up to the first ungrounded claim.
 
-    At most the sentence that is being written is held, and of that no more than HELD characters. The text is judged
-    as the customer will read it, so it goes through an output gate first.
+    The gate holds at most the sentence that is being written, and no more than HELD characters. It judges the text as
+    the customer will read it, so the text goes through an output gate first.
     """
 
     def __init__(self, wordings: Sequence[Wording], grounds: Grounds, output: OutputGate) -> None:
         self.stopped: Claim | Value | None = None
-        """The claim that rests on nothing, or the value that stands nowhere; from it on everything is dropped."""
+        """The claim that rests on nothing, or the value that is found nowhere. Everything from there on is dropped."""
         self._wordings = wordings
         self._grounds = grounds
         self._output = output
         self._held = ""
         self._before = ""
-        """The end of what was let through, as far as the next sentence may go on with it."""
+        """The end of what was let through, as far as the next sentence may continue it."""
         self._named = ""
-        """The order that was spoken of last."""
+        """The order that was mentioned last."""
         self._carried: deque[str] = deque(maxlen=CARRIED_PARTS)
-        """The sentences that it is the end of."""
+        """The sentences that `_before` ends."""
         self._told: deque[str] = deque(maxlen=CARRIED_PARTS)
         """The last sentences that were let through."""
 
     def feed(self, text: str) -> str:
-        """The sentences that are whole now and may be shown."""
+        """Return the sentences that are complete now and may be shown."""
         self._held += self._output.feed(text)
         return self._pass_whole()
 
     def settle(self) -> str:
-        """What was held, decided on as it stands: nothing more of this sentence will come."""
+        """Decide on what was held as it is, and return it: nothing more of this sentence will come."""
         self._held += self._output.close()
         return self._pass_whole() + self._pass(len(self._held))
 
     def find(self, text: str) -> Claim | Value | None:
-        """The first claim in another, whole text that rests on nothing, or value that stands nowhere."""
+        """The first claim in another, whole text that rests on nothing, or the first value that is found nowhere."""
         other = ClaimGate(self._wordings, self._grounds, OutputGate(frozenset()))
         other.feed(text)
         other.settle()
@@ -399,7 +399,7 @@ class ClaimGate:
         return "".join(shown)
 
     def _next_end(self) -> int:
-        """Where the next part to decide on ends; 0 while that is open."""
+        """Where the next part to decide on ends. 0 as long as that is open."""
         found = _END.search(self._held, 0, HELD)
         if found:
             return found.end()
@@ -408,14 +408,14 @@ class ClaimGate:
         return self._held.rfind(" ", HELD // 2, HELD) + 1 or HELD
 
     def _pass(self, end: int) -> str:
-        """The held text up to `end`, unless something is claimed in it that rests on nothing."""
+        """The held text up to `end`, unless it claims something that rests on nothing."""
         part, self._held = self._held[:end], self._held[end:]
         if self.stopped is not None or not part.strip():
             return "" if self.stopped else part
         before, joint = self._what_it_continues(part)
         own = folded(part)
         text = _NUMBER.sub(r"\1 ", before + joint + own)
-        # Marks alone claim nothing and name nothing.
+        # Punctuation alone claims nothing and names nothing.
         found = self._first_claim(text, own) or self._first_ungrounded(part, joint) if _FIRST.search(part) else None
         if found is not None:
             self.stopped, self._held = found, ""
@@ -429,7 +429,7 @@ class ClaimGate:
         return part
 
     def _first_claim(self, text: str, own: str) -> Claim | None:
-        """The first claim that rests on nothing, and that ends in the part's own folded text, the end of `text`."""
+        """The first claim that rests on nothing and ends in the part's own folded text, which is the end of `text`."""
         claims = chain(
             find_claims(text, self._wordings, since=len(text) - len(own), named=self._named),
             find_bare_claims(own, self._wordings, named=self._named),
@@ -437,7 +437,7 @@ class ClaimGate:
         return next((claim for claim in claims if not self._grounds.bear(claim)), None)
 
     def _first_ungrounded(self, part: str, joint: str) -> Value | None:
-        """The first value of the part that stands in nothing that was kept."""
+        """The first value of the part that is found in nothing that was kept."""
         if self._grounds.kept is None:
             return None
         own = plain(part)
@@ -470,7 +470,7 @@ class ClaimGate:
         return asked is not None and not any(wording.tags.search(asked[1]) for wording in self._wordings)
 
     def _what_it_continues(self, part: str) -> tuple[str, str]:
-        """The folded text that this part goes on with, and what joins them; ("", "") when it begins afresh."""
+        """The folded text that this part continues, and what joins them. ("", "") if it begins afresh."""
         if not self._before or _NEW_LINE.match(part):
             return "", ""
         if _HANGING.search(self._before):

@@ -1,12 +1,12 @@
-"""What an answer may name: the values that stand in what code kept of an episode.
+"""What an answer may name: the values that are found in what code kept of an episode.
 
-Grounding  takes in results, passages, words of staff and of the customer; says of a value whether it stands there
-Kept       what is kept of an episode, from which a grounding is made and grows
+Grounding  takes in results, passages, words of staff and of the customer; says whether it contains a value
+Kept       what is kept of an episode; a grounding is made from it and grows with it
 
-An amount, a percentage, a date, a number, a code or a link that stands nowhere is the model's own: it may not be shown.
-What counts, besides the very same value: totals and differences of one order's lines; a day that lies as many days,
-weeks or months behind a known day as a page says, where the answer names that day or that many days. The customer's own
-words ground numbers, dates and links, which they may be told again, and never money, percentages or codes.
+An amount, a percentage, a date, a number, a code or a link that is found nowhere is the model's own and is not shown.
+Besides the very same value, these count: totals and differences of one order's lines; and a day that is as many days,
+weeks or months after a known day as a page says, if the answer names that day or that many days. The customer's own
+words ground numbers, dates and links, which the answer may repeat. They never ground money, percentages or codes.
 """
 
 import calendar
@@ -24,18 +24,18 @@ from bot.guard.tool_results import LOOK_UPS, amounts_of, read_records
 from bot.guard.values import Day, Duration, Value, durations, is_day, key_of, numbers_in, plain, read_values
 
 Source = Literal["result", "page", "heard"]
-"""What a tool returned · words of pages, staff, code and our own earlier answers · the customer's words."""
+"""Where a text comes from: a tool's result · a page, staff, code or our own earlier answers · the customer."""
 
 TEXT_LIMIT = 400_000
-"""Characters of an episode that are read; what goes beyond grounds nothing."""
+"""Characters of an episode that are read. What goes beyond grounds nothing."""
 PHONE_DIGITS = 6
 """Digits that two ways to write a telephone number must share at their ends."""
 LAST_YEAR = date.max.year - 100
-"""Days are counted from dates up to this year: the longest spans that are read do not lead past the calendar's end."""
+"""The last year whose dates are counted from: the longest spans that are read do not lead past the calendar's end."""
 MAX_COUNTED = 4_000
-"""Pairs of a day and a span of days that are tried for one date; an episode has some hundred."""
+"""Pairs of a day and a span of days that are tried for one date. An episode has some hundred."""
 FIGURES_OF_ONE = 40
-"""Amounts of one result of which sums and differences are counted."""
+"""Amounts of one result whose sums and differences are counted."""
 
 _TOKEN = re.compile(r"[^\W_]{1,60}(?:[-_/.][^\W_]{1,60}){0,8}")
 _DIGITS = re.compile(r"\d{3,}")
@@ -49,22 +49,22 @@ _LIST_AFTER = re.compile(rf"(?:(?:, ?|{_TO})\d[\d.,']{{0,15}}(?![\d%])){{1,8}}")
 _BARE = re.compile(r"\d[\d.,']{0,15}")
 _BARE_KINDS = ("amount", "percentage", "code")
 _FRAMED = re.compile(r"<summary>.*?</summary>|in words that are data: \"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-"""What a model wrote inside a note of code."""
+"""What a model wrote inside a note that code made."""
 
 
 @dataclass(slots=True)
 class Grounding:
-    """The values of an episode that an answer may name; it grows as the turn goes on."""
+    """The values of an episode that an answer may name. It grows with the turn."""
 
     today: date | None = None
     link_hosts: frozenset[str] = frozenset()
-    """Hosts of the shop: their front pages may be named."""
+    """Hosts of the shop. An answer may name their front pages."""
     _amounts: dict[int, list[frozenset[str]]] = field(default_factory=dict)
     _percentages: set[int] = field(default_factory=set)
     _days: set[Day] = field(default_factory=set)
     _durations: set[Duration] = field(default_factory=set)
     _keys: set[str] = field(default_factory=set)
-    """Numbers, codes and words with digits, without what makes no difference."""
+    """Numbers, codes and words with digits, normalised by `key_of`."""
     _links: set[str] = field(default_factory=set)
     _texts: list[str] = field(default_factory=list)
     _heard: "Grounding | None" = None
@@ -73,14 +73,14 @@ class Grounding:
     """Characters taken in so far."""
     _ends: set[str] = field(default_factory=set)
     _ends_of: int = 0
-    """With how many keys the ends of telephone numbers were last gathered."""
+    """The number of keys when the ends of telephone numbers were last gathered."""
 
     def __post_init__(self) -> None:
         if self.today is not None:
             self._add_day(_day(self.today))
 
     def add(self, text: str, source: Source) -> None:
-        """Take in a text for what it is."""
+        """Take in a text according to its source."""
         if source == "heard":
             self._heard = self._heard or Grounding(self.today)
             self._heard.add(text, "page")
@@ -109,7 +109,7 @@ class Grounding:
         self._keys.update(f"{int(hour)}.{minute}" for hour, minute in _TIME.findall(whole))
 
     def add_record(self, result: ToolResult) -> None:
-        """Take in what a tool returned: its values, and what an order's lines come to."""
+        """Take in what a tool returned: its values, and the sums of an order's lines."""
         self.add(result.content, "result")
         if result.name not in LOOK_UPS:
             return
@@ -120,12 +120,12 @@ class Grounding:
         self._add_amount((each * 10 for each in amounts_of(records)), currencies)
 
     def add_message(self, message: Message) -> None:
-        """Take in a message of the episode; what a model wrote of it counts as little as what the customer did."""
+        """Take in a message of the episode. What a model wrote into it counts as little as what the customer wrote."""
         match message:
             case CustomerMessage(text):
                 self.add(text, "heard")
             case StaffMessage(text) | AgentMessage(text):
-                # An answer was shown only as far as it stood: what it names is grounded as it was then.
+                # An answer was shown only as far as it was grounded, so what it names was grounded at that time.
                 self.add(text, "page")
             case ToolResult(name=name, ok=True) if not name.startswith(ASK):
                 self.add_record(message)
@@ -137,7 +137,7 @@ class Grounding:
                 pass
 
     def holds(self, value: Value, context: str = "") -> bool:
-        """Whether the value stands in what is kept. `context` is the plain text of the answer around it."""
+        """Whether the value is found in what is kept. `context` is the plain text of the answer around it."""
         heard = self._heard
         if self._stands(value):
             return True
@@ -150,7 +150,7 @@ class Grounding:
         return self._heard is not None and self._heard._stands(value)
 
     def says(self, words: str) -> bool:
-        """Whether the plain words stand in what is kept, as they are."""
+        """Whether the plain words are in what is kept, word for word."""
         words = _spaced(words).strip()
         pattern = re.compile(rf"(?<![\d.,]){re.escape(words)}(?![\d]|[.,]\d)")
         return bool(words) and any(words in text and pattern.search(text) for text in self._texts)
@@ -190,7 +190,7 @@ class Grounding:
                 known = [codes for number in value.numbers for codes in self._amounts.get(number, ())]
                 if any(not codes or not value.currencies or codes & value.currencies for codes in known):
                     return True
-                # Without a currency it may be a time of day, as 17.30.
+                # Without a currency it may be a time of day, such as 17.30.
                 return not value.currencies and any(
                     f"{number // 1000}.{number % 1000 // 10:02}" in self._keys for number in value.numbers
                 )
@@ -207,8 +207,8 @@ class Grounding:
                 return self._has_number(value)
 
     def _shows(self, known: Day, day: Day) -> bool:
-        """Whether a known date shows a named one. A month that is known shows none of its days, and a day without a
-        year is one of about now."""
+        """Whether a known date covers a named one. A known month covers none of its days, and a day without a year is
+        one of about now."""
         if not known[0] and day[0] and self.today is not None and abs(day[0] - self.today.year) > 1:
             return False
         return _agree(known, day) and not (day[1] and not known[1]) and not (day[2] and not known[2])
@@ -226,13 +226,13 @@ class Grounding:
         return (key for key in self._keys if key.isdigit() and len(key.lstrip("0")) >= PHONE_DIGITS)
 
     def _phone_ends(self) -> set[str]:
-        """Their last digits: most numbers that stand nowhere are told by these, without a look at each."""
+        """Their last digits. With these, most unknown numbers are rejected without a look at each key."""
         if self._ends_of != len(self._keys):
             self._ends_of, self._ends = len(self._keys), {key[-PHONE_DIGITS:] for key in self._phones()}
         return self._ends
 
     def _is_counted(self, value: Value, context: str) -> bool:
-        """Whether the day follows from one that is known and from a number of days that is, one of them named here."""
+        """Whether the day follows from a known day and a known number of days, if the answer names one of the two."""
         today = self.today
         own = {day for each in read_values(context) if each.kind == "date" for day in each.days}
         counts = durations(context)
@@ -252,24 +252,24 @@ class Grounding:
 
 @dataclass(slots=True)
 class Kept:
-    """What code keeps of an episode; read when the first value is met, and what came since when the next one is."""
+    """What code keeps of an episode. It is read at the first value, and what came since then at each further one."""
 
     results: Callable[[], Iterable[ToolResult]]
-    """What this turn's tools returned."""
+    """Returns the results of this turn's tools."""
     pages: Callable[[], Iterable[str]] = tuple
-    """The passages that the agents were given, with their headings and addresses."""
+    """Returns the passages that the agents were given, with their headings and addresses."""
     messages: Sequence[Message] = ()
-    """The episode, the message that is being answered among it."""
+    """The episode, including the message that is being answered."""
     own: Sequence[str] = ()
-    """What code itself tells the agents, as the shop's name."""
+    """What code itself tells the agents, such as the shop's name."""
     today: date | None = None
     link_hosts: frozenset[str] = frozenset()
-    """Hosts of the shop: their front pages may be named."""
+    """Hosts of the shop. An answer may name their front pages."""
     _grounding: Grounding | None = None
     _seen: set[str] = field(default_factory=set)
 
     def grounding(self) -> Grounding:
-        """What stands by now."""
+        """The grounding with everything that is kept by now."""
         if self._grounding is None:
             self._grounding = Grounding(self.today, self.link_hosts)
             for text in self.own:
@@ -289,7 +289,7 @@ class Kept:
 
 
 def _keys_of(token: str) -> Iterator[str]:
-    """What a word with digits may be called by: itself, and its parts of three digits or more."""
+    """The names that a word with digits may have: itself, and its parts of three digits or more."""
     if any(each.isdigit() for each in token):
         yield key_of(token)
         yield from _DIGITS.findall(token)
@@ -297,7 +297,7 @@ def _keys_of(token: str) -> Iterator[str]:
 
 
 def _beside(value: Value, text: str) -> Iterator[int]:
-    """What else it tells: the 5 in "5 to 10 EUR", 25 and 50 in "25, 50 and 100 EUR"."""
+    """Further numbers of a list or a range: the 5 in "5 to 10 EUR", 25 and 50 in "25, 50 and 100 EUR"."""
     before = _LIST_BEFORE.search(text, max(0, value.start - 60), value.start)
     after = _LIST_AFTER.match(text, value.end, value.end + 60)
     for found in filter(None, (before, after)):
@@ -306,7 +306,7 @@ def _beside(value: Value, text: str) -> Iterator[int]:
 
 
 def _agree(one: Day, other: Day) -> bool:
-    """Whether two dates may be the same day; what is not told of one agrees with anything of the other."""
+    """Whether two dates may be the same day. A part that one of them lacks agrees with anything."""
     return all(here == there or not here or not there for here, there in zip(one, other, strict=True))
 
 
@@ -344,7 +344,7 @@ def _spaced(text: str) -> str:
 
 
 def _flat(content: str) -> str:
-    """A result as lines of "name: value"; as it is when it is no JSON."""
+    """A result as lines of "name: value". If it is no JSON, it stays as it is."""
     start = content.find("{")
     try:
         read = json.loads(content[start:]) if start >= 0 else content

@@ -1,11 +1,11 @@
-"""The two gates: what comes in is cleaned and masked, what goes out can ping nobody and link nowhere unknown.
+"""The two gates: what comes in is cleaned and masked, what goes out can ping no one and links only to known hosts.
 
 clean        text from outside: nothing invisible, nothing that reorders or breaks, not too long
-mask         payment cards, bank accounts and secrets replaced by what they are
-OutputGate   the model's words: mentions, links and images made harmless, in any pieces they come
+mask         payment cards, bank accounts and secrets, each replaced by the name of what it is
+OutputGate   the model's words: mentions, links and images made harmless, in whatever pieces they come
 
-The output gate does not try to guess intentions. It lets through what two readings of the text, as Markdown and
-as Slack's mrkdwn, agree to be harmless, and rewrites the rest so that neither makes a link or a mention of it.
+The output gate does not guess intentions. It reads the text both as Markdown and as Slack's mrkdwn. What is harmless in
+both passes, and the rest is rewritten so that neither makes a link or a mention from it.
 """
 
 import re
@@ -21,9 +21,9 @@ _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 def clean(text: str, *, limit: int) -> str:
-    """Text from outside without HTML comments and characters that hide, reorder or cannot be encoded.
+    """Text from outside without HTML comments, and without characters that hide, reorder or cannot be encoded.
 
-    Cut to `limit` characters, the last one an ellipsis. Joiners stay where they belong: in emoji, Persian, Hindi.
+    The text is cut to `limit` characters, the last one an ellipsis. Joiners stay in emoji, Persian, Hindi and so on.
     """
     readable = _without_comments(visible(text))
     readable = unicodedata.normalize("NFC", readable).strip()
@@ -31,8 +31,8 @@ def clean(text: str, *, limit: int) -> str:
 
 
 def _without_comments(text: str) -> str:
-    """HTML comments removed. Only what stands before the last end of a comment is looked at: an opening without
-    one would be sought to the end of the text, again and again."""
+    """The text without HTML comments. Only the text before the last end of a comment is searched: an opening without an
+    end would be searched to the end of the text, again and again."""
     end = text.rfind("-->") + 3
     return text if end < 3 else _COMMENT.sub(" ", text[:end]) + text[end:]
 
@@ -63,10 +63,10 @@ _NAMED_SECRET = re.compile(
 
 
 def mask(text: str) -> str:
-    """The text with card numbers, bank accounts, keys and named passwords replaced, as by "[card number]".
+    """The text with card numbers, bank accounts, keys and named passwords replaced, for example by "[card number]".
 
-    Numbers are masked when they prove to be what they look like (Luhn and issuer, IBAN length and check digits),
-    so that order and tracking numbers survive.
+    A number is masked only if it proves to be what it looks like (Luhn and issuer, IBAN length and check digits), so
+    that order and tracking numbers survive.
     """
     text = _SECRETS.sub("[secret]", text)
     text = _NAMED_SECRET.sub(r"\1\2[secret]", text)
@@ -83,7 +83,7 @@ def _is_card(text: str) -> bool:
 
 
 def _masked_account(found: re.Match[str]) -> str:
-    """The match with its account replaced; words that follow in the same run stay."""
+    """The match with its account replaced. Words that follow in the same run stay."""
     length = _IBAN_LENGTHS.get(found[1].upper(), 0)
     places = [place for place, character in enumerate(found[0], 1) if character != " "]
     if not length or len(places) < length:
@@ -106,16 +106,16 @@ _REFERRING_LIMIT = 300
 
 _FILE_ENDINGS = frozenset({"md", "mk", "ps", "py", "rs"})
 """Endings of files that are top-level domains as well. Slack's documentation says that addresses without a scheme are
-linked when they look like domains, not which; a bare `README.md` is a file in nearly every text, and stays. A name
-with a path, with `www.`, in an e-mail address or of three parts is no file. `zip`, `mov` and `sh` are not among them:
-names of files under these are used for deceit, and a bracket in `photos[.]zip` costs nothing."""
+linked if they look like domains, but not which ones. A bare `README.md` is a file in nearly every text, and stays. A
+name with a path, with `www.`, in an e-mail address or of three parts is no file. `zip`, `mov` and `sh` are not among
+these endings: names of files with them are used for deceit, and a bracket in `photos[.]zip` costs nothing."""
 _JOINTS = ("](", "![", "<#", "<@", "<!")
-"""What makes a link, an image or a mention; it is never put together from pieces."""
+"""What makes a link, an image or a mention. The gate never joins pieces into one of these."""
 _SCHEME_CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-"
 _END_OF_URL = ".,;:?'\"*_~"
-"""What stands behind an address rather than in it."""
+"""Characters that come after an address and are not part of it."""
 
-# Whole words between spaces that can be nothing but words.
+# Whole words between spaces that can only be words.
 _PROSE = re.compile(r"(?:[A-Za-z0-9'\"*_$%+=,;-]*[.?:]*[ ]+|[^\x00-\x7f]+)+")
 _WORD = re.compile(rf"[^\x00-\x20`<>()\[\]!|\x7f-\U0010ffff]{{1,{_WORD_LIMIT}}}")
 _ENTITY = re.compile(r"&(#?[A-Za-z0-9]{1,31});")
@@ -135,7 +135,7 @@ _AT = re.compile(r"(?<![A-Za-z0-9_@])@(here|channel|everyone)(?![A-Za-z0-9_])", 
 _ALLOWED = re.compile(r"(?i:https)://([A-Za-z0-9.-]+)((?:[/?#][A-Za-z0-9._~:/?#@$&'*+,;=%-]*)?)")
 _EMBEDDED = re.compile(r"//|https?:|%2f%2f|%3a%2f|%5c", re.IGNORECASE)
 
-# Each form is followed by the pattern of what may still become it when the text ends there.
+# After each form comes the pattern of what may still become it if the text ends there.
 _MENTION = re.compile(r"<([@#!])([^<>\n`]{1,200})>")
 _MENTION_SO_FAR = re.compile(r"<[@#!]?[^<>\n`]{0,200}")
 _ANGLE = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{0,30}:[^<>\s`|]{1,2000})(?:\|([^<>\n`]{0,300}))?>")
@@ -156,17 +156,17 @@ _FENCE_SO_FAR = re.compile(r"`{3,}[^`<\n]{0,100}")
 _FENCE_END = re.compile(r" {0,3}(`{3,})[ \t]*")
 
 _Step = tuple[int, str] | None
-"""Where the token ends and what is shown of it; None when what comes next decides."""
+"""Where the token ends, and what is shown in its place. None if the next text decides."""
 
 
 class OutputGate:
     """Takes the model's words in any pieces and gives out the same safe text whatever the pieces were.
 
-    `<br>` is a line break and a character reference its character, save in code; what comes of them is read like any
-    other words. Mentions are shown with a full-width sign and ping nobody. Links stay when they lead by https to a
-    host of the allow-list, exactly; others become text that nothing links by itself (`evil[.]example/x`), as do domains
-    and e-mail addresses of others. Images become their description. Code keeps its text, save for Slack's mentions,
-    which work in code as well.
+    `<br>` is a line break and a character reference is its character, except in code; the result is read like any other
+    words. Mentions are shown with a full-width sign and ping no one. A link stays if it leads by https to a host that
+    is exactly one of the allow-list. Other links become text that nothing turns into a link (`evil[.]example/x`), and
+    so do domains and e-mail addresses of others. Images become their description. Code keeps its text, except for
+    Slack's mentions, which work in code as well.
 
     What could still become one of these is held back: at most a word, a line of code, or a link's length.
     """
@@ -183,16 +183,16 @@ class OutputGate:
         self._line_start = True
         self._line_blank = True
         self._fence = 0
-        """The length of the run that opened the present code block; 0 outside."""
+        """The length of the run that opened the current code block. 0 outside of one."""
         self._in_code_line = False
         self._in_long_word = False
         self._decoded = 0
-        """So many characters of what is held were character references, or stand before one that was."""
+        """The number of held characters, from the first on, that come from character references or precede one."""
         self._after_break = False
         self._in_row = False
-        """Whether the line is a row of a table, in which a line break would end it."""
-        # Two parsers agree on what is code only while no stray backtick or HTML came before; once one did, the rest
-        # of the paragraph, or of the text, is treated as prose, which is always safe.
+        """Whether the line is a row of a table. A line break would end the row."""
+        # Two parsers agree on what is code only while no stray backtick or HTML came before. After one did, the rest of
+        # the paragraph, or of the text, is treated as prose, which is always safe.
         self._trusts_text = True
         self._trusts_paragraph = True
 
@@ -201,7 +201,7 @@ class OutputGate:
         return self._take(self._sieve.feed(delta), closing=False)
 
     def close(self) -> str:
-        """What was held back. The gate can then take another text."""
+        """What was held back. The gate can take another text afterwards."""
         rest = self._take("", closing=True)
         self._reset()
         return rest
@@ -216,7 +216,8 @@ class OutputGate:
                 run = _referring(text, position, closing=closing)
                 if run is None:
                     break
-                # Read again as the characters that it means; a reference that these make is no second one.
+                # Read again as the characters that it means. A reference that these characters form is not read as a
+                # second one.
                 characters = Sieve().feed(_ENTITY.sub(_character, run))
                 if characters != run:
                     text, position, decoded = characters + text[position + len(run) :], 0, len(characters)
@@ -269,7 +270,7 @@ class OutputGate:
         return start + 1, character
 
     def _word(self, text: str, found: re.Match[str], *, closing: bool) -> _Step:
-        """A run of ASCII that holds no bracket, backtick, pipe or exclamation mark."""
+        """A run of ASCII that has no bracket, backtick, pipe or exclamation mark."""
         word, end = found[0], found.end()
         is_cut = len(word) == _WORD_LIMIT
         if end == len(text) and not closing and not is_cut:
@@ -296,7 +297,7 @@ class OutputGate:
         return end, self._defused(word)
 
     def _address(self, word: str, before: str, follows: str, *, long: bool) -> str:
-        """A bare address, kept when it is allowed; in angle brackets where its ends are not certain."""
+        """A bare address. It is kept if it is allowed, in angle brackets where its ends are not certain."""
         url = word.rstrip(_END_OF_URL)
         if long or not self._allows(url):
             return _AT.sub("＠\\1", _unlinked(word))
@@ -304,7 +305,7 @@ class OutputGate:
         return word if ends_here and not before.isalnum() else f"<{url}>{word[len(url) :]}"
 
     def _joins(self, label: str) -> bool:
-        """Whether a dot in front of the label makes a domain that is not written in ASCII alone."""
+        """Whether a dot before the label makes a domain that is not written in ASCII alone."""
         is_foreign = _is_foreign(self._previous) or not label.isascii()
         return is_foreign and self._previous.isalnum() and not label[0].isupper() and is_ending(label)
 
@@ -325,7 +326,7 @@ class OutputGate:
         return name in self._hosts or (not is_suffix(name) and any(host.endswith(f".{name}") for host in self._hosts))
 
     def _shown_domain(self, found: re.Match[str]) -> str:
-        """What is no link either way; two words of a text that lack the blank between their sentences get it."""
+        """The domain in a form that is no link. Two words without a blank between their sentences get it."""
         name, is_mail = found[0].lower(), found.string[: found.start()].endswith("@")
         has_path = found.string[found.end() : found.end() + 1] in tuple("/?#:") and len(found.string) > found.end() + 1
         links = has_path or name.startswith("www.") or is_ending(found[1])
@@ -409,7 +410,7 @@ class OutputGate:
         return f"{label} ({shown})" if shown else label
 
     def _scrubbed(self, label: str) -> str:
-        """A label with nothing in it but words."""
+        """A label with only words in it."""
         if not label:
             return ""
         gate = OutputGate(frozenset())
@@ -421,7 +422,7 @@ class OutputGate:
         count = end - start
         if end == len(text) and not closing and count < _RUN_LIMIT:
             return None
-        # A longer run comes in parts, of which none opens a block: what follows is read as prose.
+        # A longer run comes in parts, and no part opens a block: what follows is read as prose.
         if 3 <= count < _RUN_LIMIT and self._line_start and self._trusts_text:
             if found := _FENCE.match(text, start):
                 self._fence = count
@@ -441,7 +442,7 @@ class OutputGate:
         return end, text[start:end]
 
     def _code_line(self, text: str, start: int, *, closing: bool) -> _Step:
-        """The next line in a code block, or a part of it when it is long."""
+        """The next line in a code block, or a part of a long line."""
         end = text.find("\n", start, start + _CODE_LINE_LIMIT)
         if end < 0 and len(text) - start < _CODE_LINE_LIMIT and not closing:
             return None
@@ -460,7 +461,7 @@ class OutputGate:
 
 
 def _referring(text: str, start: int, *, closing: bool) -> str | None:
-    """What stands here up to a blank, when there are character references in it; None when more of it may come."""
+    """The run up to the next blank, if it has character references; otherwise "". None if more of it may come."""
     found = _RUN.match(text, start)
     run = found[0] if found else ""
     is_open = len(run) < _REFERRING_LIMIT and start + len(run) == len(text) and not closing
@@ -470,7 +471,7 @@ def _referring(text: str, start: int, *, closing: bool) -> str | None:
 
 
 def _character(found: re.Match[str]) -> str:
-    """What a character reference means; one that means nothing stays as it is written."""
+    """The character that a reference means. A reference that means nothing stays as it is written."""
     name = found[1]
     if not name.startswith("#"):
         return html5.get(f"{name};", found[0]).replace("\u00a0", " ")
@@ -482,12 +483,12 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _is_foreign(character: str) -> bool:
-    """Whether it is a letter or a digit that ASCII has not."""
+    """Whether it is a letter or a digit outside ASCII."""
     return character.isalnum() and not character.isascii()
 
 
 def _unlinked(url: str) -> str:
-    """An address that is still readable but that nothing turns into a link."""
+    """An address that is still readable, and that nothing turns into a link."""
     rest = re.sub(r"^https?\\?:(?:\\?/){2}", "", url, flags=re.IGNORECASE)
     return re.sub(r"\.(?=[A-Za-z0-9])", "[.]", _SEPARATOR.sub("[:]//", rest or url))
 

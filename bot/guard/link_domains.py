@@ -1,10 +1,10 @@
 """Which names are domains: every registered ending, from the list that the package publicsuffixlist ships.
 
-is_ending   whether a name that ends so may be a domain
+is_ending   whether a name with this ending may be a domain
 is_suffix   whether names under it belong to different people, as under `co.uk`
 
-The list is a file of the package, read when it is first asked for; nothing is fetched. The package's own class would
-do as well, but takes ten times as long to read it, since it makes more of it than is needed here.
+The list is a file of the package. It is read at the first question; nothing is fetched. The package's own class
+would do as well, but it takes ten times as long, since it builds more from the list than is needed here.
 """
 
 from functools import cache
@@ -21,7 +21,7 @@ def is_ending(label: str) -> bool:
 
 
 def is_suffix(name: str) -> bool:
-    """Whether nobody has the name for themselves: a top-level domain, "co.uk", "github.io"."""
+    """Whether no one owns the name alone: a top-level domain, "co.uk", "github.io"."""
     return name.lower() in _rules()[1]
 
 
@@ -43,6 +43,6 @@ def _rules() -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _names(rules: str) -> list[str]:
-    """The rules of one part of the list, without comments, exceptions ("!") and wildcards ("*.")."""
+    """The rules of one part of the list, without comments, exceptions ("!") and the "*." of wildcards."""
     lines = (line.strip() for line in rules.splitlines())
     return [line.removeprefix("*.") for line in lines if line and not line.startswith(("//", "!"))]

@@ -1,7 +1,7 @@
-"""Taking out of a text what is somebody's own: what is shown to all staff, or kept for everybody, holds none of it.
+"""Removing personal data from a text that all staff see, or that is stored for everyone.
 
 without_personal   the text with names, addresses, numbers, links and secrets replaced by what they are
-names_in           the names by which people are called, and the parts by which they are known as well
+names_in           the names of people, and the parts of these names that people are known by as well
 """
 
 import re
@@ -12,23 +12,23 @@ from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
 
 NAME = "[name]"
 PLACEHOLDERS = (NAME, "[address]", "[e-mail address]", "[link]", "[person]", "[number]", "[card number]", "[secret]")
-"""What may stand in place of something."""
+"""What may be put in place of something personal."""
 PART_LENGTH = 3
-"""Characters of a part of a name that is a name by itself."""
+"""Characters that a part of a name needs at least to count as a name by itself."""
 
 _ROLES = """
 account admin agent boutique client customer guest help may member order person service shop staff store support
 team user
 """
 _ORDINARY = FUNCTION_WORDS | frozenset(_ROLES.split())
-"""Words that are parts of names and say nothing of anybody."""
+"""Words that are parts of names and identify no one."""
 
 _CAPITALIZED = r"[^\W\d_a-z][\w'’.-]{0,40}"
 _WORD = r"[^\W\d][\w'’.-]{0,40}"
 _HOUSE = r"\d{1,5}\s?[a-zA-Z]?"
 _GAP = r"\s{1,4}"
 _TOWN = rf"(?:,?{_GAP}(?:[A-Z]{{1,2}}-)?\d{{4,5}}{_GAP}[^\W\d_][\w-]{{1,40}})?"
-# Words and gaps have a greatest length: without one, a row of dashes would be read to its end from each of them.
+# Words and gaps have a maximum length: without it, a row of dashes would be read to its end from each dash.
 _ADDRESS = re.compile(
     rf"""
     # 12 Elm Street; 221B Old Kent Road
@@ -51,14 +51,14 @@ _PERSONAL = [
     (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[e-mail address]"),
     (re.compile(r"https?://\S+|www\.\S+"), "[link]"),
     (re.compile(r"<@[A-Z0-9]+(?:\|[^<>]*)?>"), "[person]"),
-    # Phone numbers and the like, written in groups.
+    # Phone numbers and similar numbers that are written in groups.
     (re.compile(r"(?<!\w)\+?\d[\d ()/.-]{5,}\d(?!\w)"), "[number]"),
     (IDENTIFIER, "[number]"),
 ]
 
 
 def without_personal(text: str, *, names: Iterable[str] = ()) -> str:
-    """The text with what is anybody's own replaced; `names` are of people, and go however they are written."""
+    """The text with personal data replaced. `names` are of people; case and blanks do not matter."""
     text = mask(text)
     for pattern, instead in _PERSONAL:
         text = pattern.sub(instead, text)
@@ -70,9 +70,9 @@ def without_personal(text: str, *, names: Iterable[str] = ()) -> str:
 
 
 def names_in(names: Iterable[str]) -> list[str]:
-    """Whole names first, then their parts, but for those that are words of everyday use."""
+    """Whole names first, then their parts, except for parts that are everyday words."""
     whole = [" ".join(name.split()) for name in names]
     parts = [part for name in whole for part in re.split(r"[\s,]+", name)]
     telling = [part for part in parts if len(part) >= PART_LENGTH and part.casefold() not in _ORDINARY]
-    # One letter is no name, whoever is called so.
+    # One letter is no name, even if someone is called that.
     return list(dict.fromkeys(sorted((name for name in (*whole, *telling) if len(name) > 1), key=len, reverse=True)))

@@ -1,7 +1,7 @@
-"""What the shop's look-ups returned, read as orders and parcels; and the sums that an order's lines can come to.
+"""What the shop's lookups returned, read as orders and parcels; and the sums that an order's lines can make.
 
 Record        one order or parcel
-read_records  the orders or parcels in results of look-ups
+read_records  the orders or parcels in results of lookups
 amounts_of    what these orders can cost or have paid back
 figures_in    the figures of a text, in hundredths
 """
@@ -20,10 +20,10 @@ SEARCH = "search_knowledge"
 ESCALATE = "escalate_to_human"
 """The tool that calls a person."""
 LOOK_UPS = frozenset({"lookup_order", "list_my_orders", "check_shipping"})
-"""Tools whose results are the shop's own records. What agents told each other is none."""
+"""Tools whose results are the shop's own records. What agents tell each other is not one."""
 
 _SUMS = 2000
-"""Sums of the lines of one order that are tried."""
+"""Sums of the lines of one order that are tried, at most."""
 _AMOUNT = re.compile(MONEY)
 _FIGURE = re.compile(r"\d[\d.,]*")
 _FIELD = re.compile(r'"(order|tracking_number|status|payment|total)":"([^"\\]*)"')
@@ -31,24 +31,24 @@ _FIELD = re.compile(r'"(order|tracking_number|status|payment|total)":"([^"\\]*)"
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One order or parcel as a look-up gave it."""
+    """One order or parcel as a lookup returned it."""
 
     fields: Mapping[str, Any]
     is_listed: bool
-    """True when it is one of a list, and nobody asked for this one."""
+    """True if it is one of a list, and no one asked for this one."""
 
     @property
     def number(self) -> str:
-        """The order's, folded; a parcel without an order has its own."""
+        """The order's number, folded. A parcel without an order has its own."""
         return self.word("order") or self.word("tracking_number")
 
     def is_of(self, number: str) -> bool:
-        """Whether it is that of an order or a parcel with this number; "12345" is ORD-12345 too."""
+        """Whether this is the number of its order or parcel. "12345" is ORD-12345 too."""
         own = (self.word("order"), self.word("tracking_number"))
         return number in own or (number.isdigit() and bool(re.fullmatch(rf"[a-z]{{2,6}}-?{number}", own[0])))
 
     def total(self) -> set[int]:
-        """The order's total, in hundredths; empty when it is not told."""
+        """The order's total, in hundredths. Empty if the result does not give it."""
         return set(figures_in(" ".join(_AMOUNT.findall(self.word("total")))))
 
     def sums(self) -> set[int]:
@@ -64,25 +64,25 @@ class Record:
         return sums
 
     def word(self, name: str) -> str:
-        """A plain field, in small letters; empty when it has none."""
+        """A plain field, in small letters. Empty if the record does not have it."""
         value = self.fields.get(name)
         return value.casefold().lstrip("#") if isinstance(value, str) else ""
 
 
 def read_records(results: Iterable[ToolResult]) -> list[Record]:
-    """What the look-ups among the results hold."""
+    """The records in the results of lookups."""
     return [record for each in results if each.ok and each.name in LOOK_UPS for record in _read(each.content)]
 
 
 def amounts_of(records: Sequence[Record]) -> set[int]:
-    """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total without them."""
+    """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total less some lines."""
     totals = {record.number: total for record in records for total in record.total()}
     sums = {one for record in records for one in record.sums()}
     return {*totals.values(), sum(totals.values()), *sums, *(total - one for total in totals.values() for one in sums)}
 
 
 def _read(content: str) -> Iterator[Record]:
-    """The orders or the parcel in a result. A note may stand before it; one that was cut is read as far as it goes."""
+    """The orders or the parcel in a result. A note may come before it. A result that was cut is read up to its end."""
     start = content.find("{")
     try:
         whole = json.loads(content[start:]) if start >= 0 else None
@@ -108,7 +108,7 @@ def _parts(content: str) -> Iterator[Mapping[str, str]]:
 
 
 def maps_in(value: Any) -> list[Mapping[str, Any]]:
-    """The JSON objects in a list; none when it is no list."""
+    """The JSON objects in a list. Empty if the value is no list."""
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
@@ -118,7 +118,7 @@ def figures_in(text: str) -> Iterator[int]:
 
 
 def _hundredths(figure: str) -> int:
-    """An amount however its thousands and decimals are marked: 1,299.00 and 1.299,00 are the same."""
+    """An amount, however its thousands and decimals are marked: 1,299.00 and 1.299,00 are the same."""
     figure = figure.rstrip(".,")
     has_part = len(figure) > 3 and figure[-3] in ".,"
     digits = int(re.sub(r"\D", "", figure)[:15])

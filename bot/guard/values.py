@@ -1,12 +1,12 @@
-"""What a text names that can be right or wrong: amounts, percentages, dates, numbers, codes, links. In any language.
+"""The values in a text that can be right or wrong: amounts, percentages, dates, numbers, codes, links. In any language.
 
 plain        a text as it is read here: digits as 0-9, no invisible characters, no emphasis, no accents
 read_values  the values in a text, normalised: 1.299,00 and 1,299.00 are one amount, 22 Nov and 11/22/2026 one date
 durations    the numbers of days, weeks or months that a text names: "within 30 days"
 
-No wording decides, only the form of what stands there; `value_words.yml` lists the names of months, currencies and
+Only the form of a value decides, and no wording around it. `value_words.yml` lists the names of months, currencies and
 units in many languages. Counts, sizes, times of day and model names are no values: "2 pairs", "24/7", "9:30", "A4",
-"5 kg". Every pattern is bounded, so that the time grows with the text and no faster.
+"5 kg". Every pattern is bounded, so that the time grows no faster than the text.
 """
 
 import html
@@ -22,15 +22,15 @@ from typing import Any, Literal
 from bot.own_files import read_own
 
 ValueKind = Literal["amount", "percentage", "date", "number", "code", "link"]
-"""A sum of money · a share · a day or a month · an order's, parcel's, case's or telephone number and any other of four
-digits or more · what one types to pay less · an address of a page or a mailbox."""
+"""The kind of a value: a sum of money · a share · a day or a month · an order's, parcel's, case's or telephone number
+and any other of four digits or more · a code that a customer types to pay less · the address of a page or a mailbox."""
 Day = tuple[int, int, int]
-"""Year, month and day; 0 where it is not told."""
+"""Year, month and day. A part that is not given is 0."""
 THOUSANDTHS = 1_000
-"""Numbers are kept in whole thousandths."""
+"""Numbers are stored in whole thousandths."""
 
 _MASK = "\x00"
-"""Stands for what one pattern has read, so that no other reads it; no text holds it."""
+"""A placeholder for what one pattern has read, so that no other pattern reads it. No text has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Value:
     start: int
     end: int
     numbers: frozenset[int] = frozenset()
-    """What an amount or a percentage may be, in thousandths: "1.299" is read both ways."""
+    """The possible numbers of an amount or a percentage, in thousandths. "1.299" is read both ways."""
     currencies: frozenset[str] = frozenset()
-    """The currencies that an amount may be in; empty when it names none."""
+    """The currencies that an amount may be in. Empty if it names none."""
     days: frozenset[Day] = frozenset()
-    """What a date may be: 11/12/2026 is read both ways."""
+    """The possible days of a date. 11/12/2026 is read both ways."""
     key: str = ""
     """A number, a code or a link without what makes no difference: case, blanks, dashes."""
 
@@ -76,7 +76,7 @@ def read_values(text: str) -> list[Value]:
 
 
 def durations(text: str) -> set[Duration]:
-    """The spans of time that a `plain` text names; of "5 to 7 days" both."""
+    """The spans of time that a `plain` text names. "5 to 7 days" gives both."""
     found: set[Duration] = set()
     for match in load_value_words().span.finditer(text):
         unit = load_value_words().units_of_time[match["unit"].casefold()]
@@ -85,7 +85,7 @@ def durations(text: str) -> set[Duration]:
 
 
 def numbers_in(figure: str) -> frozenset[int]:
-    """What a figure may mean, in thousandths, however its thousands and decimals are marked; empty for none."""
+    """What a figure may mean, in thousandths, however its thousands and decimals are marked. Empty if it means none."""
     figure = figure.strip(" .,'’")
     marks = [each for each in figure if each in ".,"]
     figure = figure.replace(" ", "").replace("'", "").replace("’", "")
@@ -123,7 +123,7 @@ _SIGNS = str.maketrans(
     }
 )
 _BETWEEN_FIGURES = re.compile(r"(?<=\d) ?~ ?(?=\d)")
-"""A tilde that stands for "to"."""
+"""A tilde that means "to"."""
 _EMPHASIS = re.compile(r"[*~`]|(?<![^\W_])_|_(?![^\W_])")
 
 
@@ -181,7 +181,7 @@ _FIGURE = re.compile(rf"{_NOT_BEFORE}{_NUM}(?![\d])")
 
 
 class _Reader:
-    """Reads one text; what has been read is masked for what comes after."""
+    """Reads one text. What has been read is masked for the patterns that come after."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -208,7 +208,7 @@ class _Reader:
         return sorted(self._found, key=lambda value: value.start)
 
     def _each(self, pattern: re.Pattern[str], read: Any) -> None:
-        """Read what the pattern finds; `read` gives a value, or None for what is none."""
+        """Read what the pattern finds. `read` returns a value, or None if the match is none."""
 
         def masked(match: re.Match[str]) -> str:
             value = read(match)
@@ -250,7 +250,7 @@ class _Reader:
                 start, end = text.rindex(name, 0, small.start()), following.end() if following else small.end()
                 year = int(following[1]) if following else 0
             elif after and after["year"] and 1900 <= int(after["year"]) <= 2199 and not after["name"].isascii():
-                # A month in a language that is not listed: the day and the year still tell.
+                # A month in a language that is not listed: the day and the year are still known.
                 start, end, year, months = small.start(), after.end(), int(after["year"]), frozenset({0})
             else:
                 continue
@@ -328,7 +328,7 @@ class _Reader:
         return Value("code", *match.span("code"), key=key_of(code)) if len(code) >= 4 or _DIGIT.search(code) else None
 
     def _figure(self, match: re.Match[str]) -> Value | None:
-        """A number that nothing stands beside: an amount when it has cents, else worth a look from four digits on."""
+        """A number with nothing next to it. With cents it is an amount; otherwise it is a value from four digits on."""
         figure, words = match[0], load_value_words()
         digits = re.sub(r"\D", "", figure)
         if re.fullmatch(r"\d+", figure):
@@ -376,7 +376,7 @@ def _begins_a_sentence(text: str, end: int, after: re.Match[str]) -> bool:
 
 
 def _word_before(text: str, position: int) -> str:
-    """The word that one blank, dash or "the" parts from the position; empty for none."""
+    """The word before the position, with one blank, dash or "the" between them. Empty if there is none."""
     before = text[max(0, position - 30) : position]
     if before[-1:] not in (" ", "-"):
         return ""
@@ -406,7 +406,7 @@ def _eastern_date(match: re.Match[str]) -> Value | None:
 
 
 def is_day(day: Day) -> bool:
-    """Whether there is such a day, in any year if none is told."""
+    """Whether the day exists. Without a year, whether it exists in any year."""
     year, month, number = day
     try:
         date(year or 2024, month, number or 1)
@@ -416,7 +416,7 @@ def is_day(day: Day) -> bool:
 
 
 def _months(name: str, *, is_sure: bool) -> frozenset[int]:
-    """The months that a word may name. Short names that are words as well need a capital or a year beside them."""
+    """The months that a word may name. Short names that are words as well need a capital or a year next to them."""
     names, bare = load_value_words().months, name.casefold().strip("'’.")
     if is_sure or name[:1].isupper() or not name[:1].isascii() or (len(bare) > 3 and bare not in ("mars", "mart")):
         for length in range(len(bare), max(2, len(bare) - 5), -1):
@@ -424,7 +424,7 @@ def _months(name: str, *, is_sure: bool) -> frozenset[int]:
                 break
             if months := names.get(bare[:length]):
                 return months
-        # A preposition may stand before it without a blank, as in Hebrew.
+        # A preposition may precede it without a blank, as in Hebrew.
         return names.get(bare[1:], frozenset()) if not bare.isascii() else frozenset()
     return names.get(bare, frozenset()) if bare not in _WORDS_TOO else frozenset()
 
@@ -489,8 +489,8 @@ class _Words:
 
 @cache
 def load_value_words() -> _Words:
-    """The names of months, currencies and units as patterns; some tenths of a second at first, so an app loads them
-    before it serves."""
+    """The names of months, currencies and units as patterns. The first call takes some tenths of a second, so an app
+    loads them before it serves."""
     read = read_own(resources.files("bot").joinpath("guard", "value_words.yml"))
     months: dict[str, frozenset[int]] = {}
     for number, names in read["months"].items():
@@ -505,7 +505,7 @@ def load_value_words() -> _Words:
         currencies.setdefault(code.casefold(), frozenset({code}))
     cents = _split(read["cents"])
     multipliers = {plain(name).casefold(): factor for name, factor in read["multipliers"].items()}
-    # No plane behind the second has signs of currencies.
+    # No plane after the second has signs of currencies.
     signs = sorted({chr(code) for code in range(0x20000) if unicodedata.category(chr(code)) == "Sc"})
     any_sign = [*currencies, *signs]
     short = [each for each in any_sign if _may_stand_before(each)]
@@ -513,7 +513,7 @@ def load_value_words() -> _Words:
     many = "|".join(map(_bounded, sorted(multipliers, key=len, reverse=True)))
     up_to = rf"(?:{_NOT_BEFORE}(?P<from>{_NUM}) ?- ?)?"
     sign_before = _any_of(short)
-    # Languages put endings to the names of their money: "25 euroa".
+    # Languages add endings to the names of their money: "25 euroa".
     long = [each for each in (*currencies, *cents) if len(each) >= 4 and each[-1].isalpha() and ord(each[-1]) < 0x0E00]
     sign_behind = rf"(?:{'|'.join(sorted(long, key=len, reverse=True))})(?=[^\W\d_]{{0,3}}(?![^\W\d_]))"
     sign_behind = f"{_any_of(each for each in (*any_sign, *cents))}|{sign_behind}"
@@ -550,7 +550,7 @@ _NO_PREFIX = frozenset(["lei", "leu", "yen", "yens", "tl", "dong", "peso", "lira
 
 
 def _may_stand_before(sign: str) -> bool:
-    """Whether the sign is also written in front of its number: "Rp 500", "kr 89". Words are not."""
+    """Whether the sign is also written before its number: "Rp 500", "kr 89". Words are not."""
     is_sign = not sign[-1].isalpha() or (sign[0].isascii() and len(sign) <= 4)
     return is_sign and sign not in _NO_PREFIX
 
@@ -564,7 +564,7 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def _bounded(word: str) -> str:
-    """The word as a pattern that no letter goes on with, where words have blanks between them."""
+    """The word as a pattern that must not go on with a letter, in scripts with blanks between words."""
     expression = re.escape(word)
     is_spaced = word[-1].isalpha() and ord(word[-1]) < 0x0E00
     return rf"{expression}(?![^\W\d_])" if is_spaced else expression

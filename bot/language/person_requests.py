@@ -1,10 +1,10 @@
-"""The words by which a customer calls a person, in the languages of the sentences.
+"""The words with which a customer asks for a person, in the languages of the sentences.
 
 PERSON     they ask for a human being: by what they want to do, or by what they need
-ALONE      who is called by nothing but the word, as in "A person, please. It is about my order"
-BESIDE     what may stand beside it
+ALONE      the people whom the word alone calls, as in "A person, please. It is about my order"
+BESIDE     the words that may be next to it
 
-What shows that somebody is in danger, or that a matter is one for people, stands in bot/desk/danger.
+The words for danger, and for a matter that belongs to people, are in bot/desk/danger.
 """
 
 _EN = (

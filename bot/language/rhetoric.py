@@ -1,9 +1,9 @@
-"""Questions that ask about nothing: they show what a customer thinks of the shop, and want no answer of their own.
+"""Questions that ask nothing: they show what a customer thinks of the shop, and want no answer of their own.
 
-is_rhetorical        it asks what the other side is like
-is_about_something   it has a word of its own
-tells_nothing        a word says nothing of what a question is about
-names_a_number       an order, a parcel or an amount may be meant
+is_rhetorical        the question asks what the other side is like
+is_about_something   the question has a word of its own
+tells_nothing        a word does not say what a question is about
+names_a_number       the text may mean an order, a parcel or an amount
 """
 
 import re
@@ -75,24 +75,24 @@ _OF_EVERY_QUESTION = """
     sans sera ses son sont sous sur tel tous tout toute toutes très une vers vos votre voulez vous y-a-t-il à ça été
     êtes être
 """
-"""English, Indonesian, German, Spanish and French words that do not tell what a question is about."""
+"""English, Indonesian, German, Spanish and French words that do not say what a question is about."""
 
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2}|[^\W_]+(?:['’-][^\W_]+)*")
-"""A word; where none are written apart, two characters."""
+"""A word. In scripts without blanks between words, two characters."""
 SUBJECT_LENGTH = 3
-"""Letters of a word that may be what a question is about."""
+"""Letters that a word needs at least to be what a question is about."""
 
 _RHETORICAL_PATTERN = re.compile("|".join(_RHETORICAL), re.IGNORECASE)
 _TELLS_NOTHING = frozenset(_OF_EVERY_QUESTION.split())
 
 
 def is_rhetorical(question: str) -> bool:
-    """True when it asks what the other side is like; with a number in it, it is about that."""
+    """True if it asks what the other side is like. A question with a number in it is about the number."""
     return not names_a_number(question) and bool(_RHETORICAL_PATTERN.search(question))
 
 
 def is_about_something(question: str) -> bool:
-    """True when it has a number, or a word besides those that every question is made of."""
+    """True if it has a number, or a word besides those that every question is made of."""
     words = (word.casefold() for word in WORD.findall(question))
     return names_a_number(question) or any(
         (len(word) >= SUBJECT_LENGTH or not word.isascii()) and word not in _TELLS_NOTHING for word in words
@@ -105,5 +105,5 @@ def tells_nothing(word: str) -> bool:
 
 
 def names_a_number(text: str) -> bool:
-    """True when a number stands in the text."""
+    """True if the text has a digit."""
     return any(character.isdigit() for character in text)

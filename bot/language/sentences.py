@@ -1,7 +1,7 @@
-"""Every sentence a customer reads that no model wrote, in five languages, and which language to use.
+"""Every sentence that a customer sees and no model wrote, in five languages, and which language to use.
 
-The sentences are in `bot/language/locales`, one file a language with the same keys and the same placeholders. An
-operator may replace any of them by a file of their own.
+The sentences are in `bot/language/locales`: one file for each language, with the same keys and the same placeholders.
+Operators can replace any sentence with a file of their own.
 """
 
 import re
@@ -21,13 +21,13 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 DEFAULT: Language = "en"
 
 PROMPTS = "prompts"
-"""The one key whose value is a list, of what a customer may want to ask first."""
+"""The only key whose value is a list: what a customer may want to ask first."""
 PROMPT_LIMIT = 4
-"""What Slack shows of them."""
+"""Prompts that Slack shows at most."""
 SENTENCE_LIMIT = 600
-"""Characters of a sentence of an operator's own."""
+"""Characters of a sentence that an operator writes, at most."""
 LABEL_LIMIT = 75
-"""Characters of what stands on a button; Slack refuses longer ones."""
+"""Characters of a button's label; Slack refuses longer ones."""
 LABELS = frozenset(
     {
         "helpful",
@@ -52,11 +52,11 @@ LABELS = frozenset(
 )
 
 _READ_LIMIT = 2_000
-"""Characters of a message that its language is told by."""
+"""Characters of a message that are read to find its language."""
 _CLEAR = 1.5
-"""How many times as many words of a language as of any other make a message clear."""
+"""A message is clear if it has this many times as many words of one language as of any other."""
 
-# Words that many sentences hold and few other languages share; a word that two share counts for both.
+# Words that are in many sentences and in few other languages. A word that two languages share counts for both.
 _COMMON: dict[Language, str] = {
     "en": """a an the and or but is are was were be been am i i'm i'd i've my me you your we our it its it's this that
         these those he she they them there to of in on at for from with about into by as not no don't doesn't didn't
@@ -89,40 +89,40 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
 class Sentences:
-    """The catalogue. Placeholders are filled as they are; whoever puts them into mrkdwn escapes them first."""
+    """The catalogue. Placeholders are filled with the text as it is: escape values first for a sentence in mrkdwn."""
 
     def __init__(self, catalogues: Mapping[Language, Mapping[str, Any]]) -> None:
         self._catalogues = catalogues
 
     def say(self, language: Language, key: str, **values: str) -> str:
-        """A sentence; KeyError for an unknown key or a missing value."""
+        """A sentence. Raises KeyError for an unknown key or a missing value."""
         template: str = self._catalogues[language][key]
         return template.format_map(values)
 
     def prompts(self, language: Language) -> list[dict[str, str]]:
-        """Things a customer may want to ask first, `{"title", "message"}` each."""
+        """Questions that a customer may want to ask first, each as `{"title", "message"}`."""
         return [dict(prompt) for prompt in self._catalogues[language][PROMPTS]]
 
     def task_titles(self, language: Language) -> dict[str, str]:
-        """Tool -> what its progress card says."""
+        """Tool -> the title of its progress card."""
         prefix = "task_"
         catalogue = self._catalogues[language]
         return {key.removeprefix(prefix): catalogue[key] for key in catalogue if key.startswith(prefix)}
 
     def language_for(self, locale: str) -> Language:
-        """As the function of that name, for those who hold only the catalogue."""
+        """Call the function of the same name, for code that holds only the catalogue."""
         return language_for(locale)
 
     def language_of(self, text: str, locale: str) -> Language:
-        """As the function of that name, for those who hold only the catalogue."""
+        """Call the function of the same name, for code that holds only the catalogue."""
         return language_of(text, locale)
 
 
 def load_sentences(path: Path | None = None) -> Sentences:
-    """The catalogue of `bot/language/locales`, with what the YAML file at `path` says in place of its own.
+    """The catalogue of `bot/language/locales`, with the sentences of the YAML file at `path` in place of its own.
 
     Raises:
-        ConfigurationError: the file cannot be read, or its sentences do not fit; one sentence for each fault.
+        ConfigurationError: the file cannot be read, or its sentences do not fit. It has one sentence for each fault.
     """
     catalogues: dict[Language, Mapping[str, Any]] = {language: read_locale(language) for language in LANGUAGES}
     if path is not None:
@@ -135,7 +135,7 @@ def load_sentences(path: Path | None = None) -> Sentences:
 
 
 def placeholders(template: str) -> set[str]:
-    """What stands in braces, formats included. ValueError for braces that do not fit together."""
+    """The text in each pair of braces, formats included. Raises ValueError if braces do not match."""
     return {
         f"{name}{f'!{conversion}' if conversion else ''}{f':{spec}' if spec else ''}"
         for _, name, spec, conversion in Formatter().parse(template)
@@ -151,18 +151,18 @@ def read_locale(language: Language) -> Mapping[str, Any]:
 
 
 def language_for(locale: str) -> Language:
-    """The language of a profile's locale (`id-ID`), English when we do not have it."""
+    """The language of a profile's locale (`id-ID`). English if we do not have that language."""
     code = locale.replace("_", "-").partition("-")[0].lower()
     return next((language for language in LANGUAGES if language == code), DEFAULT)
 
 
 def common_words(language: Language) -> frozenset[str]:
-    """Words that many sentences of the language hold and few of the others."""
+    """Words that many sentences of the language have, and few of the others."""
     return _WORDS[language]
 
 
 def language_of(text: str, locale: str) -> Language:
-    """The language a message is written in, by its common words; the locale's when they do not tell."""
+    """The language of a message, by its common words. The locale's language if these are not clear."""
     words = [word.replace("’", "'") for word in _WORD.findall(text[:_READ_LIMIT].lower())]
     counts = {language: sum(word in known for word in words) for language, known in _WORDS.items()}
     first, second = sorted(counts.values(), reverse=True)[:2]
@@ -186,7 +186,7 @@ def _faults(own: Mapping[Any, Any], built_in: Mapping[Language, Mapping[str, Any
 
 
 def _misfit(key: str, text: object, built_in: Any) -> str:
-    """What is wrong with an operator's text in place of the built-in one; empty when it fits."""
+    """What is wrong with an operator's text in place of the built-in one. Empty if it fits."""
     if key == PROMPTS:
         return "" if _are_prompts(text) else f"must be 1 to {PROMPT_LIMIT} entries, each with a title and a message"
     if not isinstance(text, str) or not text.strip():

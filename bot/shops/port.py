@@ -1,7 +1,7 @@
 """Where orders and parcels come from: one port, whatever shop is behind it.
 
-`ShopCustomer` (bot/conversation.py) is the capability: no method here can be called without one, save the
-one that makes it from a verified e-mail address. Money is integer minor units and a currency, times are UTC.
+`ShopCustomer` (bot/conversation.py) is the capability: every method here needs one, except the one that makes it from a
+verified e-mail address. Money is integer minor units and a currency; times are UTC.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ OrderStatus = Literal[
     "refunded",
     "unknown",
 ]
-"""unknown: a word that this page does not list. It is never guessed at; a person reads it."""
+"""An order's status. `unknown` is any word that is not in this list. It is never guessed at; a person reads it."""
 
 PaymentStatus = Literal["unpaid", "paid", "partly_refunded", "refunded", "failed", "unknown"]
 
@@ -61,13 +61,13 @@ _MINOR_DIGITS = {"BHD": 3, "IQD": 3, "JOD": 3, "KWD": 3, "LYD": 3, "OMR": 3, "TN
     ),
     0,
 )
-"""ISO 4217's exceptions; every other currency has two."""
+"""ISO 4217's exceptions: currency -> digits of its minor unit. Every other currency has two."""
 _WRITTEN_WHOLE = frozenset({"IDR"})
-"""Currencies whose hundredths exist on paper only: left out when they are zero."""
+"""Currencies whose hundredths exist on paper only. They are left out if they are zero."""
 
 
 class ShopUnavailable(FrontdeskError):
-    """The shop gave no usable answer: no connection, too late, refused, or not what its contract says."""
+    """The shop gave no usable answer: no connection, too late, refused, or not what the contract says."""
 
 
 class ShopRefuses(ShopUnavailable):
@@ -76,12 +76,12 @@ class ShopRefuses(ShopUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """An amount. Minor units, since a float is none."""
+    """An amount of money. It is in minor units, since a float is not exact."""
 
     minor: int
     """Cents for USD, yen for JPY, hundredths of a rupiah for IDR."""
     currency: str
-    """ISO 4217, `EUR`."""
+    """The ISO 4217 code, such as `EUR`."""
 
     def __str__(self) -> str:
         digits = _MINOR_DIGITS.get(self.currency, 2)
@@ -103,7 +103,7 @@ class OrderLine:
 
 @dataclass(frozen=True, slots=True)
 class ParcelRef:
-    """A parcel as its order knows it."""
+    """A parcel as its order lists it."""
 
     tracking_number: str
     carrier: str
@@ -111,7 +111,7 @@ class ParcelRef:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order, as its owner may read it."""
+    """One order, as its owner may see it."""
 
     id: str
     customer_id: str
@@ -130,7 +130,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class ParcelEvent:
-    """One scan. Its words are the carrier's: data, not statements of the shop."""
+    """One scan. Its words are the carrier's: they are data, and no statement of the shop."""
 
     at: datetime
     description: str
@@ -146,7 +146,7 @@ class Parcel:
     order_id: str
     status: ParcelStatus
     expected_at: datetime | None
-    """The carrier's estimate, if it gives one."""
+    """The carrier's estimate, if there is one."""
     events: tuple[ParcelEvent, ...]
     """Newest first."""
 
@@ -155,15 +155,15 @@ class OrderBackend(Protocol):
     """Something that knows customers and their orders. Every method raises ShopUnavailable."""
 
     async def find_customer(self, email: str) -> ShopCustomer | None:
-        """The one customer with this verified address; None for nobody and for several."""
+        """The one customer with this verified address. None if there is no such customer, or several."""
         ...
 
     async def list_orders(self, customer: ShopCustomer) -> tuple[Order, ...]:
-        """Their orders, newest first, as many as the shop gives at once."""
+        """Their orders, newest first: as many as the shop returns at once."""
         ...
 
     async def get_order(self, customer: ShopCustomer, order_id: str) -> Order | None:
-        """Their order; None when there is none of this number and when it is somebody else's."""
+        """Their order. None if there is none with this number, or if it belongs to another customer."""
         ...
 
 

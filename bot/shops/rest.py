@@ -1,7 +1,7 @@
 """A shop that speaks the REST contract of docs/reference/shop-api.md.
 
-What it sends is checked before it is believed: size, form, identity, owner. Nothing is asked with an id
-that does not look like one, no redirect is followed, and an answer is read up to a limit only.
+What the shop sends is checked before it is used: size, form, identity, owner. No request carries an id that does not
+look like one, no redirect is followed, and an answer is read only up to a limit.
 """
 
 import asyncio
@@ -32,9 +32,9 @@ from bot.shops.wire import (
 logger = logging.getLogger(__name__)
 
 DEADLINE = 9.5
-"""Seconds for one question of ours, with every request it takes; a little less than the 10 s that a tool has."""
+"""Seconds for one question of ours, with all its requests: a little less than the 10 s that a tool has."""
 ANSWER_LIMIT = 256 * 1024
-"""Bytes of one answer; of a longer one nothing is used."""
+"""Bytes of one answer. A longer one is not used at all."""
 ORDERS_LIMIT = 100
 """Orders of one customer that are asked for, newest first."""
 CONNECTIONS = 20
@@ -47,9 +47,9 @@ _Answer = TypeVar("_Answer", bound=BaseModel)
 
 @asynccontextmanager
 async def open_rest_shop(url: str, token: str, *, deadline: float = DEADLINE) -> AsyncIterator["RestShop"]:
-    """The shop at `url`, asked with the bearer `token`. It connects when it is first asked."""
+    """The shop at `url`, asked with the bearer `token`. It connects at the first question."""
     session = aiohttp.ClientSession(
-        # Packed answers are refused: unpacking is where a small body becomes a large one.
+        # Compressed answers are refused: unpacking could turn a small body into a large one.
         headers={
             "Authorization": f"Bearer {token}",
             "Accept": "application/json",
@@ -74,24 +74,24 @@ class RestShop:
         self._alerts = Alerts()
 
     async def find_customer(self, email: str) -> ShopCustomer | None:
-        """As the role says."""
+        """See OrderBackend."""
         if not _EMAIL.fullmatch(email):
             return None
         async with self._in_time():
             answer = await self._ask("/customers", CustomersAnswer, email=email)
-        # Compared once more: a shop that ignores the question would make everybody its first customer.
+        # Compared once more: a shop that ignores the query would make everyone its first customer.
         matching = [one for one in answer.customers if one.email.casefold() == email.casefold()] if answer else []
         if len(matching) > 1:
             logger.warning("the shop has several customers with one address; none is taken")
         return matching[0].read() if len(matching) == 1 else None
 
     async def list_orders(self, customer: ShopCustomer) -> tuple[Order, ...]:
-        """As the role says, ORDERS_LIMIT at the most."""
+        """See OrderBackend. It returns at most ORDERS_LIMIT orders."""
         async with self._in_time():
             return await self._orders_of(customer)
 
     async def get_order(self, customer: ShopCustomer, order_id: str) -> Order | None:
-        """As the role says."""
+        """See OrderBackend."""
         if not re.fullmatch(ORDER_ID, order_id):
             return None
         async with self._in_time():
@@ -106,7 +106,7 @@ class RestShop:
         return answer.read()
 
     async def track(self, customer: ShopCustomer, tracking_number: str) -> Parcel | None:
-        """As the role says. The customer's orders are read first: no other number is ever asked about."""
+        """See ShippingBackend. The customer's orders are read first: no other tracking number is ever asked about."""
         if not re.fullmatch(TRACKING_NUMBER, tracking_number):
             return None
         async with self._in_time():
@@ -142,7 +142,7 @@ class RestShop:
             raise ShopUnavailable(f"the shop did not answer within {self._deadline:g} s") from None
 
     async def _ask(self, path: str, kind: type[_Answer], **query: str) -> _Answer | None:
-        """One answer, checked; None for the contract's own "not found"."""
+        """One answer, checked. None for the contract's own "not found"."""
         try:
             url = URL(self._url + path).update_query(query)
             async with self._session.get(url, allow_redirects=False) as response:

@@ -1,7 +1,7 @@
-"""The shop's answers as docs/reference/shop-api.md describes them: their form is checked, their words are tamed.
+"""The shop's answers as docs/reference/shop-api.md describes them, with their form checked and their words made safe.
 
-Fields that the contract does not name are ignored. A missing or wrong-typed one makes the whole answer
-unusable; a status that the contract does not list reads as "unknown".
+Fields that the contract does not name are ignored. A missing field or one of a wrong type makes the whole answer
+unusable; a status that the contract does not list becomes "unknown".
 """
 
 from collections.abc import Callable
@@ -27,14 +27,14 @@ from knowledge.text import KEPT, visible
 CUSTOMER_ID = r"[A-Za-z0-9_-]{1,64}"
 ORDER_ID = r"[A-Z0-9][A-Z0-9_-]{0,39}"
 TRACKING_NUMBER = r"[A-Z0-9][A-Z0-9-]{5,39}"
-"""Letters and digits are ASCII. None of the three can leave its place in an address."""
+"""Letters and digits are ASCII. With these three patterns, no id can change the path of an address."""
 
 EVENTS_LIMIT = 20
 """Scans of one parcel that are kept, newest first."""
 
 
 def one_line(limit: int) -> Callable[[str], str]:
-    """Makes another system's words fit to be quoted: one line, nothing invisible, `limit` characters."""
+    """Return a function that makes another system's words quotable: one line, nothing invisible, `limit` characters."""
 
     def tame(text: str) -> str:
         shown = (c if c.isprintable() or c in KEPT else " " for c in visible(text[: limit * 4]))
@@ -69,7 +69,7 @@ class _Fault(_Wire):
 
 
 class RefusalAnswer(_Wire):
-    """The body of every status but 200."""
+    """The body of every answer whose status is not 200."""
 
     error: _Fault
 
@@ -122,7 +122,7 @@ class OrderAnswer(_Wire):
     ships_to: _Short = ""
 
     def read(self) -> Order:
-        """The order, free of the form it came in."""
+        """The order, without the form of the answer."""
         return Order(
             id=self.id,
             customer_id=self.customer_id,

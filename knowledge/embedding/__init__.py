@@ -1,1 +1,1 @@
-"""Texts into vectors. `embedder` holds the role; `table`, `folder` and `openai` fill it."""
+"""Texts to vectors. `embedder` defines the protocol; `table`, `folder` and `openai` implement it."""

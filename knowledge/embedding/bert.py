@@ -1,4 +1,4 @@
-"""A BERT encoder's way forward in numpy: enough for MiniLM and its likes, one text at a time, 15 ms a question."""
+"""A BERT encoder's forward pass in numpy. It suits MiniLM and similar models: one text at a time, 15 ms a question."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from knowledge.embedding.embedder import Vectors
 
 _ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592)
-"""Abramowitz and Stegun 7.1.26: off by 1.5e-7 at the most."""
+"""The coefficients of Abramowitz and Stegun 7.1.26, whose error is at most 1.5e-7."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class _Layer:
 
 
 class Bert:
-    """The encoder; made from a model's tensors and its config.json."""
+    """The encoder, made from a model's tensors and its config.json."""
 
     def __init__(self, tensors: Mapping[str, NDArray[Any]], config: Mapping[str, Any]) -> None:
-        """Raises KeyError or ValueError when the tensors are not those of a BERT encoder."""
+        """Build the encoder. Raises KeyError or ValueError if the tensors are not those of a BERT encoder."""
         if config.get("hidden_act", "gelu") != "gelu":
             raise ValueError(f"its activation is {config['hidden_act']}, only gelu is known")
         prefix = "bert." if any(name.startswith("bert.") for name in tensors) else ""
@@ -83,12 +83,12 @@ class Bert:
         self._layers = [self._layer(f"encoder.layer.{number}.") for number in range(int(config["num_hidden_layers"]))]
         self.dim = int(self._words.shape[1])
         self.limit = len(self._places)
-        """Tokens of a text at the most."""
+        """Tokens of a text, at most."""
         if self.dim % self._heads:
             raise ValueError(f"{self.dim} values cannot be shared by {self._heads} heads")
 
     def __call__(self, tokens: Sequence[int]) -> Vectors:
-        """One row a token."""
+        """Return one row for each token."""
         values = self._norm(self._words[list(tokens)].astype(np.float32) + self._places[: len(tokens)])
         for layer in self._layers:
             values = layer(values, self._heads)

@@ -1,4 +1,4 @@
-"""The role of an embedder, and how the builder's process gets the same one."""
+"""The protocol of an embedder, and how the builder's process makes the same one."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ class Recipe:
     """What the builder's process needs to make the same embedder."""
 
     arguments: tuple[str, ...]
-    """For the command line: never a secret, which every process of the machine could read."""
+    """The arguments for the command line. They never contain a secret: every process on the machine can read them."""
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """For the environment: keys and the like."""
+    """The variables for the environment: keys and other secrets."""
 
 
 class Embedder(Protocol):
@@ -25,7 +25,7 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """For people, as `table/l2_supercat_256`."""
+        """The name for people, such as `table/l2_supercat_256`."""
 
     @property
     def dim(self) -> int:
@@ -33,7 +33,7 @@ class Embedder(Protocol):
 
     @property
     def fingerprint(self) -> str:
-        """Changes whenever the same text would get another vector."""
+        """A digest that changes whenever the same text would get another vector."""
 
     @property
     def recipe(self) -> Recipe:
@@ -41,13 +41,13 @@ class Embedder(Protocol):
 
     @property
     def window_words(self) -> int:
-        """Size of the windows whose best match sharpens a chunk's cosine; 0 when vectors are too dear for that."""
+        """Words of a window. A chunk's best window sharpens its cosine. 0 if vectors are too expensive for that."""
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text as the model counts them, or an estimate that is not below."""
+        """Tokens of a text as the model counts them, or an estimate that is never lower."""
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, in order. Raises EmbedderFailed."""
+        """Return one row for each text, in order. Raises EmbedderFailed."""
 
     async def embed_query(self, text: str) -> Vectors:
-        """One vector. Raises EmbedderFailed."""
+        """Return one vector. Raises EmbedderFailed."""

@@ -1,8 +1,8 @@
-"""Embeddings from a model in a folder of the operator's: MiniLM and other BERT encoders whose tokens are averaged.
+"""Embeddings from a model in an operator's folder: MiniLM and other BERT encoders whose token vectors are averaged.
 
-The folder holds what such models are published with: `tokenizer.json`, and `model.onnx` (here or in `onnx/`) or
-`model.safetensors` with `config.json`. ONNX needs the package onnxruntime and is about twice as quick; weights are
-computed with numpy. Nothing is downloaded.
+The folder holds the files that these models are published with: `tokenizer.json`, and either `model.onnx` (here or in
+`onnx/`) or `model.safetensors` with `config.json`. ONNX needs the package onnxruntime and is about twice as fast;
+safetensors are computed with numpy. Nothing is downloaded.
 """
 
 import asyncio
@@ -26,19 +26,19 @@ from knowledge.errors import EmbedderFailed
 TOKENIZER, CONFIG, POOLING, WEIGHTS = "tokenizer.json", "config.json", "1_Pooling/config.json", "model.safetensors"
 GRAPHS = ("model.onnx", "onnx/model.onnx")
 LONGEST = 512
-"""Tokens of a text that are looked at, unless the model takes fewer."""
+"""Tokens of a text that are read, unless the model takes fewer."""
 
 Forward = Callable[[Sequence[int]], Vectors]
-"""Token numbers in, one row a token out, or a single row for the whole."""
+"""Token numbers in; one row for each token out, or a single row for the whole text."""
 
 
 class FolderEmbedder:
-    """Some ten to forty chunks a second on one core; a question takes 5 to 20 ms, in a thread."""
+    """Embeds some ten to forty chunks a second on one core. A question takes 5 to 20 ms, in a thread."""
 
     window_words = 0
 
     def __init__(self, folder: Path) -> None:
-        """Open the model. Raises EmbedderFailed with a sentence when the folder does not hold one that can be used."""
+        """Open the model. Raises EmbedderFailed with a sentence if the folder has no usable model."""
         folder = folder.absolute()
         self._tokens_from = folder / TOKENIZER
         self.name = f"folder/{folder.name}"
@@ -46,7 +46,7 @@ class FolderEmbedder:
         try:
             _check_pooling(folder / POOLING)
             self._tokenizer = Tokenizer.from_file(str(self._tokens_from))
-            # Many are published set to fill and cut every text to one length.
+            # Many tokenizers are published with a setting that pads and cuts every text to one length.
             self._tokenizer.no_padding()
             self._tokenizer.no_truncation()
             self._model = _model_in(folder)
@@ -67,11 +67,11 @@ class FolderEmbedder:
         return digest.hexdigest()
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, those that frame it included."""
+        """Tokens of a text, including the special tokens around it."""
         return len(self._ids(text))
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, one after the other, in a thread."""
+        """One row for each text, one after the other, in a thread."""
         rows = [await asyncio.to_thread(self._embed, text) for text in texts]
         return np.array(rows, np.float32).reshape(-1, self.dim)
 
@@ -82,7 +82,7 @@ class FolderEmbedder:
     def _embed(self, text: str) -> Vectors:
         ids = self._ids(text)
         if len(ids) > self._limit:
-            # What frames a text ends it still.
+            # A cut text still ends with its special token.
             ids = [*ids[: self._limit - 1], ids[-1]]
         rows = self._forward(ids) if ids else np.empty((0, 1), np.float32)
         vector: Vectors = rows if rows.ndim == 1 else rows.mean(axis=0, dtype=np.float32) if len(rows) else rows
@@ -98,7 +98,7 @@ class FolderEmbedder:
 
 
 def _check_pooling(path: Path) -> None:
-    """Raises EmbedderFailed for a model whose tokens are not to be averaged."""
+    """Check the pooling. Raises EmbedderFailed for a model whose tokens must not be averaged."""
     if path.is_file() and not json.loads(path.read_text("utf-8")).get("pooling_mode_mean_tokens", True):
         raise EmbedderFailed(f"{path.parent.parent} holds a model whose tokens are not averaged; it cannot be used.")
 
@@ -114,7 +114,7 @@ def _model_in(folder: Path) -> Path:
 
 
 def _opened(model: Path) -> tuple[Forward, int]:
-    """What computes, and how many tokens it takes."""
+    """The function that computes, and how many tokens it takes."""
     if model.suffix == ".onnx":
         return _session(model), LONGEST
     config = json.loads((model.parent / CONFIG).read_text("utf-8"))
@@ -127,7 +127,7 @@ def _opened(model: Path) -> tuple[Forward, int]:
 def _session(graph: Path) -> Forward:
     if find_spec("onnxruntime") is None:
         raise EmbedderFailed(f"{graph} needs the package onnxruntime: install frontdesk[models].")
-    # Loaded for those who use it: it is large, and it need not be there.
+    # Imported only if it is used: it is large, and may not be installed.
     runtime: Any = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 3

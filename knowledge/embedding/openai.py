@@ -1,4 +1,4 @@
-"""Embeddings from OpenAI or anything that speaks its protocol."""
+"""Embeddings from OpenAI, or from any server with the same protocol."""
 
 import asyncio
 import hashlib
@@ -13,7 +13,7 @@ from knowledge.errors import EmbedderFailed
 
 DEFAULT_MODEL = "text-embedding-3-small"
 BATCH = 128
-"""Texts a request: chunks are at most 500 tokens, a request may hold 300,000."""
+"""Texts in one request. A chunk has at most 500 tokens, and a request may have 300,000."""
 CONCURRENCY = 4
 RETRIES = 5
 BATCH_SECONDS = 60.0
@@ -22,28 +22,28 @@ QUERY_CHARACTERS = 8_000
 
 
 class OpenAIEmbedder:
-    """One client for all requests; `close` it at the end."""
+    """One client for all requests. Call `close` at the end."""
 
     window_words = 0
 
     def __init__(self, *, api_key: str, base_url: str | None = None, model: str = DEFAULT_MODEL) -> None:
-        """Nothing is sent yet. `base_url` None means OpenAI itself."""
+        """Store the settings; nothing is sent yet. If `base_url` is None, requests go to OpenAI itself."""
         self._client = AsyncOpenAI(api_key=api_key, base_url=base_url, max_retries=RETRIES)
         self._model = model
         self._places = asyncio.Semaphore(CONCURRENCY)
         self.name = f"openai/{model}"
         self.dim = 0
-        """Known from the first answer on."""
+        """The length of a vector. 0 until the first answer."""
         where = ("--base-url", base_url) if base_url else ()
         self.recipe = Recipe(("--embedder", "openai", "--model", model, *where), {"OPENAI_API_KEY": api_key})
         self.fingerprint = hashlib.blake2b(f"{model}\n{base_url or ''}".encode(), digest_size=16).hexdigest()
 
     def count_tokens(self, text: str) -> int:
-        """An estimate: the tokenizer would have to be downloaded."""
+        """Estimate the tokens: the real tokenizer would have to be downloaded."""
         return count_tokens(text)
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One row a text; batches travel at once, a batch that fails for good fails all."""
+        """One row for each text. Batches are sent concurrently; if one finally fails, all fail."""
         batches = [texts[at : at + BATCH] for at in range(0, len(texts), BATCH)]
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -53,7 +53,7 @@ class OpenAIEmbedder:
         return np.concatenate([row.result() for row in rows]) if rows else np.empty((0, self.dim), np.float32)
 
     async def embed_query(self, text: str) -> Vectors:
-        """One vector, without patience: a search goes on without it."""
+        """One vector, without retries: a search can continue without it."""
         vectors = await self._ask([text[:QUERY_CHARACTERS]], seconds=QUERY_SECONDS, retries=0)
         return np.asarray(vectors[0], np.float32)
 

@@ -13,7 +13,7 @@ _TYPES = {"F16": "<f2", "F32": "<f4"}
 
 
 def open_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """Every tensor of the file, mapped into memory. Raises ValueError or OSError when it is not what it should be."""
+    """Every tensor of the file, mapped into memory. Raises ValueError or OSError if the file is not valid."""
     with path.open("rb") as file:
         start = file.read(8)
         if len(start) < 8:
@@ -32,5 +32,5 @@ def _mapped(path: Path, tensor: dict[str, Any], start: int) -> NDArray[Any]:
         raise ValueError("the header describes no tensors") from error
     if kind is None:
         return np.empty(0)  # a type that no embedder reads, such as the table of positions some models carry
-    # Seen as a plain array: a memmap's own indexing is slow.
+    # Viewed as a plain array, since a memmap's own indexing is slow.
     return np.asarray(np.memmap(path, dtype=kind, mode="r", offset=offset, shape=shape))

@@ -1,7 +1,7 @@
-"""The offline embedder: a table of one vector a token, and a text's vector is their mean.
+"""The offline embedder: a table with one vector for each token. A text's vector is their mean.
 
-The table is the one inside WordLlama's wheel (MIT). The package itself is never imported: its loader
-wants the network and configures logging, while all that is needed is a memory-mapped array and a tokenizer.
+The table comes from WordLlama's wheel (MIT). The package itself is never imported: its loader wants the network and
+configures logging. All that is needed is a memory-mapped array and a tokenizer.
 """
 
 import hashlib
@@ -26,16 +26,16 @@ TENSOR = "embedding.weight"
 
 _BATCH = 256
 _KNOWN_WORDS = 30_000
-"""Words whose tokens are kept."""
+"""Words whose tokens are remembered."""
 
 _SPACE = "▁"
 _WORD = re.compile(r"\n+[^ \n]*| +[^ \n]*")
-"""The pieces of a text, a space in front of it, that no token reaches beyond."""
+"""The pieces of a text that starts with a space. No token crosses from one piece to the next."""
 
 
 @cache
 def load_installed_table() -> "TableEmbedder":
-    """Open the installed wheel's table, once a process: several threads can use it, and it takes some 50 MB.
+    """Open the installed wheel's table, once for each process: several threads can use it, and it takes some 50 MB.
 
     Raises:
         EmbedderFailed: the table cannot be read.
@@ -51,7 +51,7 @@ class TableEmbedder:
     window_words = 40
 
     def __init__(self, folder: Path | None = None) -> None:
-        """Open the table in `folder`, laid out like the wheel; by default the installed wheel's own."""
+        """Open the table in `folder`, which has the wheel's layout. By default this is the installed wheel's own."""
         folder = folder or _installed()
         self._weights = folder / WEIGHTS
         try:
@@ -62,22 +62,22 @@ class TableEmbedder:
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
         rows, self.dim = map(int, self._table.shape)
-        # Memory only as far as it is written to: a language uses a part of the table.
+        # The system gives memory only for rows that are written: one language uses a part of the table.
         self._wide = np.empty((rows, self.dim), np.float32)
         self._is_wide = np.zeros(rows, np.bool_)
 
     @cached_property
     def fingerprint(self) -> str:
-        """The digest of the weights: a new release of the wheel with other vectors means a new index."""
+        """The digest of the weights. A new release of the wheel with other vectors means a new index."""
         with self._weights.open("rb") as file:
             return hashlib.file_digest(file, "blake2b").hexdigest()[:32]
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """One row a text. Pure computation: it does not yield to the event loop."""
+        """One row for each text. This is pure computation, and does not yield to the event loop."""
         return self.embed(texts)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, for whoever has no event loop."""
+        """One row for each text, for callers without an event loop."""
         rows = [self._embed(texts[at : at + _BATCH]) for at in range(0, len(texts), _BATCH)]
         return np.concatenate([np.empty((0, self.dim), np.float32), *rows])
 
@@ -87,7 +87,7 @@ class TableEmbedder:
         return np.asarray(vector, np.float32)
 
     def count_tokens(self, text: str) -> int:
-        """Tokens of a text, as the table sees them."""
+        """Tokens of a text, as the table counts them."""
         return sum(map(len, self._pieces(text)))
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
@@ -99,14 +99,14 @@ class TableEmbedder:
                 np.add.reduce(self._wide.take(tokens, axis=0), axis=0, out=row)
         # Scaled to length 1, a sum is as good as a mean.
         lengths = np.linalg.norm(sums, axis=1, keepdims=True)
-        # A text without a single token gets a direction all the same: a zero vector has no cosine.
+        # Even a text without a token gets a direction: a zero vector has no cosine.
         sums[lengths[:, 0] == 0] = 1 / np.sqrt(self.dim)
         lengths[lengths == 0] = 1
         sums /= lengths
         return sums
 
     def _widen(self, tokens: NDArray[np.intp]) -> None:
-        """Have the rows of tokens at full precision, which is half of the work, and the same for every text."""
+        """Convert the rows of tokens to full precision. That is half of the work, and is done once for all texts."""
         fresh = tokens[~self._is_wide[tokens]]
         if fresh.size:
             self._wide[fresh] = self._table[fresh]
@@ -116,7 +116,7 @@ class TableEmbedder:
         return list(chain.from_iterable(self._pieces(text)))
 
     def _pieces(self, text: str) -> Iterable[list[int]]:
-        """A text's tokens, put together from those of its words, most of which were met before."""
+        """A text's tokens, joined from those of its words. Most words are remembered."""
         if not self._splits_at_spaces:
             return [self._encode(text)]
         words = self._words
@@ -130,7 +130,7 @@ class TableEmbedder:
 
     @cached_property
     def _splits_at_spaces(self) -> bool:
-        """Whether a text's tokens are those of its words: so it is when none holds a space behind a letter."""
+        """Whether a text's tokens are those of its words. That is so if no token has a space after a letter."""
         return not any(_SPACE in token.lstrip(_SPACE) or "\n" in token for token in self._tokenizer.get_vocab())
 
     def _encode(self, text: str) -> list[int]:
@@ -139,14 +139,14 @@ class TableEmbedder:
 
 
 class _Words(dict[str, list[int]]):
-    """The tokens of words as `_WORD` finds them."""
+    """The tokens of words, as `_WORD` finds these."""
 
     def __init__(self, encode: Callable[[str], list[int]]) -> None:
         super().__init__()
         self._encode = encode
 
     def __missing__(self, word: str) -> list[int]:
-        # The tokenizer puts a space in front of whatever it is given, but for nothing at all.
+        # The tokenizer puts a space before every text except the empty one.
         match word[0], word[1:]:
             case " ", "":
                 tokens = self._encode("\n")[:1]
@@ -159,7 +159,7 @@ class _Words(dict[str, list[int]]):
 
 
 def _installed() -> Path:
-    # find_spec of a top-level package locates it without running it.
+    # find_spec locates a top-level package without running it.
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise EmbedderFailed("The package wordllama, whose table is the offline embedder, is not installed.")

@@ -1,8 +1,8 @@
-"""Small windows of a chunk. Their vectors sharpen its cosine; see `fuse.cosine`."""
+"""Small windows of a chunk. Their vectors sharpen its cosine; see `fuse.cosines`."""
 
 
 def windows(heading: str, text: str, *, words: int) -> list[str]:
-    """The text in pieces of about so many words, each below the last heading. None when `words` is 0."""
+    """The text in pieces of about `words` words, each below the last heading. Empty if `words` is 0."""
     if not words:
         return []
     parts = text.split()

@@ -1,6 +1,6 @@
 """A Word document: headings, paragraphs, lists and tables as Markdown.
 
-A document is a zip file of XML. Whatever it claims, no more is unpacked than a limit; xml.py refuses entities.
+A document is a zip file of XML. Whatever size it claims, it is unpacked only up to a limit; xml.py refuses entities.
 """
 
 import io
@@ -15,7 +15,7 @@ from knowledge.sources.files import Unfit
 from knowledge.sources.xml import children, parse_xml
 
 PART_BYTES = 50_000_000
-"""One part of the archive, unpacked."""
+"""Bytes of one part of the archive, unpacked."""
 
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _CORE = "{http://schemas.openxmlformats.org/package/2006/metadata/core-properties}"
@@ -25,7 +25,7 @@ _HEADING = re.compile(r"heading ?([1-6])", re.IGNORECASE)
 
 
 def read_docx(content: bytes, *, path: str) -> Document:
-    """A Word document: headings, paragraphs, lists, tables; no comments, no deleted or hidden text. Raises Unfit."""
+    """Read headings, paragraphs, lists and tables, without comments and deleted or hidden text. Raises Unfit."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             body = _part(archive, "word/document.xml")
@@ -43,7 +43,7 @@ def read_docx(content: bytes, *, path: str) -> Document:
 
 
 def _part(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """A part of the archive, of which no more than PART_BYTES are unpacked; None when there is none."""
+    """A part of the archive. None if it does not exist. Raises Unfit if it unpacks to more than PART_BYTES."""
     if name not in archive.namelist():
         return None
     with archive.open(name) as part:

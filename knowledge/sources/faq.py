@@ -1,4 +1,4 @@
-"""A FAQ as a table, or as one JSON object a line: each row a question with its answer."""
+"""An FAQ as a table, or as one JSON object a line. Each row is a question with its answer."""
 
 import csv
 import hashlib
@@ -20,11 +20,11 @@ ID_COLUMNS = ("id", "key", "qid")
 
 
 def read_faq(text: str, *, path: str) -> Iterator[Document | Quarantined]:
-    """One document a row: the question is its title, the answer its text.
+    """Make one document from each row: the question is its title, the answer its text.
 
-    Columns are found by name in the first line; url, category, last_updated and language are read when present.
-    A row without an id is known by its question, so that moving it changes nothing. Raises Unfit when the two
-    columns are missing or the table cannot be parsed.
+    Columns are found by name in the first line; url, category, last_updated and language are optional. A row without an
+    id is identified by its question, so that moving it changes nothing. Raises Unfit if the question or answer column
+    is missing or the table cannot be parsed.
     """
     csv.field_size_limit(FIELD_LIMIT)
     rows = csv.DictReader(io.StringIO(text, newline=""), dialect=_dialect(text))
@@ -38,7 +38,7 @@ def read_faq(text: str, *, path: str) -> Iterator[Document | Quarantined]:
 
 
 def read_faq_lines(text: str, *, path: str) -> Iterator[Document | Quarantined]:
-    """The same for one JSON object a line, with the columns' names as keys. A line that is none is left out."""
+    """Do the same for one JSON object a line, with the columns' names as keys. Other lines come as Quarantined."""
     yield from _entries(path, _objects(text), unit="line")
 
 
@@ -73,7 +73,7 @@ def _entries(
 
 
 def _pick(fields: Mapping[str, str], names: Iterable[str]) -> str:
-    """The first of these fields that there is; its name in a heading, its value in a row."""
+    """The first of these fields that exists: its name in a heading, its value in a row."""
     return next((fields[name] for name in names if fields.get(name, "").strip()), "")
 
 

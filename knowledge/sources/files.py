@@ -1,7 +1,7 @@
 """Files of a source: listed without following links, read with a limit, refused with a reason.
 
-Whatever somebody drops into the folder must not hang, exhaust or deceive the builder: FIFOs, devices, symbolic
-links out of the folder, files of many gigabytes, names that are no text.
+Nothing that people put into the folder may hang, exhaust or deceive the builder: FIFOs, devices, symbolic links out of
+the folder, files of many gigabytes, names that are no text.
 """
 
 import os
@@ -32,7 +32,7 @@ SUFFIXES = {
     ".pdf": OFFICE_BYTES,
     ".ipynb": OFFICE_BYTES,
 }
-"""What is read, and how large it may be. Other files are not looked at: a help folder holds pictures too."""
+"""Suffix -> the size limit in bytes. Other files are ignored: a help folder has pictures too."""
 
 
 _WEB_ENCODINGS = frozenset(
@@ -49,20 +49,20 @@ class SourceFile:
     """A file worth reading."""
 
     path: str
-    """Relative to the source, with forward slashes."""
+    """The path relative to the source, with forward slashes."""
     full: Path
     size: int
     mtime_ns: int
     url: str = ""
-    """Where it was fetched; empty for a file of a folder."""
+    """Where it was fetched. Empty for a file of a folder."""
     etag: str = ""
     modified: str = ""
-    """What its server wants to be told when it is asked again."""
+    """The server's Last-Modified, which is sent with the next request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Something that was left out, and why, in words for the people who wrote it."""
+    """Something that was left out, and why, in words for its authors."""
 
     name: str
     reason: str
@@ -70,20 +70,20 @@ class Quarantined:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All a source holds at this moment."""
+    """Everything that a source holds at this moment."""
 
     files: tuple[SourceFile, ...]
     quarantined: tuple[Quarantined, ...]
     kept: tuple[str, ...] = ()
-    """Paths that hold what they held before: not fetched again, or not to be had just now."""
+    """Paths whose earlier content is kept: they are unchanged, or could not be fetched this time."""
 
 
 class Unfit(Exception):
-    """A file that cannot be used; the message is the reason."""
+    """A file that cannot be used. The message is the reason."""
 
 
 def list_files(source: Path) -> Listing:
-    """List a folder or a single file. Raises SourceUnreadable when there is nothing to list at all."""
+    """List a folder or a single file. Raises SourceUnreadable if there is nothing to list at all."""
     try:
         root = source.resolve(strict=True)
         if root.is_dir():
@@ -106,10 +106,10 @@ def list_files(source: Path) -> Listing:
 
 
 def read_bytes(file: SourceFile) -> bytes:
-    """The file's content. Raises Unfit when it has become something else since it was listed, or cannot be read."""
+    """The file's content. Raises Unfit if it has been replaced since it was listed, or cannot be read."""
     limit = SUFFIXES[file.full.suffix.lower()]
     try:
-        # Never block on a FIFO, never follow a link that has been put here since the listing.
+        # Never block on a FIFO, and never follow a link that was put here since the listing.
         descriptor = os.open(file.full, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:
             if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
@@ -123,7 +123,7 @@ def read_bytes(file: SourceFile) -> bytes:
 
 
 def decode(content: bytes, *, declared: str = "") -> str:
-    """UTF-8, UTF-16 with its byte order mark, or the encoding that a page declares. Raises Unfit for anything else."""
+    """Decode UTF-8, UTF-16 with its byte order mark, or the encoding that a page declares. Otherwise raises Unfit."""
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = content.decode(encoding)
@@ -139,7 +139,7 @@ def decode(content: bytes, *, declared: str = "") -> str:
 
 
 def _decoded_as(encoding: str, content: bytes) -> str:
-    """The text in an encoding that is one of the web's; empty when it is not."""
+    """The text in a declared encoding. Empty if the web does not use that encoding, or the content does not fit it."""
     try:
         return content.decode(encoding) if encoding in _WEB_ENCODINGS else ""
     except UnicodeDecodeError:

@@ -1,7 +1,7 @@
-"""A page of a help centre: what a visitor can read of it, as Markdown, with what the page says of itself.
+"""A page of a help centre: what a visitor can read, as Markdown, with the fields from its head.
 
-`read_html` finds the main part, leaves out navigation and whatever is hidden, and writes headings, lists, tables and
-code so that the chunker meets them as in any other page. Headings keep their ids, so that a link can lead to them.
+`read_html` finds the main part, leaves out navigation and everything hidden, and writes headings, lists, tables and
+code in the same form as any other page for the chunker. Headings keep their ids, so that links can lead to them.
 """
 
 import re
@@ -16,9 +16,9 @@ from knowledge.markdown import table
 from knowledge.sources.files import Unfit
 
 DEPTH = 150
-"""Elements inside each other: the parser's time grows with the square of the depth."""
+"""Elements nested in each other, at most: the parser's time grows with the square of the depth."""
 ATTRIBUTES = 500
-"""Of one tag: the parser compares each with those before it."""
+"""Attributes of one tag, at most: the parser compares each with those before it."""
 CELL_LIMIT = 2_000
 """Characters of a table's cell."""
 
@@ -42,7 +42,7 @@ _BLOCK_LEVEL = """
 _BLOCKS = frozenset(_BLOCK_LEVEL.split())
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _OPENING = re.compile(r"""<[a-zA-Z](?:[^>"']++|"[^"]*+"|'[^']*+')*+""")
-"""From a tag's name to where it ends. A match is never tried twice at one place, so it is linear whatever the text."""
+"""A tag from its name to its end. No match is tried twice at one place, so it is linear for every text."""
 _BARE = re.compile(r"""(?<==)(?:"[^"]*"|'[^']*')""")
 _NEVER_OPEN = """
     area base br col embed hr img input link meta param source track wbr
@@ -54,7 +54,7 @@ _DATES = ("article:modified_time", "last-modified", "last_updated", "dcterms.mod
 
 
 def read_html(text: str, *, path: str, url: str = "") -> Document:
-    """The page. `url` is where it was fetched; a file's is what its canonical link says. Raises Unfit."""
+    """Read the page. `url` is where it was fetched; a file's is its canonical link. Raises Unfit."""
     _refuse_bombs(text)
     tree = LexborHTMLParser(text)
     described = _described(tree)
@@ -79,7 +79,7 @@ def read_html(text: str, *, path: str, url: str = "") -> Document:
 
 
 def _refuse_bombs(text: str) -> None:
-    """Raises Unfit for what the parser would spend hours on: deep nesting, and tags of very many attributes."""
+    """Refuse what takes the parser hours: deep nesting, and tags with very many attributes. Raises Unfit."""
     depth = 0
     opened: Counter[str] = Counter()
     for match in _TAG.finditer(text):
@@ -101,7 +101,7 @@ def _refuse_bombs(text: str) -> None:
 
 
 def _described(tree: LexborHTMLParser) -> Mapping[str, str]:
-    """What the head says: title, canonical address, language, date, section."""
+    """The fields of the head: title, canonical address, language, date, section."""
     named: dict[str, str] = {}
     for node in tree.css("meta[content]"):
         name = node.attributes.get("property") or node.attributes.get("name") or node.attributes.get("http-equiv")
@@ -120,7 +120,7 @@ def _described(tree: LexborHTMLParser) -> Mapping[str, str]:
 
 
 def _prune(node: LexborNode) -> None:
-    """Take out of the tree what no visitor reads."""
+    """Remove from the tree what no visitor reads."""
     for child in list(node.iter()):
         if child.tag in _LEFT_OUT or _is_hidden(child):
             child.decompose()
@@ -149,14 +149,14 @@ def _line(text: str) -> str:
 
 @dataclass(slots=True)
 class _Writer:
-    """Markdown in the making: finished blocks, and the line that is being written."""
+    """Unfinished Markdown: the finished blocks, and the line that is being written."""
 
     blocks: list[str] = field(default_factory=list)
     line: list[str] = field(default_factory=list)
     prefix: str = ""
-    """What the next block begins with: a list's mark, a quotation's."""
+    """What the next block begins with: the mark of a list or a quotation."""
     level: int = 0
-    """Of lists inside each other."""
+    """How deep the current list is nested."""
 
     def write(self, node: LexborNode) -> str:
         self._children(node)
@@ -234,7 +234,7 @@ class _Writer:
             self.prefix = ""
         self.level -= 1
         if self.level == 0 and len(self.blocks) > outer:
-            # One list is one block: its items are not torn apart before they have to be.
+            # One list is one block, so that its items stay together as long as possible.
             self.blocks[outer:] = ["\n".join(self.blocks[outer:])]
 
     def _table(self, node: LexborNode) -> None:
@@ -252,10 +252,10 @@ class _Writer:
             self.blocks.append(f"{fence}\n{words}\n{fence}")
 
     def _end(self) -> None:
-        """The line is a block, if it says anything."""
+        """End the line. If it has text, it becomes a block."""
         words = "\n".join(" ".join(part.split()) for part in "".join(self.line).split("\n")).strip()
         self.line.clear()
         if words:
-            # A line that only looks like a heading, a fence or front matter is a line.
+            # A line of text that looks like a heading, a fence or front matter is escaped.
             self.blocks.append(self.prefix + re.sub(r"^(#{1,6} |```|~~~|---$)", r"\\\1", words, flags=re.MULTILINE))
             self.prefix = "  " * self.level if self.level else ""

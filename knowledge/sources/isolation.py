@@ -1,11 +1,11 @@
-"""Files are read in a process of their own, since some are made to end, hang or exhaust whoever reads them.
+"""Files are read in a process of their own, since some are made to end, hang or exhaust the process that reads them.
 
-`open_isolation` gives the builder's side, `Isolation`: one child at a time, started when the first file is to be read,
-and again after one that did not survive its file. What the child may use is limited for it by the system, as far as
-the system has such limits; where it has none, the deadline holds alone. reading.py is the child's side.
+`open_isolation` gives the builder's side, `Isolation`. It has one child at a time, which starts with the first file,
+and again after a file that the child did not survive. The system limits what the child may use, as far as it has these
+limits; without them, only the deadline holds. reading.py is the child's side.
 
-One line of JSON a message, over a pair of sockets. The builder sends what is to be done and the file's content; the
-child answers a line for each find and one that says that this was all.
+Messages are lines of JSON over a pair of sockets. The builder sends the request and then the file's content. The child
+answers one line for each find, and one that says that this was all.
 """
 
 import json
@@ -25,16 +25,16 @@ from knowledge.errors import KnowledgeError
 from knowledge.sources.files import Quarantined, SourceFile, Unfit
 
 PROGRAM = ("-m", "knowledge.sources.reading")
-"""What the child runs."""
+"""The arguments for Python that run the child."""
 EXHAUSTED = 3
-"""How the child ends when its memory is used up."""
+"""The child's exit code when its memory is used up."""
 LINE_BYTES = 400_000_000
-"""The longest line of an answer: a whole document."""
+"""Bytes of the longest line of an answer: a whole document."""
 CHILD_STOP_TIMEOUT = 2.0
-"""What a child is given to end once nothing more is asked of it."""
+"""Seconds that a child has to end once no more requests come."""
 
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""The variables that reach the child. Keys do not: it reads what strangers wrote."""
+"""The variables that reach the child. Keys do not, since the child reads what strangers wrote."""
 
 Task = Literal["documents", "sitemap"]
 
@@ -44,16 +44,16 @@ class Limits:
     """What reading one file may cost."""
 
     cpu_seconds: int = 60
-    """Processor time. A PDF of 2,000 pages takes some 40 seconds."""
+    """Seconds of processor time. A PDF of 2,000 pages takes some 40."""
     wall_seconds: float = 240.0
-    """Time by the clock, for whatever waits without using the processor."""
+    """Seconds by the clock, for files that wait without using the processor."""
     memory_bytes: int = 1 << 30
-    """Address space of the child, its own program of some 40 MB included. A table of 50 MB takes 650 MB."""
+    """Bytes of the child's address space, including some 40 MB for its own program. A table of 50 MB takes 650 MB."""
     pdf_memory_bytes: int = 256 << 20
-    """The same while it reads a PDF, whose pages unpack to many times their size."""
+    """Bytes of its address space while it reads a PDF, whose pages unpack to many times their size."""
 
     def memory_for(self, suffix: str) -> int:
-        """Address space for a file of this kind."""
+        """Bytes of address space for a file of this kind."""
         return self.pdf_memory_bytes if suffix == ".pdf" else self.memory_bytes
 
 
@@ -61,17 +61,17 @@ DEFAULT_LIMITS = Limits()
 
 
 class _ChildLost(Exception):
-    """The child did not survive a file; the message is the reason."""
+    """The child did not survive a file. The message is the reason."""
 
     def __init__(self, reason: str, *, is_certain: bool) -> None:
         super().__init__(reason)
         self.is_certain = is_certain
-        """Whether it was this file, and not what earlier ones had left behind."""
+        """Whether this file is the cause, and not what earlier files had left behind."""
 
 
 @contextmanager
 def open_isolation(limits: Limits = DEFAULT_LIMITS) -> Iterator["Isolation"]:
-    """The isolation, ended with its child on leaving."""
+    """Open the isolation. Leaving the context ends its child."""
     isolation = Isolation(limits)
     try:
         yield isolation
@@ -80,15 +80,15 @@ def open_isolation(limits: Limits = DEFAULT_LIMITS) -> Iterator["Isolation"]:
 
 
 class Isolation:
-    """Made by `open_isolation`. For one thread."""
+    """Reads files in a child. `open_isolation` makes it, for one thread."""
 
     def __init__(self, limits: Limits) -> None:
-        """No child is started yet."""
+        """Store the limits; no child is started yet."""
         self._limits = limits
         self._child: _Child | None = None
 
     def read(self, file: SourceFile, content: bytes) -> list[Document | Quarantined]:
-        """The documents of a file; what cannot be used, or costs too much to read, comes as Quarantined."""
+        """The documents of a file. What cannot be used, or costs too much to read, comes as Quarantined."""
         try:
             answers = self._ask("documents", content, path=file.path, suffix=file.full.suffix.lower())
         except Unfit as unfit:
@@ -96,7 +96,7 @@ class Isolation:
         return [Quarantined(**each["left_out"]) if "left_out" in each else Document(**each) for each in answers]
 
     def read_sitemap(self, content: bytes) -> tuple[bool, list[str]]:
-        """Whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
+        """Return whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
         (answer,) = self._ask("sitemap", content)
         if "left_out" in answer:
             raise Unfit(answer["left_out"]["reason"])
@@ -109,7 +109,7 @@ class Isolation:
             self._child = None
 
     def _ask(self, task: Task, content: bytes, **more: str) -> list[dict[str, Any]]:
-        """What the child answers. Raises Unfit when a child has been lost to the content."""
+        """The child's answers. Raises Unfit if a child did not survive the content."""
         try:
             return self._ask_once(task, content, more)
         except _ChildLost as lost:
@@ -127,7 +127,7 @@ class Isolation:
         try:
             return child.ask({"task": task, "size": len(content), **more}, content)
         except BaseException:
-            # What is left of an answer would be taken for that to the next question.
+            # The rest of an answer would be taken for the answer to the next request.
             self.close()
             raise
 
@@ -142,7 +142,7 @@ class _Child:
         with theirs:
             given = ("--socket", str(theirs.fileno()))
             environment = {name: value for name, value in os.environ.items() if name in _PASSED_ON}
-            # Its heap in one piece: each further arena would take 64 MB of its address space.
+            # One heap: each further arena would take 64 MB of the child's address space.
             environment |= {"PYTHONUTF8": "1", "MALLOC_ARENA_MAX": "1", "PYTHONPATH": str(Path(__file__).parents[2])}
             try:
                 self._process = subprocess.Popen(
@@ -177,12 +177,12 @@ class _Child:
         except TimeoutError:
             raise _ChildLost(_too_long(self._limits.wall_seconds), is_certain=True) from None
         except (ConnectionError, ValueError):
-            # It ended while it was written to, or in the middle of a line: how, is seen below.
+            # The child ended while the request was being written, or in the middle of a line. `_lost` finds out how.
             pass
         raise self._lost(memory)
 
     def close(self) -> None:
-        """End it: gently, since it has nothing to do, or else at once."""
+        """End the child: gently if it has answered everything, otherwise at once."""
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._lines.close()
@@ -195,7 +195,7 @@ class _Child:
             self._process.wait()
 
     def _lost(self, memory_bytes: int) -> Exception:
-        """Why it ended."""
+        """The error that says why the child ended."""
         try:
             code = self._process.wait(CHILD_STOP_TIMEOUT)
         except subprocess.TimeoutExpired:

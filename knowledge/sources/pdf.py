@@ -15,7 +15,7 @@ _HYPHENATED = re.compile(r"(?<=[a-zß-öø-ÿ])[-\u00ad\u2010]\n(?=[a-zß-öø-�
 
 
 def read_pdf(content: bytes, *, path: str) -> Document:
-    """A PDF with a text layer. Raises Unfit for scans and for files under a password."""
+    """Read a PDF with a text layer. Raises Unfit for scans and for files with a password."""
     try:
         reader = PdfReader(io.BytesIO(content))
         _refuse(reader)
@@ -38,11 +38,11 @@ def _refuse(reader: PdfReader) -> None:
 
 
 def _text(text: str) -> str:
-    """A page's text: words that were divided at a line's end are whole again."""
+    """A page's text. Words that were divided at the end of a line are joined again."""
     return _HYPHENATED.sub("", clean(text)).strip()
 
 
 def _date(value: str) -> str:
-    """D:20260102… as an ISO date; anything else is none."""
+    """D:20260102… as an ISO date. Empty for anything else."""
     match = re.match(r"D:(\d{4})(\d{2})(\d{2})", value)
     return "-".join(match.groups()) if match else ""

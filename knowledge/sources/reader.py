@@ -1,6 +1,6 @@
-"""One file in, its documents out: the kind is told by the name.
+"""One file in, its documents out. The file's suffix decides its kind.
 
-Nothing here is safe from a file that is made to do harm: the builder lets a process of its own do it (isolation.py).
+Nothing here is safe from malicious files: the builder runs it in a process of its own (isolation.py).
 """
 
 import re
@@ -18,9 +18,9 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})"""
 
 
 def read_documents(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarantined]:
-    """The documents of a file of the kind that `suffix` says, without what nobody sees in them.
+    """The documents of a file, whose kind is `suffix`, without what no one sees in them.
 
-    What cannot be used comes as Quarantined. A parser's own faults are let through.
+    What cannot be used comes as Quarantined. Errors of the parsers are not caught.
     """
     for found in _read(path, suffix, content):
         if isinstance(found, Quarantined):
@@ -54,6 +54,6 @@ def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarant
 
 
 def decode_html(content: bytes) -> str:
-    """A page's text; what is no UTF-8 is read in the encoding that the page declares near its top. Raises Unfit."""
+    """A page's text. If it is no UTF-8, the encoding is the one declared near its top. Raises Unfit."""
     declared = _CHARSET.search(content, 0, 2_048)
     return decode(content, declared=declared[1].decode("ascii", "ignore").lower() if declared else "")

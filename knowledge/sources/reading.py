@@ -32,11 +32,11 @@ def main() -> None:
     )
     parser.add_argument("--socket", type=int, required=True, help="the descriptor that requests come from")
     options = parser.parse_args()
-    # What a parser that fails leaves behind would be as large as its memory.
+    # A core dump of a parser that fails would be as large as its memory.
     _limit(resource.RLIMIT_CORE, 0)
     with socket.socket(fileno=options.socket) as connection:
         requests, answers = connection.makefile("rb"), connection.makefile("wb")
-        # The builder is gone when there is nobody to answer to.
+        # If there is no one to answer, the builder is gone.
         with suppress(ConnectionError):
             while line := requests.readline():
                 request = json.loads(line)
@@ -48,9 +48,9 @@ def main() -> None:
                     _say(answers, None)
                     answers.flush()
                 except MemoryError:
-                    # Nothing here can be relied on any more, cleaning up included.
+                    # Nothing here can be relied on any more, not even cleaning up.
                     os._exit(EXHAUSTED)
-    # Without waiting for what nobody needs any more.
+    # End at once: no one needs what is left.
     os._exit(0)
 
 
@@ -80,7 +80,7 @@ def _say(answers: BinaryIO, answer: Mapping[str, Any] | None) -> None:
 
 
 def _limit(kind: int, bound: int) -> None:
-    """Lower a limit of this process. Not every system has each of them, and none lets it be raised."""
+    """Lower a limit of this process. Not every system has each limit, and none lets it be raised."""
     _, most = resource.getrlimit(kind)
     with suppress(ValueError, OSError):
         resource.setrlimit(kind, (bound if most == resource.RLIM_INFINITY else min(bound, most), most))

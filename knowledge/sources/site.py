@@ -1,9 +1,8 @@
 """Pages of a web help centre, fetched into a folder and then read like files.
 
-`fetch_site` asks the sitemap, then every page that may have changed. Nothing is fetched from a host that is not on
-the source's list, also not by way of a redirect, and no connection is made to a private address unless the source
-says so (addresses.py). Sizes, counts and times are bounded. A page that fails today and was there yesterday keeps
-what it held.
+`fetch_site` reads the sitemap, then every page that may have changed. Nothing is fetched from a host that is not on the
+source's list, not even through a redirect. No connection is made to a private address unless the source allows it
+(addresses.py). Sizes, counts and times are bounded. A page that fails today and existed yesterday keeps its content.
 """
 
 import asyncio
@@ -42,11 +41,11 @@ _AGENT = "frontdesk-knowledge/1"
 
 _Known = Mapping[str, KnownFile]
 ReadSitemap = Callable[[bytes], tuple[bool, list[str]]]
-"""Whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
+"""Returns whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
 
 
 class _Unfetched(Exception):
-    """A page that was not brought; the message is the reason. `gone`: the server says that there is none."""
+    """A page that was not fetched. The message is the reason. `gone` means that the server says it does not exist."""
 
     def __init__(self, reason: str, *, gone: bool = False) -> None:
         super().__init__(reason)
@@ -56,7 +55,7 @@ class _Unfetched(Exception):
 @dataclass(frozen=True, slots=True)
 class _Answer:
     url: str
-    """Where the page was found in the end."""
+    """Where the page was found after all redirects."""
     status: int
     kind: str
     body: bytes
@@ -66,7 +65,7 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Fetched:
-    """The listing in the making."""
+    """The listing while it grows."""
 
     files: list[SourceFile] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
@@ -76,7 +75,7 @@ class _Fetched:
 async def fetch_site(source: Source, known: _Known, spool: Path, *, read_sitemap: ReadSitemap) -> Listing:
     """Fetch what has changed into the folder `spool`; `read_sitemap` reads sitemaps.
 
-    Raises SourceUnreadable when the site as a whole is away.
+    Raises SourceUnreadable if the site as a whole cannot be reached.
     """
     fetched = _Fetched()
     try:
@@ -100,7 +99,7 @@ async def fetch_site(source: Source, known: _Known, spool: Path, *, read_sitemap
 
 
 async def _bring(visitor: "_Visitor", address: str, known: _Known, target: Path, fetched: _Fetched) -> None:
-    """Fetch one page; a failure is noted, and what was known of the page before stays."""
+    """Fetch one page. A failure is noted, and the page keeps its earlier content."""
     path = visitor.path_of(address)
     before = known.get(path)
     try:
@@ -130,13 +129,13 @@ def _suffix_of(answer: _Answer) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Visitor:
-    """Asks one site's hosts and nobody else."""
+    """Asks the hosts of one site and no other host."""
 
     source: Source
     http: aiohttp.ClientSession
-    """Connects to public addresses, and to private ones where the source says so."""
+    """Connects to public addresses, and to private ones if the source allows them."""
     proxied: aiohttp.ClientSession
-    """For what goes by way of the operator's proxy, which is on a private address as a rule."""
+    """Connects through the operator's proxy, which usually has a private address."""
     read_sitemap: ReadSitemap
 
     @classmethod
@@ -167,7 +166,7 @@ class _Visitor:
         return pages
 
     async def get(self, address: str, *, before: KnownFile | None = None) -> _Answer:
-        """One page, redirects followed within the list of hosts. Raises _Unfetched."""
+        """One page. Redirects are followed within the list of hosts. Raises _Unfetched."""
         headers = _conditions(before)
         for _ in range(REDIRECTS):
             answer = await self._ask(address, headers, limit=max(SUFFIXES.values()))
@@ -199,7 +198,7 @@ class _Visitor:
             raise _Unfetched(f"cannot be fetched ({type(error).__name__})") from None
 
     async def _session_for(self, address: str) -> aiohttp.ClientSession:
-        """Raises PrivateAddress where a proxy would be asked for a host that is private as seen from here."""
+        """The session for an address. Raises PrivateAddress if it is a proxy's and the host is private from here."""
         parts = urlsplit(address)
         host = parts.hostname or ""
         if parts.scheme not in getproxies() or proxy_bypass(host):
@@ -209,7 +208,7 @@ class _Visitor:
         return self.proxied
 
     async def _sitemap(self) -> AsyncIterator[str]:
-        """Addresses from the sitemap, and from those that it lists, one level deep."""
+        """Addresses from the sitemap, and from the sitemaps that it lists, one level deep."""
         waiting = [(self.source.sitemap or "", 0)]
         for number, (address, depth) in enumerate(waiting):
             if number >= SITEMAPS:
@@ -249,7 +248,7 @@ def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
 
 
 async def _resolves_to_private(host: str) -> bool:
-    """False also for a name that only the proxy can resolve."""
+    """Whether the host resolves to a private address. Also False for a name that only the proxy can resolve."""
     try:
         async with asyncio.timeout(PAGE_SECONDS):
             return any_private(await asyncio.get_running_loop().getaddrinfo(host, 443, type=socket.SOCK_STREAM))

@@ -1,4 +1,4 @@
-"""A sitemap, or an index of sitemaps: the addresses it lists."""
+"""A sitemap, or an index of sitemaps, read into the addresses that it lists."""
 
 import gzip
 import io
@@ -9,13 +9,13 @@ from knowledge.sources.files import Unfit
 from knowledge.sources.xml import check_xml, children
 
 SITEMAP_BYTES = 50_000_000
-"""Unpacked; the same as the limit of the sitemaps' protocol."""
+"""Bytes after unpacking, as in the limit of the sitemap protocol."""
 ADDRESSES = 100_000
-"""Twice what the protocol allows."""
+"""Addresses that are read at most: twice what the protocol allows."""
 
 
 def read_sitemap(content: bytes) -> tuple[bool, list[str]]:
-    """Whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
+    """Return whether the addresses are those of further sitemaps, and the addresses. Raises Unfit."""
     try:
         if content[:2] == b"\x1f\x8b":
             with gzip.open(io.BytesIO(content)) as packed:

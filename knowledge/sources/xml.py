@@ -1,7 +1,7 @@
-"""XML from outside, read without building more of it than is looked at.
+"""XML from outside. No more of it is built in memory than a caller needs.
 
-Refused before any of it is read: declarations of its own, with which entities grow, and elements deeper inside each
-other than any real document has them.
+Two things are refused before any element is used: the document's own declarations, which let entities grow, and
+elements that are nested deeper than in any real document.
 """
 
 import io
@@ -12,13 +12,13 @@ from xml.parsers import expat
 from knowledge.sources.files import Unfit
 
 DEPTH = 200
-"""Elements inside each other. Word nests some fifty at the most."""
+"""Elements nested in each other, at most. Word nests at most some fifty."""
 
 
 def check_xml(content: bytes) -> str:
-    """The root's name without its prefix. Raises Unfit for declarations and too deep nesting, ET.ParseError for no XML.
+    """The root's name without its prefix. Raises Unfit for declarations and deep nesting, ET.ParseError for other text.
 
-    Asked of the parser and not sought in the bytes, which may be in any of its encodings.
+    The parser checks this, and no search in the bytes, which may be in any of the parser's encodings.
     """
     parser = expat.ParserCreate()
     depth = 0
@@ -54,7 +54,7 @@ def parse_xml(content: bytes) -> ET.Element:
 def children(content: bytes, parent: str = "") -> Iterator[ET.Element]:
     """The elements inside the first element called `parent`, or inside the root.
 
-    Each is gone once the next is asked for. Raises Unfit or ET.ParseError.
+    Each element is freed when the next is requested. Raises Unfit or ET.ParseError.
     """
     check_xml(content)
     open_elements: list[ET.Element] = []
