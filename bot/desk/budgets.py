@@ -106,7 +106,7 @@ def _whose(item: InboxItem) -> str:
 
 @dataclass(slots=True)
 class Budgets:
-    """Caps on a rolling day, in US dollars. None means no cap. A cap does not stop an answer that is already running."""
+    """Caps on a rolling day, in US dollars. None means no cap. A cap does not stop an answer that already runs."""
 
     database: Database
     clock: Clock

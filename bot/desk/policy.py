@@ -131,7 +131,7 @@ def _only_asks(answer: str) -> bool:
 
 
 def questions_in(text: str) -> tuple[str, ...]:
-    """The questions of a message in order, without duplicates, quoted ones, and pleasantries like "Can you help me?"."""
+    """The questions of a message in order, without duplicates, quotes, and pleasantries such as "Can you help me?"."""
     return tuple(dict.fromkeys(piece.text for piece in _pieces(text) if piece.kind == "question"))
 
 
