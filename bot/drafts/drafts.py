@@ -255,8 +255,8 @@ class Drafting:
     def _doubtful(self, texts: Sequence[str], said: Sequence[Message], evidence: Evidence) -> list[int]:
         """The numbers of doubtful drafts.
 
-        A draft is doubtful if it claims an action that no lookup shows, or names something that is in no lookup, no page
-        and not in the conversation. The owner may know better.
+        A draft is doubtful if it claims an action that no lookup shows, or names something that is in no lookup, on no
+        page and not in the conversation. The owner may know better.
         """
         earlier = [message for message in said if isinstance(message, ToolResult)]
         kept = Kept(
@@ -290,7 +290,7 @@ class Drafting:
         return "\n\n".join(parts)
 
     async def _search(self, case: Case, words: Sequence[str]) -> Findings:
-        """Search the pages with the last message. If nothing fits, with the last two messages, then with the summary."""
+        """Search the pages with the last message. If nothing fits, use the last two messages, then the summary."""
         findings = Findings()
         for query in dict.fromkeys((words[-1], "\n".join(words[-2:]), case.summary)):
             findings = await self.knowledge.search(query)

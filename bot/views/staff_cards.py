@@ -377,7 +377,7 @@ def for_lead(*, words: str, link: str) -> Card:
 
 
 def withheld(*, is_secret: bool, turn: int) -> Card:
-    """For staff: an answer was stopped because it revealed a secret or the instructions. `turn` is its turn's number."""
+    """For staff: an answer was stopped because it revealed a secret or the instructions. `turn` is its turn's id."""
     if is_secret:
         what = "a secret of the settings, such as a token or a key. Find out how the model came by it, and renew it"
     else:
