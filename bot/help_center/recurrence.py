@@ -29,7 +29,7 @@ class Rule:
     """The interval. If it is 0, the text is a cron expression, in UTC."""
 
     def after(self, moment: float, *, chance: float) -> float:
-        """The next due time after `now`. `chance`, from 0 to 1, chooses within the jitter."""
+        """The next due time after `moment`. `chance`, from 0 to 1, chooses within the jitter."""
         first, gap = (moment + self.seconds, float(self.seconds)) if self.seconds else self._by_cron(moment)
         return first + chance * min(JITTER_SHARE * gap, JITTER_SECONDS)
 

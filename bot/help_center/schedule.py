@@ -66,7 +66,7 @@ class Schedule:
                 now = self._clock.now()
                 then = self._rule.after(now, chance=self._chance())
                 await schedule.plan(tx, NAME, rule=self._rule.text, due=then)
-                # What was missed while nothing ran is made up for by the refresh at the start.
+                # The refresh at the start makes up for refreshes that were missed while nothing ran.
                 await schedule.take(tx, NAME, now=now, then=then)
         except StoreUnavailable as error:
             logger.warning("the schedule could not be written", extra={"reason": str(error)})
