@@ -1,1 +1,1 @@
-"""A human takes over: the case, its card, the relay."""
+"""Handling by people: cases, their cards, and the relay between customer and staff."""

@@ -1,10 +1,10 @@
-"""The table of buttons: what people can press, choose from a menu or submit, and everything that depends on which.
+"""The table of buttons: everything that people can press, choose from a menu or submit, and the rules for each.
 
-Authorisation, lanes, dialogs, retries, the removal of stale buttons and docs/reference/buttons.md read it. What a
-button runs is bound to its id in bot/turns/interactions.py. An id that is not here does nothing.
+Authorisation, lanes, dialogs, retries, the removal of stale buttons and docs/reference/buttons.md read it.
+bot/turns/interactions.py binds a button's id to the code that it runs. An id that is not in the table does nothing.
 
-A card is written anew with each step of its case. Other messages keep their buttons until a step makes them useless;
-they are updated in the transaction of that step.
+Each step of a case renders its card again. Other messages keep their buttons until a step makes these useless. The
+transaction of that step updates the messages.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -21,11 +21,11 @@ from bot.store.persons import REQUEST
 from bot.views.article_cards import REASONS
 
 Who = Literal["customer", "staff", "author", "anyone"]
-"""A customer presses for their own case, staff in a team channel, the author of a message (or staff for them) in the
-message's menu, and anyone for themselves."""
+"""Who may press a button: a customer for their own case, staff in a team channel, the author of a message (or staff for
+them) in the message's menu, and anyone for themselves."""
 Lane = Literal["thread", "own", "at_once"]
-"""A press waits for its turn in its thread, has a lane of its own because it takes long, or is answered at once and not
-stored."""
+"""How an interaction is queued: it waits for its turn in its thread, it has a lane of its own because it takes long, or
+it is answered at once and not stored."""
 
 _CLOSED_DESK: tuple[State, ...] = ("out_of_hours",)
 _UNCLAIMED: tuple[State, ...] = ("waiting", *_CLOSED_DESK)
@@ -60,20 +60,21 @@ class Button:
     does: str
     """What it does, in a sentence for the documents."""
     states: tuple[State, ...] = ()
-    """The states of the case in which it serves; any state when there are none."""
+    """The states of the case in which the button works. An empty tuple allows every state."""
     lane: Lane = "thread"
     dialog: str = ""
     """The id of the dialog that it opens."""
     anywhere: bool = False
-    """Staff can press it in any team channel; other buttons of staff serve only at the desk that has the case."""
+    """Staff can press it in any team channel. Other staff buttons work only at the desk that has the case."""
     speaks: bool = False
-    """It speaks for the case: while another person is on it, staff see who that is."""
+    """It speaks for the case. If another person has the case, the staff member who pressed it sees who that is."""
     calls: bool = False
-    """It calls a person, which interrupts the answer that is being written."""
+    """It calls a person, which interrupts a running answer."""
     is_done: Callable[[Case, str], bool] = _never
-    """Whether the case is as this user wanted it: when a press is retried, the attempt before has done it."""
+    """Whether the case is already as this user wanted it. A retried interaction can find that an earlier attempt did
+    its work."""
     is_used: Callable[[Case], bool] = lambda _: False
-    """Whether it has served, although the state of the case still fits."""
+    """Whether the button was used up, although the state of the case still fits."""
 
     @property
     def action_id(self) -> str:
@@ -163,7 +164,7 @@ _AT_DESK = frozenset(button.id for button in _TABLE if button.who == "staff" and
 async def taken_away(
     tx: Transaction, before: Case, after: Case, *, agent_channel: str, used: Collection[str] = ()
 ) -> list[Outgoing]:
-    """The updates by which messages lose the buttons that the step has made useless; `used` are pressed once."""
+    """The updates that remove the buttons which the step has made useless. `used` are further buttons to remove."""
     useless = _useless(after) | frozenset(used)
     has_moved = before.desk != after.desk
     if useless == _useless(before) and not has_moved:

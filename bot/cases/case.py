@@ -1,4 +1,4 @@
-"""The case as a state machine: pure functions from a case to the case it becomes.
+"""The case as a state machine: pure functions that take a case and return the changed case.
 
             claim                resolve                after a week
   waiting ────────► human ────────────────► resolved ────────────────► closed
@@ -7,15 +7,15 @@
      ▼                ▼                        ▼
     bot              bot                    waiting
 
-An open case can be marked as spam, and is closed: nothing opens it again. It can be transferred to another desk, where
-it waits; and it can be merged into another open one, with whose end it is the assistant's again. Any case is closed
-when its customer's data is erased.
+An open case can be marked as spam. It is then closed, and nothing reopens it. It can be transferred to another desk,
+where it waits. It can be merged into another open case; when that one ends, the assistant has this one again ("bot").
+Any case is closed when its customer's data is erased.
 
 While the desk is closed, "out_of_hours" takes the place of "waiting": the same steps are allowed, but no SLA time
 passes. At the opening the case becomes "waiting". A waiting case has SLA steps: at `due` the next one is breached, and
 bot/cases/sla.py notifies staff, the lead and the customer.
 
-A step that the present state does not allow raises `MovedOn`; whoever pressed the button is told what is so now.
+A step that the present state does not allow raises `MovedOn`. The person who pressed the button sees the present state.
 """
 
 from dataclasses import replace
@@ -30,15 +30,16 @@ State = Literal["waiting", "out_of_hours", "human", "resolved", "closed", "merge
 Priority = Literal["low", "medium", "high"]
 
 DANGERS = {"crisis": 5, "harm": 4, "threat": 3, "fraud": 2, "legal": 1}
-"""Reasons that bot/desk/danger finds, by their gravity; every other one has none. A case that is opened for one of them
-is of high priority, whoever opened it."""
+"""Reasons that bot/desk/danger finds -> their gravity. Every other reason has gravity 0. A case that is opened for a
+reason in this table has high priority, whether a person or the assistant opened it."""
 
 Outcome = Literal["solved", "elsewhere", "spam", "assistant_could_have", "other"]
-"""How a case ended, as whoever ended it says: `elsewhere` it was answered, the assistant could have answered it."""
+"""How a case ended, chosen by the person who ended it. `elsewhere`: it was answered in another place.
+`assistant_could_have`: the assistant could have answered it."""
 Cause = Literal["delivery", "returns", "payment", "product", "account", "other"]
-"""What it was about."""
+"""What the case was about."""
 REOPEN_SECONDS = WEEK
-"""For so long after a case was resolved the customer's words open it again; later they are of another."""
+"""How long after its resolution the customer's words reopen a case. Later they can only open a new one."""
 
 SLA_STEPS = (1, 2, 4)
 """When each SLA step is breached, in multiples of the target for a first reply. Only open hours count."""
@@ -48,7 +49,7 @@ RAISED: dict[str, Priority] = {"low": "medium", "medium": "high", "high": "high"
 
 
 class MovedOn(FrontdeskError):
-    """The case is not where the button thought; `case` is how it stands now."""
+    """The case's present state does not allow the step. `case` is the case as it is now."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -112,7 +113,7 @@ def can_wait(case: Case) -> Case:
 
 
 def urge(case: Case) -> Case:
-    """The case cannot wait for the desk to open. This is the one SLA step of an away case, so it happens once."""
+    """The case cannot wait for the desk to open. It is the one SLA step of an out-of-hours case, so it happens once."""
     _must_be(case, "out_of_hours")
     if case.step:
         raise MovedOn(case)
@@ -137,7 +138,7 @@ def take_over(case: Case, owner: str, owner_name: str, *, now: float) -> Case:
 
 
 def join(case: Case, person: str, name: str, *, now: float) -> Case:
-    """Another person helps whoever is on it."""
+    """Another person helps the owner. Raises MovedOn for the owner and for people who help already."""
     _must_be(case, "human")
     if case.speaker(person) is not None:
         raise MovedOn(case)
@@ -145,7 +146,7 @@ def join(case: Case, person: str, name: str, *, now: float) -> Case:
 
 
 def transfer(case: Case, desk: str, *, now: float, targets: Targets) -> Case:
-    """It waits at another desk; `desk` is that one's channel, empty for the agent channel."""
+    """The case waits at another desk. `desk` is that desk's channel, empty for the agent channel."""
     if not case.is_open or case.desk == desk:
         raise MovedOn(case)
     there = replace(case, desk=desk, owner=None, owner_name=None, claimed_at=None)
@@ -153,7 +154,7 @@ def transfer(case: Case, desk: str, *, now: float, targets: Targets) -> Case:
 
 
 def merge(case: Case, into: Case, *, now: float) -> Case:
-    """People go on with it in another case."""
+    """People continue the case in another one. Both must be open."""
     if not case.is_open:
         raise MovedOn(case)
     if not into.is_open:
@@ -162,19 +163,19 @@ def merge(case: Case, into: Case, *, now: float) -> Case:
 
 
 def part(case: Case, *, now: float) -> Case:
-    """The case that people had it in has ended."""
+    """The case that this one was merged into has ended."""
     _must_be(case, "merged")
     return replace(case, state="bot", ended_at=now)
 
 
 def resolve(case: Case, *, now: float, outcome: Outcome = "solved", cause: Cause | None = None) -> Case:
-    """The matter is settled; anybody of the desk may say so."""
+    """The matter is settled. Everyone at the desk may resolve a claimed case."""
     _must_be(case, "human")
     return replace(case, state="resolved", ended_at=now, due=now + REOPEN_SECONDS, outcome=outcome, cause=cause or "")
 
 
 def close(case: Case) -> Case:
-    """It cannot be opened again any more."""
+    """From now on the case can't be reopened."""
     _must_be(case, "resolved")
     return replace(case, state="closed", due=None)
 
@@ -186,13 +187,13 @@ def hand_back(case: Case, *, now: float) -> Case:
 
 
 def cancel(case: Case, *, now: float) -> Case:
-    """The customer does not want a person any more."""
+    """The customer no longer wants a person."""
     _must_be(case, *WAITING)
     return _with_assistant(case, now=now)
 
 
 def reopen(case: Case, *, now: float, targets: Targets) -> Case:
-    """The customer says it is not solved; anybody may claim it again, and who had it is called first."""
+    """The customer says that it is not solved. Everyone at the desk may claim it, and the last owner is mentioned."""
     if not may_be_reopened(case, now=now):
         raise MovedOn(case)
     again = replace(
@@ -210,23 +211,23 @@ def reopen(case: Case, *, now: float, targets: Targets) -> Case:
 
 
 def may_be_reopened(case: Case, *, now: float) -> bool:
-    """Whether the customer's words are still about this case."""
+    """Whether the case is resolved and the customer can still reopen it."""
     return case.state == "resolved" and now - (case.ended_at or 0.0) <= REOPEN_SECONDS
 
 
 def mark_spam(case: Case, *, now: float) -> Case:
-    """Nobody answers it."""
+    """The team won't reply, and the case is closed."""
     _must_be(case, "human", *WAITING)
     return replace(case, state="closed", ended_at=now, due=None, keeps_helping=False, outcome="spam")
 
 
 def erase(case: Case, *, now: float) -> Case:
-    """The customer's data is erased; what is left of the case is counted."""
+    """The customer's data is erased. What remains of the case still counts in the metrics."""
     return replace(case, state="closed", ended_at=case.ended_at or now, due=None, keeps_helping=False, outcome=ERASED)
 
 
 def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) -> Case:
-    """Set the priority. The first two SLA steps move accordingly, and still come one after the other."""
+    """Set the priority. If one of the first two SLA steps is next, its due time moves to fit, but not into the past."""
     _must_be(case, "human", *WAITING)
     due = case.due
     if case.state == "waiting" and case.step < 2:
@@ -235,7 +236,7 @@ def prioritize(case: Case, priority: Priority, *, now: float, targets: Targets) 
 
 
 def endanger(case: Case, reason: str, *, now: float, targets: Targets) -> Case:
-    """What its customer wrote since shows a danger that is graver than what it was opened for."""
+    """The customer's later words show a graver danger than the case's reason. Raises MovedOn if it is not graver."""
     _must_be(case, "human", *WAITING)
     if DANGERS.get(reason, 0) <= DANGERS.get(case.reason, 0):
         raise MovedOn(case)
@@ -243,14 +244,14 @@ def endanger(case: Case, reason: str, *, now: float, targets: Targets) -> Case:
 
 
 def owned(case: Case, user: str) -> Case:
-    """The case, when the user is the person who is on it."""
+    """The case, if the user is its owner. Raises MovedOn otherwise."""
     if not case.is_with(user):
         raise MovedOn(case)
     return case
 
 
 def speaking(case: Case, user: str) -> str:
-    """The name under which the user speaks for the case, as the person who is on it or as one who helps."""
+    """The name under which the user speaks for the case, as its owner or a helper. Raises MovedOn for other people."""
     name = case.speaker(user)
     if name is None:
         raise MovedOn(case)

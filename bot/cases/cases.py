@@ -1,18 +1,19 @@
-"""Cases: opening, claiming, ending. Each step is one transaction that changes the case and queues what is said of it.
+"""Cases: opening, claiming, ending. Each step is one transaction that changes the case and queues its messages.
 
-open         a person is needed
-claim        somebody takes it; of two presses one wins. An answer that is on its way ends
-take_over    somebody else goes on
-join         somebody else helps
-transfer     another desk has it
-merge        people go on with it in another case of the same customer
-resolve      settled
-hand_back    the assistant goes on, in a fresh episode
-cancel       the customer does not want a person any more
-reopen       the customer says it is not solved
-mark_spam    nobody answers it
-prioritize   it is more urgent, or less
-end_erased   the customer's data is erased
+open         A person is needed.
+claim        A person takes the case. Of two claims one wins. A running answer of the assistant is interrupted.
+take_over    Another person takes a claimed case.
+join         Another person helps the owner.
+transfer     Another desk gets the case.
+merge        People continue it in another case of the same customer.
+resolve      The matter is settled.
+hand_back    The assistant continues, in a new episode.
+cancel       The customer no longer wants a person.
+reopen       The customer says that it is not solved.
+mark_spam    The team won't reply.
+prioritize   Staff change the priority.
+endanger     A graver danger raises the priority to high.
+end_erased   The customer's data is erased.
 """
 
 import asyncio
@@ -54,31 +55,31 @@ OPEN_CASES = 5
 TITLE_LIMIT = 90
 SUMMARY_LIMIT = 820
 MAIN_DESK = "Main desk"
-"""What the agent channel is called among the desks."""
+"""The name of the agent channel in the list of desks."""
 SAID_SHOWN = 6
-"""How many of a person's latest messages the assistant is shown when it goes on,"""
+"""The number of staff's latest messages that the assistant sees when it continues."""
 SAID_LIMIT = 300
-"""and characters of each."""
+"""The characters that the assistant sees of each of these messages."""
 USUAL_SECONDS = 30 * DAY
-"""Over how long the usual reply time is told;"""
+"""The period, in seconds, over which the usual reply time is computed."""
 USUAL_CLAIMS = 5
-"""how many cases must have been claimed in it, and"""
+"""The number of claimed cases that the period must have. With fewer, no usual reply time is shown."""
 USUAL_LATEST = 200
-"""how many of them are looked at."""
+"""The number of latest claims that are used."""
 LINK_SECONDS = 2.0
-"""How long opening a case waits for the link to the customer's thread; a card without it is better than none."""
+"""How long opening a case waits for the link to the customer's thread. A card without the link is better than none."""
 
 ENDED = ("resolved", "closed")
-"""What a person has ended; a case after it in the same thread is said to follow it."""
+"""The states of a case that a person ended. A later case in the same thread follows it, and its card says so."""
 
 
 class UnknownCase(FrontdeskError):
-    """A button names a case that is not here."""
+    """A button names a case that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """Every change of a case goes through here."""
+    """Makes the changes of cases."""
 
     database: Database
     outbox: Outbox
@@ -87,9 +88,10 @@ class Cases:
     messages: CaseMessages
     metrics: Metrics
     most: int = OPEN_CASES
-    """Cases that one customer may have open: nobody shall keep the whole desk busy by writing in ever more threads."""
+    """The number of cases that one customer may have open. One customer who writes in ever more threads must not keep
+    the whole desk busy."""
     desks: Mapping[str, str] = field(default_factory=dict)
-    """The other desks that cases may be transferred to, channel -> name."""
+    """The other desks that a case can be transferred to, channel -> name."""
 
     async def open(
         self,
@@ -103,13 +105,14 @@ class Cases:
         one_a_customer: bool = False,
         called_by: str = "",
     ) -> Case:
-        """Open a case for the thread and tell both sides; the case that is open already, when there is one.
+        """Open a case for the thread and tell both sides. If the thread has an open case already, return that one.
 
-        Without a `subject` it is called by what the customer wrote last. `called_by` is the name of the colleague who
-        called for it over the customer's message.
+        Without a `subject` the title is what the customer wrote last. `called_by` is the name of the colleague who
+        opened the case from the customer's message.
 
-        With `one_a_customer` it may be of another thread of theirs, and is then of the same reason. Who has `most`
-        has no more: both sides are told that the thread belongs to the latest of these.
+        With `one_a_customer` an open case of another of the customer's threads is returned if it has the same reason.
+        A customer with `most` open cases gets no further one: the thread is joined to the latest of these, and both
+        sides are told.
         """
         link = await self._permalink(thread)
         usual = await self._usual_minutes()
@@ -148,7 +151,7 @@ class Cases:
         one_a_customer: bool,
         called_by: str,
     ) -> tuple[Case, bool]:
-        """The case that the thread belongs to from here on, and whether it is a new one."""
+        """The case that the thread belongs to from now on, and whether the case is new."""
         await lock(tx, f"cases/{customer.team}/{customer.user}")
         await lock(tx, lock_of(thread))
         if already := await cases.find_open(tx, thread):
@@ -200,7 +203,7 @@ class Cases:
         return case, True
 
     async def claim(self, ref: str, user: str) -> Case:
-        """A person of the desk takes a waiting case. Raises MovedOn for all but the first."""
+        """A person of the desk takes a waiting case. Raises MovedOn for everyone but the first."""
         name = await self._name(user)
         return await self._step(
             ref,
@@ -211,7 +214,7 @@ class Cases:
         )
 
     async def take_over(self, ref: str, user: str) -> Case:
-        """Another person goes on with a claimed case; the customer is told once."""
+        """Another person takes a claimed case. The customer is told once."""
         name = await self._name(user)
         return await self._step(
             ref,
@@ -222,7 +225,7 @@ class Cases:
         )
 
     async def join(self, ref: str, user: str) -> Case:
-        """Another person helps whoever is on it."""
+        """Another person helps the owner."""
         name = await self._name(user)
         return await self._step(
             ref,
@@ -238,12 +241,15 @@ class Cases:
         return frozenset((self.messages.agent_channel, *self.desks))
 
     def other_desks(self, case: Case) -> dict[str, str]:
-        """Where the case may be transferred to, channel -> name."""
+        """The desks that the case can be transferred to, channel -> name."""
         desks = {self.messages.agent_channel: MAIN_DESK, **self.desks}
         return {channel: name for channel, name in desks.items() if channel != self.messages.desk(case)}
 
     async def transfer(self, ref: str, user: str, channel: str) -> Case:
-        """Another desk has it from here on, and it waits there; the customer is told once."""
+        """Move the case to another desk, where it waits. The customer is told once.
+
+        Raises UnknownCase if `channel` is not a desk's, and MovedOn if the case is not open or is there already.
+        """
         if channel not in self.team_channels:
             raise UnknownCase(channel[:20])
         desk = "" if channel == self.messages.agent_channel else channel
@@ -263,17 +269,20 @@ class Cases:
         return self._stepped(case)
 
     async def mergeable(self, case: Case) -> list[Case]:
-        """The open cases that it may be merged into: others of the same customer, that show nobody what is private."""
+        """The open cases that this one can be merged into.
+
+        They belong to the same customer, and a merge into them shows no private message to other people.
+        """
         async with self.database.transaction() as tx:
             found = await cases.find_open_of(tx, case.thread.team, case.customer)
         return [each for each in found if _fits(case, each)]
 
     async def merge(self, ref: str, user: str, *, into: str) -> Case:
-        """People go on with it in another case of the same customer, who is told once.
+        """People continue the case in another one of the same customer, who is told once.
 
         Raises:
-            MovedOn: one of them is not open any more.
-            UnknownCase: there is no such case, or it is not one of `mergeable`.
+            MovedOn: One of the cases is no longer open.
+            UnknownCase: There is no such case, or `into` is not one of `mergeable`.
         """
         async with self.database.transaction() as tx:
             both = [await the_case(tx, each) for each in (ref, into)]
@@ -299,7 +308,10 @@ class Cases:
     async def resolve(
         self, ref: str, user: str, *, outcome: Outcome = "solved", cause: Cause | None = None, suggest: bool = False
     ) -> Case:
-        """The matter is settled; the assistant answers from here on. `suggest`: the help pages should say it."""
+        """The matter is settled, and the assistant answers from now on.
+
+        `suggest` records that staff want the answer in the help pages.
+        """
         name = await self._name(user)
         return await self._step(
             ref,
@@ -314,7 +326,7 @@ class Cases:
         )
 
     async def hand_back(self, ref: str, user: str, *, note: str = "") -> Case:
-        """The assistant goes on, and is shown the `note`."""
+        """The assistant continues, and sees the `note`."""
         left = f' They left this note for you: "{mask(note).strip()}".' if note.strip() else ""
         return await self._step(
             ref,
@@ -326,7 +338,10 @@ class Cases:
         )
 
     async def cancel(self, ref: str, user: str) -> Case:
-        """The customer goes on with the assistant. Raises MovedOn for anybody else, and once somebody has claimed."""
+        """The customer continues with the assistant.
+
+        Raises MovedOn for anyone but the customer, and after a claim.
+        """
         return await self._step(
             ref,
             user,
@@ -337,8 +352,10 @@ class Cases:
         )
 
     async def reopen(self, ref: str, user: str, *, wrote: bool = False) -> Case:
-        """The customer says that it is not solved, or `wrote` again; the case waits again. Raises MovedOn for
-        anybody else, and when it is too late."""
+        """The customer says that the case is not solved, or `wrote` again. The case waits again.
+
+        Raises MovedOn for anyone but the customer, and when it is too late to reopen the case.
+        """
         return await self._step(
             ref,
             user,
@@ -348,7 +365,7 @@ class Cases:
         )
 
     async def mark_spam(self, ref: str, user: str) -> Case:
-        """Nobody of the team answers it, and the customer is told so; the assistant answers from here on."""
+        """The team won't reply, and the customer is told. The assistant answers from now on."""
         return await self._step(
             ref,
             user,
@@ -359,7 +376,7 @@ class Cases:
         )
 
     async def prioritize(self, ref: str, user: str, priority: Priority) -> Case:
-        """Set how urgent it is; the card shows it. The same priority again changes nothing."""
+        """Set the priority, which the card shows. The same priority again changes nothing."""
         case = await self.find(ref)
         if case.priority == priority:
             return case
@@ -373,9 +390,9 @@ class Cases:
         )
 
     async def endanger(self, ref: str, user: str, reason: str) -> Case | None:
-        """What its customer wrote in an open case shows a graver danger: it is urgent, and the card says why.
+        """The customer's words in an open case show a graver danger. It becomes urgent, and the card says why.
 
-        None when it is known to be as grave already, or nobody waits any more.
+        Returns None if the case already has a reason that is as grave, or is no longer open.
         """
         try:
             return await self._step(
@@ -392,14 +409,14 @@ class Cases:
 
     @property
     def targets(self) -> Targets:
-        """Within what time a case shall be claimed, and when the desk is open."""
+        """The SLA targets for a claim, and the opening hours."""
         return self.messages.targets
 
     async def end_erased(self, tx: Transaction, case_id: int, team: str, *, by: str) -> None:
-        """End a case whose customer's data is erased, once; `by` is for the audit trail.
+        """End a case whose customer's data is erased, once. `by` is the actor in the audit trail.
 
-        Until the transaction ends they get no new case. `team` is their own, as `open` is told of it. MovedOn when the
-        case changed meanwhile.
+        Until the transaction ends, the customer gets no new case. `team` is the customer's own team, the same that
+        `open` gets. Raises MovedOn if the case changed while this ran.
         """
         case = await the_case(tx, ref_of(case_id))
         await lock(tx, f"cases/{team}/{case.customer}")
@@ -415,7 +432,7 @@ class Cases:
     async def say(
         self, tx: Transaction, before: Case, after: Case, rows: Sequence[Outgoing], *, used: Collection[str] = ()
     ) -> None:
-        """Queue what is said of a step, and behind it what takes the buttons away that serve no more, or are `used`."""
+        """Queue a step's messages, and after them the updates that remove buttons which are now useless or `used`."""
         away = await taken_away(tx, before, after, agent_channel=self.messages.agent_channel, used=used)
         has_changed = session_status(before) != session_status(after)
         shown = [self.messages.session(after)] if has_changed else []
@@ -427,7 +444,10 @@ class Cases:
             return await the_case(tx, ref)
 
     async def moved_since(self, ref: str, language: Language) -> str:
-        """How a case stands that was solved, in words for the customer; empty while it is, and for no case of ours."""
+        """The status text, for the customer, of a case that was resolved and has changed since.
+
+        Empty while the case is still resolved, and for an unknown case.
+        """
         async with self.database.transaction() as tx:
             case_id = cases.id_of(ref)
             case = None if case_id is None else await cases.find(tx, case_id)
@@ -437,13 +457,13 @@ class Cases:
         return status_text(self.messages.sentences, language, now)
 
     async def status_text(self, thread: ThreadRef, language: Language) -> str:
-        """How the open case of a thread stands, in words for the customer; empty when there is none."""
+        """The status text of the thread's open case, for the customer. Empty if there is none."""
         async with self.database.transaction() as tx:
             case = await cases.find_open(tx, thread)
         return status_text(self.messages.sentences, language, case) if case else ""
 
     async def tell_moved_on(self, case: Case, user: str, action: str, *, channel: str, thread_ts: str | None) -> None:
-        """Tell a member of staff, unseen by others and where they pressed, how the case stands now."""
+        """Show staff the case's present status in an ephemeral message, in the place where they pressed the button."""
         if case.is_open and self.messages.desk(case) != channel:
             card = self.messages.elsewhere(case, await self._address_of_card(case))
         elif BUTTONS[action].speaks and case.state == "human" and case.owner != user:
@@ -454,7 +474,7 @@ class Cases:
         await self.slack.post_ephemeral(channel, user, text=card.text, blocks=card.blocks or None, thread_ts=thread_ts)
 
     async def tell_customer(self, case: Case, thread: ThreadRef, customer: Customer) -> None:
-        """Tell a customer whose button does not fit the case, unseen by others, how it stands now."""
+        """Show the present status, in an ephemeral message, to a customer whose button does not fit the case."""
         words = status_text(self.messages.sentences, language(case), case)
         await self.slack.post_ephemeral(thread.channel, customer.user, text=words, thread_ts=thread.ts)
 
@@ -469,12 +489,13 @@ class Cases:
         note: str | None = None,
         **detail: str,
     ) -> Case:
-        """Change the case and queue what is said; with `note`, a fresh episode begins for the assistant. `detail` is
-        for the audit trail.
+        """Change the case and queue the messages of `say`. `detail` is for the audit trail.
+
+        With a `note` the thread goes back to the assistant, and a new episode begins with the note.
 
         Raises:
-            MovedOn: the case is not where this step starts, or somebody else was faster.
-            UnknownCase: there is no such case.
+            MovedOn: The case is not in a state that allows this step, or another person was faster.
+            UnknownCase: There is no such case.
         """
         async with self.database.transaction() as tx:
             before, after = await self._change(tx, ref, actor, action, change, **detail)
@@ -488,7 +509,7 @@ class Cases:
     async def _change(
         self, tx: Transaction, ref: str, actor: str, action: str, change: Callable[[Case], Case], **detail: str
     ) -> tuple[Case, Case]:
-        """Make the step, with its note for the audit trail; the case before and after it. Raises as `_step`."""
+        """Make the step and write its audit entry. Returns the case before and after. Raises what `_step` raises."""
         before = await held_case(tx, ref)
         other = await cases.find_open(tx, before.thread)
         if other is not None and other.id != before.id:
@@ -505,7 +526,7 @@ class Cases:
         return changed
 
     async def _back_to_assistant(self, tx: Transaction, before: Case, note: str) -> None:
-        """Begin a fresh episode in the case's thread, and in those of the cases that people had in it."""
+        """Begin a new episode in the case's thread, and in the threads of the cases that were merged into it."""
         now = self.clock.now()
         await self._begin_anew(tx, before, note)
         for each in await cases.merged_into(tx, before.id):
@@ -520,7 +541,7 @@ class Cases:
         await threads.begin_episode(tx, case.thread, note=told)
 
     def _stepped(self, case: Case) -> Case:
-        """The case, once its step is on disk."""
+        """Wake the outbox after a step was committed, and return the case."""
         failpoint("case_stepped")
         self.outbox.wake()
         return case
@@ -542,7 +563,7 @@ class Cases:
             return "A colleague"
 
     async def _usual_minutes(self) -> float | None:
-        """How long it takes as a rule until a case is claimed, in minutes of open desk; None while too few were."""
+        """The median time to claim, in minutes of open desk. None if too few cases were claimed."""
         since = self.clock.now() - USUAL_SECONDS
         async with self.database.transaction() as tx:
             claims = await cases.claims_since(tx, since, latest=USUAL_LATEST)
@@ -559,7 +580,7 @@ class Cases:
 
 
 def lock_of(thread: ThreadRef) -> str:
-    """The lock that is held while it is decided whether a thread has an open case."""
+    """The name of the lock that guards whether a thread has an open case."""
     return f"case/{thread.key}"
 
 
@@ -573,40 +594,46 @@ async def the_case(tx: Transaction, ref: str) -> Case:
 
 
 async def held_case(tx: Transaction, ref: str) -> Case:
-    """The same, which nobody else changes before the transaction ends. Raises UnknownCase."""
+    """The case with this reference, locked until the transaction ends. Raises UnknownCase."""
     await lock(tx, lock_of((await the_case(tx, ref)).thread))
     return await the_case(tx, ref)
 
 
 async def _joinable(tx: Transaction, thread: ThreadRef, customer: Customer) -> list[Case]:
-    """The customer's open cases, without those where others would read what is answered to a direct message."""
+    """The customer's open cases that the thread can join.
+
+    A direct message joins no case in a channel, where other people would read the reply.
+    """
     found = await cases.find_open_of(tx, thread.team, customer.user)
     return [case for case in found if _hides(case, thread)]
 
 
 def _fits(case: Case, into: Case) -> bool:
-    """Whether people may go on with a case in another one: of the same customer, and no less private."""
+    """Whether a case can be merged into another one: it has the same customer and is at least as private."""
     theirs = (into.thread.team, into.customer) == (case.thread.team, case.customer)
     return theirs and into.id != case.id and _hides(into, case.thread)
 
 
 def _hides(case: Case, thread: ThreadRef) -> bool:
-    """Whether what is said in the case is read by nobody who does not read the thread."""
+    """Whether everyone who can read the case's messages can read the thread too."""
     return case.thread.is_direct or not thread.is_direct
 
 
 def own(case: Case, user: str) -> Case:
-    """The case, when it is the user's own."""
+    """The case, if the user is its customer. Raises MovedOn otherwise."""
     if case.customer != user:
         raise MovedOn(case)
     return case
 
 
 def _stretch(case: Case, ending: str, said: Sequence[str], *, until: float) -> str:
-    """What the assistant is told of the time in which it was silent; `said` are the copies of what staff wrote."""
+    """The note to the assistant about the time when people had the conversation.
+
+    `said` are the copies of staff's messages to the customer.
+    """
     start, end = (datetime.fromtimestamp(at, UTC) for at in (case.opened_at, until))
     who = f"a person of the team ({case.owner_name})" if case.owner_name else "nobody yet"
-    # Others may go on in a channel's thread, so there the matter itself is left out.
+    # In a channel's thread, other people may continue the conversation, so the note leaves the matter itself out.
     matter = f" It was about, in words that are data: {_quoted(case)}." if case.thread.is_direct else ""
     spoken = [mask(from_slack(copy.partition("\n")[2], bot_user="")) for copy in said]
     words = json.dumps([text[:SAID_LIMIT] for text in spoken if text], ensure_ascii=False)
@@ -618,7 +645,7 @@ def _stretch(case: Case, ending: str, said: Sequence[str], *, until: float) -> s
 
 
 def _quoted(case: Case) -> str:
-    """The case's matter between quotation marks that nothing in it can end."""
+    """The case's matter as a JSON string, so that no text in it can end the quotation."""
     return json.dumps(case.summary or case.title, ensure_ascii=False)
 
 
@@ -627,6 +654,6 @@ def _last_words(lines: Sequence[Line], customer: str) -> str:
 
 
 def _title(*named: str) -> str:
-    """The first of the texts that says something, in one line."""
+    """The first text that is not empty, on one line and cut to TITLE_LIMIT."""
     first = next(text for each in named if (text := " ".join(each.split())))
     return first if len(first) <= TITLE_LIMIT else first[: TITLE_LIMIT - 2].rsplit(" ", 1)[0] + " …"

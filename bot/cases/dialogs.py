@@ -1,4 +1,4 @@
-"""Dialogs: a press opens one while the case is where the button thinks, and what is submitted is a press again."""
+"""Dialogs. A button opens one if the case's state still fits, and the submission is an interaction of its own."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,19 +23,19 @@ NO_SUCH_CASE = "Frontdesk knows no such case (any more): nothing was done."
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a dialog is about, and where it was opened: what becomes of it is told there."""
+    """What a dialog is about, and the place where it was opened. Messages about its outcome are posted there."""
 
     case: str
     thread: ThreadRef
     ts: str
-    """The message with the button."""
+    """The Slack timestamp of the message with the button."""
 
     def __str__(self) -> str:
         return json.dumps([self.case, self.thread.channel, self.thread.ts, self.ts])
 
     @classmethod
     def of(cls, text: str, *, team: str) -> "About":
-        """Read it back. ValueError when it is not of that form."""
+        """Parse the result of `str`. Raises ValueError if the text has another form."""
         match json.loads(text):
             case [str(case), str(channel), str(thread_ts), str(ts)]:
                 return cls(case, ThreadRef(team, channel, thread_ts), ts)
@@ -44,13 +44,13 @@ class About:
 
 @dataclass(frozen=True, slots=True)
 class Dialogs:
-    """Opens them; the parts are put together in `bot.app`."""
+    """Opens the dialogs about cases."""
 
     slack: SlackClient
     cases: Cases
 
     async def open(self, action: str, about: About, *, user: str, trigger_id: str) -> None:
-        """Open the button's dialog, or tell who pressed why not. `trigger_id` serves for three seconds."""
+        """Open the button's dialog, or tell the user why it does not open. `trigger_id` is valid for three seconds."""
         button = BUTTONS[action]
         channel, in_thread = about.thread.channel, about.thread.ts if about.ts != about.thread.ts else None
         try:
@@ -72,9 +72,10 @@ class Dialogs:
 
 
 def why_not_opened(refusal: SlackRefused) -> str:
-    """What is told of a dialog that Slack did not open; nothing when it is open, since the press was delivered twice.
+    """The message for the user when Slack did not open a dialog.
 
-    Raises the refusal when it is another one.
+    Empty if the dialog is already open because Slack delivered the interaction twice. Raises the refusal if it has
+    another cause.
     """
     match refusal.error:
         case "exchanged_trigger_id":
@@ -120,7 +121,7 @@ async def _edit_draft(cases: Cases, case: Case, about: str) -> Block | str:
 
 
 def numbers_of(value: str) -> tuple[int, int]:
-    """Press and number of the draft that a button names, as `FD-1042/7/2`; zeros when it names none."""
+    """The interaction and the number of a draft in a button's value, such as `FD-1042/7/2`. Zeros if it names none."""
     numbers = value.split("/")[1:]
     if len(numbers) != 2 or not all(each.isascii() and each.isdigit() and len(each) <= 12 for each in numbers):
         return 0, 0
@@ -136,4 +137,4 @@ DIALOGS: Mapping[str, Callable[[Cases, Case, str], Awaitable[Block | str]]] = {
     "submit.merge": _merge,
     "submit.draft": _edit_draft,
 }
-"""What builds each dialog about a case, or says in words why there is none."""
+"""Dialog id -> the function that builds the dialog about a case, or returns a sentence that says why there is none."""

@@ -1,10 +1,11 @@
-"""Drafts in a case's thread: shown to the team, and one of them sent to the customer when the owner says so.
+"""Drafts in a case's thread. The team sees them, and the owner can send one to the customer.
 
-of_owner   the case, for the person who is on it
-shown      the row that shows drafts under the case's card
-send       one draft goes out like a message that the owner wrote
+of_owner   Returns the case, if the user is its owner.
+shown      Returns the row that shows drafts under the case's card.
+send       Sends one draft like a message that the owner wrote.
 
-A draft is never relayed by itself. Its text is kept under the press that brought it; a button only names it.
+A draft is never relayed without a person's decision. Its text is stored under the interaction that asked for it, and a
+button only refers to it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -28,7 +29,7 @@ from bot.views import staff_cards
 from bot.views.staff_cards import Choice
 
 VOICES = ("Short", "Warm", "Thorough")
-"""What the drafts are called, in their order."""
+"""The headings of the drafts, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class CaseDrafts:
     agent_channel: str
 
     async def of_owner(self, ref: str, user: str) -> Case:
-        """The case, when the user is the person who is on it. Raises MovedOn or UnknownCase."""
+        """The case, if the user is its owner. Raises MovedOn or UnknownCase."""
         async with self.database.transaction() as tx:
             return owned(await the_case(tx, ref), user)
 
@@ -53,22 +54,25 @@ class CaseDrafts:
     def shown(
         self, case: Case, asked: int, texts: Sequence[str], *, doubtful: Collection[int] = (), pages: str = ""
     ) -> Outgoing:
-        """The post that shows the drafts; `asked` is the press that brought them, `doubtful` are some of 1, 2, 3, and
-        `pages` is what they rest on."""
+        """The post that shows the drafts.
+
+        `asked` is the id of the interaction that asked for them. `doubtful` has the numbers (1, 2, 3) of doubtful
+        drafts. `pages` names the pages that they rest on.
+        """
         card = _card(case, asked, texts, doubtful=doubtful, pages=pages)
         return Outgoing(
             drafts_key(asked), "post", self.desk(case), payload(card), parent=card_key(case), case_id=case.id
         )
 
     async def send(self, ref: str, user: str, *, asked: int, number: int, ts: str, words: str | None = None) -> bool:
-        """Send one draft, or `words` in its place; `ts` is the message that shows it. Again the same, and it is sent
-        once.
+        """Send one draft, or `words` in its place. `ts` is the message that shows it.
 
-        False when another draft of the message was sent: one of them answers the customer.
+        A repeated call with the same draft sends nothing twice. Returns False if another draft of the message was
+        sent, since only one of them may answer the customer.
 
         Raises:
-            MovedOn: the user is not on the case.
-            UnknownCase: there is no such case, or no such draft.
+            MovedOn: The user is not the owner.
+            UnknownCase: There is no such case, or no such draft.
         """
         async with self.database.transaction() as tx:
             known = await the_case(tx, ref)
@@ -105,7 +109,7 @@ class CaseDrafts:
         return True
 
     def _chosen(self, case: Case, asked: int, texts: Sequence[str], choice: Choice, *, pages: str) -> Outgoing:
-        """The update that says which draft was sent and takes the buttons away."""
+        """The update that says which draft was sent, and removes the buttons."""
         card = _card(case, asked, texts, choice=choice, pages=pages)
         return Outgoing(
             f"{drafts_key(asked)}/{'refused' if choice.failed else 'chosen'}",
@@ -118,12 +122,12 @@ class CaseDrafts:
 
 
 def drafts_key(asked: int) -> str:
-    """The outbox key of the message that shows the drafts of one press."""
+    """The outbox key of the message that shows the drafts of one interaction."""
     return f"drafts/{asked}"
 
 
 def _pages(shown: Mapping[str, Any]) -> str:
-    """What the message says that its drafts rest on."""
+    """The line of the message that names the pages its drafts rest on."""
     blocks = (block for block in shown.get("blocks", ()) if block.get("block_id") == staff_cards.PAGES)
     return next((str(block["elements"][0]["text"]) for block in blocks), "")
 
@@ -137,7 +141,7 @@ def _card(
     choice: Choice | None = None,
     pages: str = "",
 ) -> Card:
-    """Each draft under its voice; when one is missing, nobody knows whose the others are."""
+    """The card with each draft under its voice. If one is missing, the voices of the others are not known."""
     voices = VOICES if len(texts) == len(VOICES) else ["Draft"] * len(texts)
     titled, others_read = list(zip(voices, texts, strict=True)), not case.thread.is_direct
     return staff_cards.drafts(

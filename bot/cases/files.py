@@ -1,13 +1,13 @@
-"""The files of a message, beside its words: with which copies they go, and what is said when they do not.
+"""The files of a message: which copies of the message carry them, and what people read if a file is not passed on.
 
-carrying      a copy that brings the message's files
-file_names    what its files are called
-words_beside  the words of a message, without the names of files that come with it
-left_out      what of a copy's files an edit has taken out of the message
-withdrawn     the rows by which copies of files are taken back
-notes_on      what was said of a copy's files
-earlier       what the customer sent before there was a case, for the thread of its card
-FilesNotes    what a transcript's file holds; what staff and customers are told of files that were not passed on
+carrying      Adds the message's files to a copy.
+file_names    Returns the names of the message's files.
+words_beside  Returns the words of a message, without the names of the files that come with it.
+left_out      Returns the files of a copy that an edit has removed from the message.
+withdrawn     Returns the rows that remove copies of files.
+notes_on      Returns the keys of the messages about a copy's files.
+earlier       Returns the files that the customer sent before the case was opened, for the thread of its card.
+FilesNotes    Writes the transcript file, and the messages to staff and customers about files that were not passed on.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ from bot.store.inbox import words_of
 from bot.store.outbox import OutboxRow, Outgoing
 
 EARLIER = 10
-"""Messages with files that a new case is shown, the latest."""
+"""The number of latest messages with files that a new case shows."""
 NOT_DELIVERED = "warning"
 
 WHY: Mapping[Refusal, str] = {
@@ -42,28 +42,28 @@ WHY: Mapping[Refusal, str] = {
     "refused": "Slack refused it",
     "unanswered": "Slack did not answer",
 }
-"""What the card's thread says of a file."""
+"""Refusal -> the reason that the card's thread gives for a file that was not passed on."""
 
 
 def carrying(row: Outgoing, body: Mapping[str, Any], *, if_missing: str = "") -> Outgoing:
-    """The copy of a message, with the message's files; `if_missing` stands below it when one of them cannot come."""
+    """The copy of a message with the message's files. `if_missing` is shown below it if a file cannot be passed on."""
     files = _carried(body)
     return replace(row, payload={**row.payload, "files": files, "if_missing": if_missing}) if files else row
 
 
 def words_beside(body: Mapping[str, Any]) -> str:
-    """What a copy of the message says."""
+    """The text of a copy of the message. It names files only if they do not come with the copy."""
     return str(body["text"]) if _carried(body) else words_of(body)
 
 
 def file_names(body: Mapping[str, Any]) -> str:
-    """The names of the message's files in mrkdwn, with commas; empty when it brings none."""
+    """The names of the message's files in mrkdwn, separated by commas. Empty if there are none."""
     names = (file if isinstance(file, str) else file["name"] for file in body.get("files", ()))
     return ", ".join(f"*{escape(str(name))}*" for name in names)
 
 
 def left_out(mirror: OutboxRow, body: Mapping[str, Any]) -> list[str]:
-    """The files of a copy that are not in the message any more."""
+    """The ids of the copy's files that are no longer in the message."""
     kept = {file["id"] for file in _carried(body)}
     return [file["id"] for file in mirror.payload.get("files", ()) if file["id"] not in kept]
 
@@ -75,7 +75,10 @@ def withdrawn(
     body: Mapping[str, Any] | None = None,
     when_failed: tuple[Outgoing, ...] = (),
 ) -> Iterator[Outgoing]:
-    """What takes the copies' files back: those that are not in `body`, or all. `name` tells this from other changes."""
+    """The rows that remove the copies' files: those that are not in `body`, or all.
+
+    `name` makes the keys differ from those of other changes. `when_failed` follows if Slack refuses.
+    """
     for mirror in mirrors:
         gone = left_out(mirror, body or {})
         if gone:
@@ -91,7 +94,10 @@ def withdrawn(
 
 
 async def earlier(tx: Transaction, case: Case, thread: ThreadRef, desk: str) -> list[Outgoing]:
-    """What brings the files into the card's thread that the customer had sent in one of theirs; each message once."""
+    """The rows that copy the files of the customer's earlier messages in `thread` into the card's thread.
+
+    Each message is copied once.
+    """
     rows = []
     for item in await inbox.with_files(tx, thread, author=case.customer, latest=EARLIER):
         place = (item.thread.channel, item.ts)
@@ -113,31 +119,31 @@ async def earlier(tx: Transaction, case: Case, thread: ThreadRef, desk: str) -> 
 
 
 def earlier_key(case: Case, item: int) -> str:
-    """The key of the copy by which a new case was shown the files of an older message."""
+    """The key of the copy that shows a new case the files of an older message."""
     return f"case/{case.id}/files/{item}"
 
 
 def notes_on(mirror: OutboxRow) -> list[str]:
-    """The keys of what was said, if anything was, of a copy's files that were not passed on."""
+    """The keys of the messages, if there are any, about the copy's files that were not passed on."""
     return [_line_key(mirror.key), _sorry_key(mirror.key)]
 
 
 @dataclass(frozen=True, slots=True)
 class FilesNotes:
-    """Tells staff in the card's thread why a file was not passed on, and the customer whose it was."""
+    """Tells staff, in the card's thread, why a file was not passed on, and tells the customer who sent it."""
 
     sentences: Sentences
     agent_channel: str
 
     async def content(self, tx: Transaction, row: OutboxRow) -> bytes:
-        """As `bot.slack.files.Notes`: what was said in the conversation of the row's case."""
+        """The transcript of the conversation of the row's case. Implements `bot.slack.files.Notes`."""
         case = None if row.case_id is None else await cases.find(tx, row.case_id)
         return b"" if case is None else await transcripts.write(tx, case, row)
 
     async def not_passed_on(
         self, tx: Transaction, row: OutboxRow, refused: Mapping[str, Refusal]
     ) -> Sequence[Outgoing]:
-        """As `bot.slack.files.Notes`."""
+        """The messages about the refused files. Implements `bot.slack.files.Notes`."""
         case = None if row.case_id is None else await cases.find(tx, row.case_id)
         if case is None or not refused:
             return []
@@ -192,6 +198,6 @@ def _sorry_key(post: str) -> str:
 
 
 def _carried(body: Mapping[str, Any]) -> list[dict[str, str]]:
-    """The files of a stored message that Slack may be asked for. Messages of earlier releases have but their names."""
+    """The files of a stored message that can be requested from Slack. Earlier releases stored only the names."""
     files = [file for file in body.get("files", ()) if isinstance(file, Mapping) and file["id"]]
     return [{"id": file["id"], "name": file["name"]} for file in files]

@@ -1,10 +1,10 @@
-"""When the desk is open, and time as it counts for whoever waits: only while it is.
+"""Opening hours, and SLA time, which passes only while the desk is open.
 
-Hours     weekly opening hours in one time zone, without holidays
-Targets   within what time a case shall be claimed, by its priority
+Hours     The weekly opening hours in one time zone, without holidays.
+Targets   The time within which a case should be claimed, by priority.
 
-A day that the clocks are changed on has as many hours open as its wall clock says: one that begins in the hour that is
-skipped begins after it.
+On a day when the clocks change, the desk opens and closes by the wall clock. A span that begins in the skipped hour
+begins after that hour.
 """
 
 import re
@@ -19,31 +19,31 @@ _ENTRY = re.compile(r"(\w+)(?:-(\w+))?[ @]+(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})",
 _DAY = 24 * 60
 
 Span = tuple[int, int]
-"""From and until, in minutes of the wall clock since midnight."""
+"""The opening and the closing time, in minutes since midnight on the wall clock."""
 Week = tuple[tuple[Span, ...], ...]
-"""Seven days from Monday on, each with its spans in order and apart."""
+"""Seven days from Monday on, each with its spans in order. The spans of a day do not touch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hours:
-    """Opening hours; times are seconds since 1970."""
+    """Opening hours. All times are seconds since 1970."""
 
     week: Week = ()
-    """Empty: always open."""
+    """The spans of each day. If it is empty, the desk is always open."""
     zone: str = "UTC"
     holidays: frozenset[date] = frozenset()
     """Days on which the desk is closed all day."""
 
     def is_open(self, at: float) -> bool:
-        """Whether somebody is there at that time."""
+        """Whether the desk is open at that time."""
         return self.next_opening(at) == at
 
     def next_opening(self, at: float) -> float:
-        """When somebody is there: at that time, or at the next opening."""
+        """The earliest time from `at` on when the desk is open: `at` itself, or the next opening."""
         return at if not self.week else max(at, next(self._spans(at))[0])
 
     def between(self, start: float, end: float) -> float:
-        """The seconds between the two for which the desk is open."""
+        """The seconds of open desk between the two times."""
         if not self.week:
             return max(0.0, end - start)
         total = 0.0
@@ -54,7 +54,10 @@ class Hours:
         return max(0.0, total)
 
     def after(self, start: float, seconds: float) -> float:
-        """When the desk will have been open for so many seconds from `start` on."""
+        """The time when the desk has been open for the given seconds since `start`.
+
+        Raises OverflowError if the desk is never open for that long.
+        """
         if not self.week or seconds <= 0:
             return start + max(0.0, seconds)
         for opens, closes in self._spans(start):
@@ -69,7 +72,7 @@ class Hours:
         return datetime.fromtimestamp(at, _zone(self.zone))
 
     def _spans(self, at: float) -> Iterator[tuple[float, float]]:
-        """The spans of being open that end after `at`, in order and without end."""
+        """The open spans that end after `at`, in order, as an endless iterator."""
         zone = _zone(self.zone)
         day = datetime.fromtimestamp(at, zone).date()
         closed = at
@@ -79,7 +82,7 @@ class Hours:
                 continue
             for opens, closes in self.week[today.weekday()]:
                 begin, end = _at(today, opens, zone), _at(today, closes, zone)
-                # What ends in the hour that is skipped ends later than the wall clock says.
+                # A span that ends in the skipped hour ends later than the wall clock says.
                 begin = max(begin, closed) if closed > at else begin
                 if at < end and begin < end:
                     closed = end
@@ -91,21 +94,22 @@ ALWAYS = Hours()
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What is promised within the team."""
+    """The team's SLA targets for claims, and the opening hours."""
 
     hours: Hours = ALWAYS
     minutes: dict[str, float] = field(default_factory=lambda: {"high": 5.0, "medium": 15.0, "low": 60.0})
-    """Priority -> minutes of open desk until somebody has claimed the case."""
+    """Priority -> the minutes of open desk within which a case should be claimed."""
 
     def seconds(self, priority: str) -> float:
-        """The target of a priority."""
+        """The target of a priority, in seconds."""
         return 60 * self.minutes[priority]
 
 
 def read_week(text: str) -> Week:
-    """The week that a text like `Mon-Fri 09:00-17:00, Sat 10:00-14:00` says; a span may go past midnight.
+    """Parse a week such as `Mon-Fri 09:00-17:00, Sat 10:00-14:00`. A span can go past midnight.
 
-    In the place of each blank a `@` may stand. Raises ValueError with what is wrong.
+    A `@` can take the place of the space between days and times. Raises ValueError with a message that says what is
+    wrong.
     """
     week: list[list[Span]] = [[] for _ in DAYS]
     for entry in text.split(","):
@@ -123,7 +127,7 @@ def read_week(text: str) -> Week:
 
 
 def check_zone(name: str) -> str:
-    """The name of a time zone that this machine knows. Raises ValueError when it does not."""
+    """Return the name if this machine knows the time zone. Raises ValueError otherwise."""
     try:
         _zone(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -134,7 +138,7 @@ def check_zone(name: str) -> str:
 
 
 def read_days(text: str) -> frozenset[date]:
-    """The dates that a text like `2026-12-25,2027-01-01` says. Raises ValueError with what is wrong."""
+    """Parse dates such as `2026-12-25,2027-01-01`. Raises ValueError with a message that says what is wrong."""
     try:
         return frozenset(date.fromisoformat(day.strip()) for day in text.split(",") if day.strip())
     except ValueError:
@@ -142,7 +146,7 @@ def read_days(text: str) -> frozenset[date]:
 
 
 def _zone(name: str) -> tzinfo:
-    # UTC needs no table of zones, which not every machine has.
+    # UTC works without the time zone database, which not every machine has.
     return UTC if name == "UTC" else ZoneInfo(name)
 
 
@@ -168,7 +172,7 @@ def _days(first: str, last: str) -> Iterator[int]:
 
 
 def _apart(spans: list[Span]) -> tuple[Span, ...]:
-    """The spans in order, those made one that touch."""
+    """The spans in order. Spans that touch or overlap are joined, and empty ones are dropped."""
     apart: list[Span] = []
     for opens, closes in sorted(spans):
         if opens >= closes:

@@ -1,7 +1,7 @@
-"""What is said when a case changes: to the customer in their thread, to staff on the card and in its thread.
+"""The messages for each change of a case: to the customer in their thread, to staff on the card and in its thread.
 
-Every function is pure and returns outbox rows; their keys hold the case's version, so that a step that is
-repeated says nothing twice.
+Every function is pure and returns outbox rows. Their keys contain the case's version, so a step that is repeated
+posts nothing twice.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -58,35 +58,36 @@ SAID_FIRST = {
     "threat": "in_threat",
     "fraud": "in_fraud",
 }
-"""Reason -> what the customer reads first: why, where nothing else says it, or what to do now where somebody is in
-danger. That it was passed on follows it."""
+"""Reason -> the key of the sentence that the customer reads first. It says why the assistant did not answer, or what
+to do now if someone is in danger. The sentence that the case was passed on follows it."""
 SUFFERING = frozenset({"crisis", "harm", "threat"})
-"""Reasons for which nothing cheerful is shown."""
+"""The reasons for which a message to the customer shows nothing cheerful."""
 
 MEMBER_NOTES: dict[MemberType, str] = {"member": "", "guest": "guest", "stranger": "from another organisation"}
 
 
 @dataclass(frozen=True, slots=True)
 class CaseMessages:
-    """Writes the outbox rows of every step."""
+    """Builds the outbox rows of every step."""
 
     sentences: Sentences
     agent_channel: str
     targets: Targets = field(default_factory=Targets)
     on_call: str = ""
-    """Who is called when nobody claims a case, as a mention; empty for nobody."""
+    """The mention of the people who are called when no one claims a case. If it is empty, no one is called."""
     pages: bool = False
-    """Whether they are called outside of opening hours too, when a customer says that it is urgent."""
+    """Whether `on_call` is called out of hours too, when a customer says that a case is urgent."""
     escalate_notice: Literal["thread", "ephemeral"] = "thread"
-    """Who reads that a colleague has called for a case: everybody in the thread, or its customer alone."""
+    """Who sees that a colleague opened a case: everyone in the thread, or only its customer."""
 
     def opened(
         self, case: Case, lines: Sequence[Line], *, usual: float | None = None, called_by: str = ""
     ) -> list[Outgoing]:
-        """The customer is told; the card is posted, and in its thread how to use it and what was said before.
+        """Tell the customer and post the card. The card's thread gets instructions and the conversation so far.
 
-        `usual` is the usual time until somebody is there, in minutes. `called_by` is the colleague who called for it;
-        the customer reads that, without buttons, since they have asked for nothing.
+        `usual` is the usual time until a person claims a case, in minutes. `called_by` is the name of the colleague
+        who opened the case. The customer then gets a message with that name and without buttons, since they did not
+        ask for anything.
         """
         card = self._card(case)
         told = self._told_who_waits(case, usual)
@@ -99,7 +100,7 @@ class CaseMessages:
         return [*rows, *self._opening(case, lines)]
 
     def _called_over(self, case: Case, by: str) -> Outgoing:
-        """A colleague has called for it: its customer is told, unseen by others where that is set."""
+        """Tell the customer that a colleague opened the case. With the ephemeral setting, only the customer sees it."""
         key, words = "called_over", {"name": one_line(by, NAME_LIMIT)}
         if case.state == "out_of_hours":
             key, words = "called_over_out_of_hours", {**words, "back": self._back(case.due or 0.0)}
@@ -111,9 +112,10 @@ class CaseMessages:
         return Outgoing(name, "ephemeral", thread.channel, alone, thread_ts=thread.ts, case_id=case.id)
 
     def joined(self, case: Case, thread: ThreadRef, code: str, latest: Line, *, reason: str) -> list[Outgoing]:
-        """A further thread belongs to an open case; `code` is its language, `latest` the customer's last line in it.
+        """Tell both sides that another thread now belongs to an open case.
 
-        `reason` is why a person was called there.
+        `code` is the thread's language, `latest` is the customer's last line in it, and `reason` is why a person was
+        called there.
         """
         key = f"case/{case.id}/joined/{thread.channel}/{latest.ts}"
         words = self.sentences.say(language_for(code), "case_joined", case=case.ref)
@@ -134,18 +136,18 @@ class CaseMessages:
         ]
 
     def session(self, case: Case) -> Outgoing:
-        """What the agent session of the customer's thread shows of the case."""
+        """Set the status of the agent session in the customer's thread to fit the case."""
         key, thread = f"case/{case.id}/session/{case.version}", case.thread
         shown = {"status": session_status(case)}
         return Outgoing(key, "session", thread.channel, shown, thread_ts=thread.ts, case_id=case.id)
 
     def claimed(self, case: Case) -> list[Outgoing]:
-        """A person has joined."""
+        """Tell the customer that a person claimed the case, and update the card."""
         card = cards.claimed(self.sentences, language(case), case=case.ref, staff=case.owner_name or "")
         return [self._to_customer(case, "claimed", card), self._card_update(case)]
 
     def taken_over(self, case: Case, *, before: Case) -> list[Outgoing]:
-        """Another person has taken over; who had it `before` is called in the card's thread."""
+        """Tell the customer that another person took over. The owner of `before` is mentioned in the card's thread."""
         staff, former = case.owner_name or "", before.owner_name or ""
         told = cards.taken_over(self.sentences, language(case), case=case.ref, staff=staff, before=former)
         call = staff_cards.taken_from(case=case.ref, staff=case.owner or "", before=before.owner or "")
@@ -156,38 +158,44 @@ class CaseMessages:
         ]
 
     def resolved(self, case: Case, *, by: str, name: str) -> list[Outgoing]:
-        """The customer is asked how it was; `by` is who solved it, the owner or not, and `name` is theirs."""
+        """Ask the customer for a rating. `by` is the user who resolved the case, the owner or another person, and
+        `name` is that user's name."""
         known = case.owner_name if by == case.owner else None
         solved = case.outcome == "solved"
         card = cards.resolved(self.sentences, language(case), case=case.ref, staff=known or name, solved=solved)
         return [self._to_customer(case, "resolved", card), self._card_update(case, by=by)]
 
     def back_to_assistant(self, case: Case, *, by: str) -> list[Outgoing]:
-        """The assistant goes on; `by` wanted it so, one of the team or the customer."""
+        """Tell the customer that the assistant is back. `by` is the person who decided that: staff or the customer."""
         card = cards.handed_back(self.sentences, language(case), case=case.ref)
         return [self._to_customer(case, "back", card), self._card_update(case, by=by)]
 
     def spam(self, case: Case, *, by: str) -> list[Outgoing]:
-        """The team does not answer it."""
+        """Tell the customer that the team won't reply, and update the card."""
         told = cards.not_answered(self.sentences, language(case), case=case.ref)
         return [self._to_customer(case, "spam", told), self._card_update(case, by=by)]
 
     def erased(self, case: Case) -> Outgoing:
-        """An open case has ended, and its card goes: one line that says why, and nothing of the customer."""
+        """Post a line for an open case that ended because its customer's data was erased, and whose card is removed.
+
+        The line says why the case ended and contains nothing about the customer.
+        """
         text = f"{case.ref} was erased at the customer's wish."
         return Outgoing(f"forgotten/case/{case.id}", "post", case.desk or self.agent_channel, {"text": text})
 
     def updated(self, case: Case) -> list[Outgoing]:
-        """Something of the case is otherwise that only its card shows."""
+        """Update the card after a change that only the card shows."""
         return [self._card_update(case)]
 
     def replied(self, case: Case) -> list[Outgoing]:
-        """The customer has a first reply."""
+        """Update the card after the first reply to the customer."""
         return [self._card_becomes(case, "replied", self._card(case))] if case.state == "human" else []
 
     def reopened(self, case: Case, *, wrote: bool = False) -> list[Outgoing]:
-        """The customer says it is not solved, or `wrote` again. A new line in the card's thread calls who had it,
-        which an update of the card does not."""
+        """The customer says that the case is not solved, or `wrote` again.
+
+        A new line in the card's thread mentions the last owner, because an update of the card notifies no one.
+        """
         told = cards.reopened(self.sentences, language(case), case=case.ref)
         if case.state == "out_of_hours":
             told = _after(told.text, self._told_who_waits(case, None))
@@ -198,17 +206,17 @@ class CaseMessages:
         ]
 
     def helped(self, case: Case, *, by: str) -> list[Outgoing]:
-        """Somebody helps whoever is on it; these two read so."""
+        """A person helps the owner. The line in the card's thread mentions both."""
         told = staff_cards.helps(case=case.ref, staff=by, owner=case.owner or "")
         return [self._card_update(case), self._in_card_thread(case, f"helper/{case.version}", told)]
 
     def transferred(
         self, case: Case, lines: Sequence[Line], *, before: Case, by: str, is_known: bool
     ) -> list[Outgoing]:
-        """Another desk has it: the customer is told, its card stands there, and the one of `before` leads to it.
+        """Move the case to another desk: tell the customer, post the card there, and link the old card to the new one.
 
-        A desk that had it earlier (`is_known`) has its card again, and is called by a line, since an update rings
-        nobody.
+        A desk that had the case earlier (`is_known`) already has a card. The card is updated, and a new line in the
+        channel notifies the desk, because an update notifies no one.
         """
         told = cards.transferred(self.sentences, language(case), case=case.ref)
         desk, version = self.desk(case), f"{case.version}"
@@ -235,17 +243,17 @@ class CaseMessages:
         return [self._to_customer(case, "transferred", told), gone, *there]
 
     def _gone_card(self, case: Case, *, to: str, by: str, link: str = "") -> Card:
-        """The case's card at the desk that has it no more."""
+        """The case's card at the desk that no longer has the case."""
         common = {"case": case.ref, "title": case.title, "customer": case.customer, "permalink": _readable(case)}
         return staff_cards.transferred_card(**common, to=to, by=by, at=case.waiting_since or 0.0, link=link)
 
     def merged(self, case: Case, lines: Sequence[Line], *, into: Case, by: str) -> list[Outgoing]:
-        """People go on with the case in another one: its customer, its card and the other one's thread are told."""
+        """People continue the case in another one. Its customer, its card and the other card's thread say so."""
         where = f"<{escape(into.link)}|{into.ref}>" if into.link else into.ref
         told = cards.merged(self.sentences, language(case), case=case.ref, into=where)
         spoken = [entry for page in transcripts.pages(case, lines, most=1) for entry in page]
         heading = staff_cards.took_in(case=case.ref, staff=by)
-        # It quotes the merged case's thread, and is that one's row, though it stands under the other's card.
+        # The row quotes the merged case's thread. It belongs to the merged case, although it is under the other card.
         quoting = Outgoing(
             f"case/{case.id}/merged-into/{into.id}",
             "post",
@@ -261,11 +269,11 @@ class CaseMessages:
         ]
 
     def parted(self, case: Case) -> list[Outgoing]:
-        """The case that people had it in has ended: the assistant is back in this one's thread too."""
+        """The case that this one was merged into has ended, so the assistant is back in this one's thread too."""
         return [self._to_customer(case, "back", cards.handed_back(self.sentences, language(case), case=case.ref))]
 
     def elsewhere(self, case: Case, link: str = LINK) -> Card:
-        """For somebody at a desk that has the case no more; `link` is the address of its card."""
+        """The card for a person at a desk that no longer has the case. `link` is the address of the case's card."""
         return staff_cards.elsewhere(case=case.ref, channel=self.desk(case), link=link)
 
     def desk(self, case: Case) -> str:
@@ -273,9 +281,10 @@ class CaseMessages:
         return case.stands_in(self.agent_channel)
 
     def urged(self, case: Case) -> list[Outgoing]:
-        """The customer says that it cannot wait for the desk to open; whoever is on duty is called, if that is meant.
+        """The customer says that the case cannot wait for the desk to open.
 
-        Who cannot be called is not: then the customer is told so.
+        If `pages` is set and `on_call` names someone, they are called. Otherwise the customer reads that no one is
+        called.
         """
         is_paged = self.pages and bool(self.on_call)
         told = cards.urgent(
@@ -288,13 +297,13 @@ class CaseMessages:
         return rows
 
     def can_wait(self, case: Case) -> list[Outgoing]:
-        """The customer waits for the desk to open."""
+        """The customer agrees to wait for the desk to open."""
         back = self._back(case.due or 0.0)
         card = cards.can_wait(self.sentences, language(case), case=case.ref, back=back)
         return [replace(self._to_customer(case, "", card), key=self.key_of_waiting(case))]
 
     def key_of_waiting(self, case: Case) -> str:
-        """What `can_wait` says is said once each time that the case was opened."""
+        """The key of the `can_wait` message, which is posted once for each time that the case is opened or reopened."""
         return f"case/{case.id}/can-wait/{case.reopened}"
 
     def helping(self, case: Case) -> list[Outgoing]:
@@ -302,13 +311,13 @@ class CaseMessages:
         return [self._to_customer(case, "helping", cards.helping(self.sentences, language(case), case=case.ref))]
 
     def settled(self, case: Case, *, key: str) -> Outgoing:
-        """The customer wrote as if nobody were needed any more."""
+        """Offer the customer to end the case, since they wrote as if they no longer need a person."""
         card = cards.settled(self.sentences, language(case), case=case.ref)
         thread = case.thread
         return Outgoing(key, "post", thread.channel, payload(card), thread_ts=thread.ts, case_id=case.id)
 
     def desk_opened(self, case: Case) -> list[Outgoing]:
-        """An away case waits from now on."""
+        """The desk has opened, and an out-of-hours case waits from now on."""
         ring = staff_cards.unclaimed(case=case.ref, words=_opened(case), mention="")
         return [self._card_update(case), self._ringing(case, f"open/{case.version}", ring)]
 
@@ -317,8 +326,8 @@ class CaseMessages:
     ) -> list[Outgoing]:
         """One or more SLA steps were breached: notify staff and, from the second step on, the lead and the customer.
 
-        `waited` counts minutes, `spoke` is when the customer wrote last, and `lead` the channel of direct messages
-        with the lead, if there is one.
+        `waited` is in minutes of open desk. `spoke` is the time of the customer's last message. `lead` is the channel
+        of direct messages with the lead, if there is one.
         """
         is_last = case.step == len(SLA_STEPS)
         target = self.targets.minutes[before.priority]
@@ -361,7 +370,7 @@ class CaseMessages:
         return f"case/{case.id}/sla/{alert}/snoozed"
 
     def own_words(self, case: Case) -> list[str]:
-        """What stands on the case's card and in its thread whatever anybody said: it quotes nobody."""
+        """The texts on the case's card and in its thread that are the same whatever people wrote. They quote no one."""
         bare = replace(case, title="…", summary="…")
         shown = [self._card(replace(bare, state=state)) for state in get_args(State)]
         openers = product((1, 2), (True, False))
@@ -390,7 +399,7 @@ class CaseMessages:
         return [*headings, *(text for card in shown for text in _texts(payload(card)))]
 
     def _why(self, reason: str, language: Language) -> str:
-        """Why a person is called, in words for the customer; empty where they know."""
+        """The sentence that tells the customer why a person is called. Empty if the customer knows why."""
         key = SAID_FIRST.get(reason)
         return self.sentences.say(language, key) if key else ""
 
@@ -402,12 +411,12 @@ class CaseMessages:
         return cards.escalated(self.sentences, language(case), case=case.ref, usual=how_long, is_grave=is_grave)
 
     def _back(self, opening: float) -> str:
-        """When the desk opens, on the reader's clock and on its own."""
+        """When the desk opens, in the reader's time zone and in the desk's."""
         hours = self.targets.hours
         return f"{_reader_time(opening)} ({hours.local(opening):%Y-%m-%d %H:%M} {hours.zone})"
 
     def _ringing(self, case: Case, name: str, card: Card) -> Outgoing:
-        """A line in the card's thread that is shown in the channel too."""
+        """A line in the card's thread that Slack also shows in the channel, so that it notifies people."""
         row = self._in_card_thread(case, name, card)
         return replace(row, payload={**row.payload, "reply_broadcast": True})
 
@@ -430,7 +439,8 @@ class CaseMessages:
         return self._card_becomes(case, f"{case.version}", self._card(case, by=by))
 
     def _card_becomes(self, case: Case, name: str, card: Card, *, link_to: str = "") -> Outgoing:
-        """The update by which the card at the case's desk becomes another; `link_to` is the row that it links to."""
+        """The update that replaces the card at the case's desk. `link_to` is the key of the row that the card links
+        to."""
         link = {"link_to": link_to} if link_to else {}
         return Outgoing(
             f"{card_key(case)}/{name}",
@@ -442,7 +452,10 @@ class CaseMessages:
         )
 
     def _opening(self, case: Case, lines: Sequence[Line], *, desk: str = "") -> list[Outgoing]:
-        """What stands first in a card's thread: how to use it, and what was said before; `desk` tells it apart."""
+        """The first messages in a card's thread: how to use it, and the conversation so far.
+
+        `desk` is a suffix of their keys that makes them unique for each desk.
+        """
         is_whole = transcripts.is_whole(case, lines)
         spoken = [entry for page in transcripts.pages(case, lines, most=1) for entry in page]
         opener = staff_cards.thread_opener(case=case.ref, messages=len(spoken), is_whole=is_whole)
@@ -454,7 +467,7 @@ class CaseMessages:
         return rows
 
     def _card(self, case: Case, *, by: str | None = None) -> Card:
-        """The card as the case stands now; `by` ended it."""
+        """The card for the case's present state. `by` is the person who ended the case."""
         state: State = case.state  # type: ignore[assignment]  # the column holds nothing else
         common = {
             "case": case.ref,
@@ -493,7 +506,7 @@ class CaseMessages:
                     cause=staff_cards.CAUSES.get(case.cause, ""),
                     by=by,
                     at=case.ended_at or 0.0,
-                    # Only a case in which a person has spoken teaches anything.
+                    # Only a case with a person's reply can become an article.
                     teaches=case.replied_at is not None,
                 )
             case "merged":
@@ -501,7 +514,7 @@ class CaseMessages:
                 return staff_cards.merged_card(**common, into=into, by=by, at=case.ended_at or 0.0, link=LINK)
 
     def _reply_due(self, case: Case) -> float | None:
-        """Until when a first reply shall leave: as long after the claim as the claim itself may take."""
+        """When the first reply is due: as long after the claim as the target for the claim itself."""
         if case.replied_at is not None or case.claimed_at is None:
             return None
         return self.targets.hours.after(case.claimed_at, self.targets.seconds(case.priority))
@@ -514,12 +527,12 @@ def _ring(case: Case, *, wrote: bool) -> Card:
 
 
 def _readable(case: Case) -> str:
-    """The address of the customer's thread, where others than the customer can open it."""
+    """The address of the customer's thread. Empty for direct messages, which only the customer can open."""
     return "" if case.thread.is_direct else case.link
 
 
 def _facts(case: Case) -> str:
-    """What else of the case staff should know."""
+    """More facts for staff: which case this one follows, and whether it was reopened."""
     facts = [f"follows {ref_of(case.follows)}" if case.follows else "", "opened again" if case.reopened else ""]
     return " · ".join(fact for fact in facts if fact)
 
@@ -539,13 +552,16 @@ def _overdue(case: Case) -> Iterator[str]:
 
 
 def language(case: Case) -> Language:
-    """The case's language, one of ours."""
+    """The case's language, as one of the supported languages."""
     return language_for(case.language)
 
 
 def session_status(case: Case) -> SessionStatus:
-    """How the agent session of the customer's thread stands: the assistant waits for people, the matter is settled, or
-    the assistant is ready."""
+    """The status of the agent session in the customer's thread.
+
+    The assistant waits for people ("suspended"), the matter is settled ("closed"), or the assistant is ready
+    ("active").
+    """
     if case.is_open or case.state == MERGED:
         return "suspended"
     is_settled = case.state == "resolved" or (case.state == "closed" and case.outcome != "spam")
@@ -553,7 +569,7 @@ def session_status(case: Case) -> SessionStatus:
 
 
 def status_text(sentences: Sentences, spoken: Language, case: Case) -> str:
-    """What a customer is told whose button does not fit the case as it is now."""
+    """The sentence for a customer whose button does not fit the case's present state."""
     keys = {
         "waiting": "case_waiting",
         "out_of_hours": "case_out_of_hours",
@@ -575,9 +591,9 @@ def payload(card: Card) -> dict[str, object]:
 
 
 def copy_for_staff(name: str, words: str, *, elsewhere: bool = False, is_helped: bool = False) -> str:
-    """A customer's message as it stands in the thread of a card.
+    """The copy of a customer's message for the thread of a card.
 
-    `elsewhere`: it was not written in the case's thread. `is_helped`: the assistant answers it.
+    `elsewhere` is set if it was not written in the case's thread, and `is_helped` if the assistant answers it.
     """
     where = ", in another thread; your answers go to the case's" if elsewhere else ""
     helped = "; the assistant answers this while the case waits" if is_helped else ""
@@ -585,7 +601,7 @@ def copy_for_staff(name: str, words: str, *, elsewhere: bool = False, is_helped:
 
 
 def quoted(words: str) -> str:
-    """Somebody's words as a quotation."""
+    """The text as a quotation in mrkdwn."""
     return "\n".join(f">{line}" for line in escape(words).splitlines())
 
 

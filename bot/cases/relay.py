@@ -1,16 +1,16 @@
-"""The relay between the customer's thread and the card's thread, while a person is on the case.
+"""The relay between the customer's thread and the card's thread, while a person has the case.
 
-from_customer   the customer's words go into the card's thread; no model is asked
-thanked         the customer's thanks after the end
-from_staff      the owner's words go to the customer; a helper is asked about theirs; everybody else's, and what begins
-                with //, stay inside, and who does not know it yet is told
-send            a held message goes out after "Claim and send" or "Send to the customer", with its files
-to_customer     the row by which anything that staff say reaches the customer
+from_customer   Copies the customer's words into the card's thread. No model is asked.
+thanked         Handles the customer's thanks after the end of a case.
+from_staff      Sends the owner's words to the customer, and asks a helper what to do with theirs. Words of other
+                people, and messages that begin with //, stay internal. An author who does not know that yet is told.
+send            Sends a held message with its files after "Claim and send" or "Send to the customer".
+to_customer     Returns the row that carries staff's words to the customer.
 edited_by_customer, deleted_by_customer, edited_by_staff, deleted_by_staff
-                what becomes of the copies when the message itself is changed; the rows of the copies are the map
+                Change the copies when the message itself changes. The rows of the copies say where they are.
 
-What was delivered bears an outbox tray, until it is taken back; what Slack refused bears a warning and one line that
-says so.
+A delivered message has an outbox tray until it is taken back. A message that Slack refused has a warning, and one line
+that says so.
 """
 
 import logging
@@ -42,9 +42,9 @@ from bot.views import staff_cards
 logger = logging.getLogger(__name__)
 
 PERSON_SECONDS = 60.0
-"""For how long a customer is believed to be there after Slack has said so."""
+"""How long Slack's answer that a customer's account is active is cached."""
 NOTE = "//"
-"""What a note for the team begins with."""
+"""The prefix of a note for the team."""
 DELIVERED = "outbox_tray"
 SEEN = "eyes"
 THANKED = "heart"
@@ -57,7 +57,7 @@ NOT_TAKEN_BACK = (
     "The customer still reads it."
 )
 OWN_WORDS = (EDITED, DELETED, EDITED_TO, EDITED_FROM, NOT_TAKEN_BACK)
-"""What the relay itself says in the card's thread: it quotes nobody."""
+"""The relay's own texts in the card's thread. They quote no one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class Relay:
 
     @property
     def agent_channel(self) -> str:
-        """Where staff are told what concerns no case."""
+        """The channel for messages to staff that concern no case."""
         return self.messages.agent_channel
 
     async def from_customer(self, case: Case, item: InboxItem, customer: Customer, *, is_helped: bool = False) -> None:
-        """Show the customer's message to staff; while nobody has claimed, the customer sees that it was read.
+        """Show the customer's message to staff. While no one has claimed the case, it also gets a reaction.
 
-        `is_helped`: the assistant answers it, which is sign enough.
+        `is_helped` is set if the assistant answers the message. Then it needs no reaction.
         """
         words = copy_for_staff(
             customer.name, words_beside(item.body), elsewhere=item.thread != case.thread, is_helped=is_helped
@@ -94,7 +94,7 @@ class Relay:
             source=(item.thread.channel, item.said_at),
         )
         async with self.database.transaction() as tx:
-            # An attempt that a crash has ended may have opened the case, and shown it the message with its files.
+            # An attempt that ended in a crash may have opened the case and copied the message with its files.
             is_there = await outbox.by_key(tx, earlier_key(case, item.id)) is not None
         rows = [] if is_there else [carrying(copy, item.body)]
         if case.waits and not is_helped:
@@ -105,18 +105,21 @@ class Relay:
             await self._queue(self._left(case))
 
     async def thanked(self, case: Case, item: InboxItem) -> None:
-        """The customer's last word on a case that is over: it needs no answer, and says that the case was solved."""
+        """React to the customer's thanks after a case. They need no answer, and confirm that the case was solved."""
         heart = {"ts": item.said_at, "name": THANKED}
         mark = Outgoing(f"thanks/{item.id}", "react", item.thread.channel, heart, case_id=case.id)
         async with self.database.transaction() as tx:
-            # The row's key says whether an attempt before a crash has written it down already.
+            # The row's key shows whether an attempt before a crash has already queued it.
             if await outbox.by_key(tx, mark.key) is None:
                 await outbox.add(tx, mark, now=self.clock.now())
                 await audit.note(tx, actor=item.author, action="case.affirmed", subject=case.ref, now=self.clock.now())
         self.outbox.wake()
 
     async def from_staff(self, item: InboxItem) -> str:
-        """Relay, hold or leave inside what somebody wrote under a card; how it ended, in one stable word."""
+        """Relay, hold or keep internal what a person wrote under a card.
+
+        Returns the outcome in one stable word: "relayed", "held", "note" or "not_staff".
+        """
         card, case = await self._case_of(item.thread.channel, item.thread.ts)
         if card is None or case is None or _is_note(item.body):
             return "note"
@@ -143,9 +146,9 @@ class Relay:
     def edited_by_customer(
         self, edit: InboxItem, mirrors: Sequence[OutboxRow], case: Case | None, *, before: str
     ) -> list[Outgoing]:
-        """Staff's copies of a message with its new words, and a note of the old ones, which they may have answered.
+        """The updates of staff's copies of a message, and a note with the old words, which staff may have answered.
 
-        A case that was opened over the message has no copy of it; then the note tells both.
+        A case that was opened for the message has no copy of it. Then the note shows both the new and the old words.
         """
         rows = [
             _reworded(mirror, f"edited/{edit.ts}", f"{quoted(words_beside(edit.body))} {EDITED}") for mirror in mirrors
@@ -157,7 +160,7 @@ class Relay:
             channel, card, case_id = mirrors[-1].channel, mirrors[-1].parent or "", mirrors[-1].case_id or 0
         else:
             return rows
-        # Whoever has the case by now may have no copy of it.
+        # The desk that has the case now may have no copy of the message.
         is_there = any(mirror.parent == card for mirror in mirrors)
         now = "" if is_there else f"{EDITED_TO}\n{quoted(edit.words)}\n"
         text = f"{now}{EDITED_FROM}\n{quoted(before)}"
@@ -165,11 +168,14 @@ class Relay:
         return [*rows, note]
 
     def deleted_by_customer(self, change: str, mirrors: Sequence[OutboxRow]) -> list[Outgoing]:
-        """Staff's copies of a message without its words; `change` tells this from other changes."""
+        """The rows that remove the words and files from staff's copies of a message.
+
+        `change` makes the keys differ from those of other changes.
+        """
         return [*withdrawn(mirrors, change), *(_reworded(mirror, f"deleted/{change}", DELETED) for mirror in mirrors)]
 
     def edited_by_staff(self, edit: InboxItem, mirrors: Sequence[OutboxRow], *, mark: str) -> list[Outgoing]:
-        """The customer's copy of a message with its new words; it is taken back when they are for the team by now."""
+        """The update of the customer's copy of a message. If the edit made the message a note, the copy is deleted."""
         if _is_note(edit.body):
             return self.deleted_by_staff(edit.ts, mirrors, edit.thread, left=edit.said_at)
         undone = {"ts": edit.said_at, "name": NOT_DELIVERED}
@@ -187,9 +193,10 @@ class Relay:
     def deleted_by_staff(
         self, change: str, mirrors: Sequence[OutboxRow], thread: ThreadRef, *, left: str | None = None
     ) -> list[Outgoing]:
-        """The customer's copy of a message is taken back; when Slack does not, the message's own thread is told.
+        """The rows that delete the customer's copy of a message. If Slack refuses, the message's own thread says so.
 
-        The message itself may be `left` at its ts, where it then no longer bears the mark of what was delivered.
+        `left` is the timestamp of the message itself, if it still exists. It then loses the mark of a delivered
+        message.
         """
         mark = {"ts": left, "name": DELIVERED}
         rows = [
@@ -209,14 +216,15 @@ class Relay:
         return [*chain.from_iterable(files), *rows]
 
     async def not_sent(self, item: InboxItem) -> None:
-        """Mark a staff message that could not be dealt with."""
+        """Mark a staff message that could not be processed."""
         mark, channel = {"ts": item.ts, "name": NOT_DELIVERED}, item.thread.channel
         await self._queue(Outgoing(f"relay/{channel}/{item.ts}/failed", "react", channel, mark))
 
     async def tell_unreachable(self, item: InboxItem, error: str) -> None:
-        """Tell staff that a customer's message got no answer, since Slack takes nothing for its thread any more.
+        """Tell staff that a customer's message got no answer, because Slack no longer accepts posts in its thread.
 
-        It is said in the thread of the case's card if there is one, else in the agent channel.
+        The line is posted in the thread of the case's card if there is one, else in the desk's channel. Without a case
+        it is posted in the agent channel.
         """
         async with self.database.transaction() as tx:
             case = await cases.find_open(tx, item.thread)
@@ -236,9 +244,9 @@ class Relay:
         await self._queue(told)
 
     async def is_gone(self, case: Case) -> bool:
-        """Whether the case's customer was deactivated: Slack takes what is posted for them, and nobody reads it.
+        """Whether the customer's account was deactivated. Slack still accepts posts for them, but no one reads these.
 
-        While Slack does not say, they are believed to be there.
+        False if Slack does not say.
         """
         try:
             return (await self.slack.user(case.customer, seconds=PERSON_SECONDS)).deleted
@@ -247,7 +255,10 @@ class Relay:
             return False
 
     def not_delivered(self, case: Case, key: str, ts: str, words: str) -> tuple[Outgoing, ...]:
-        """What tells staff that their message `ts` did not reach the customer, in `words`; `key` is the copy's."""
+        """The rows that tell staff, in `words`, that their message `ts` did not reach the customer.
+
+        `key` is the key of the copy.
+        """
         desk = self.messages.desk(case)
         return (
             Outgoing(f"{key}/failed", "react", desk, {"ts": ts, "name": NOT_DELIVERED}),
@@ -255,9 +266,9 @@ class Relay:
         )
 
     async def send(self, ref: str, user: str, ts: str) -> bool:
-        """Send the held message at `ts`; False when it is not there, or was deleted or made a note since.
+        """Send the held message at `ts`. Returns False if it does not exist, was deleted, or was made a note since.
 
-        Raises MovedOn when the user is neither the owner nor a helper.
+        Raises MovedOn if the user is neither the owner nor a helper.
         """
         case, body = await self._held(ref, user, ts)
         speaking(case, user)
@@ -269,8 +280,11 @@ class Relay:
     def to_customer(
         self, case: Case, mrkdwn: str, *, by: str = "", key: str, ts: str, when_failed: tuple[Outgoing, ...] = ()
     ) -> Outgoing:
-        """The words of one of the team in the customer's thread, and the marks on their message `ts` that tell how it
-        went; `by` is the name that the customer reads, the owner's when it is empty."""
+        """The post of a staff member's words in the customer's thread, and the reactions on their message `ts` that
+        show the outcome.
+
+        `by` is the name that the customer reads. If it is empty, the owner's name is used.
+        """
         suffix, desk = self.messages.sentences.say(language(case), "support_suffix"), self.messages.desk(case)
         sorry = (
             f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
@@ -288,7 +302,7 @@ class Relay:
         )
 
     async def _answer(self, case: Case, user: str, ts: str, body: Mapping[str, Any]) -> None:
-        """Send the customer what the owner or a helper wrote at `ts`, with what it brings."""
+        """Send the customer what the owner or a helper wrote at `ts`, with its files."""
         key, words = f"relay/{self.messages.desk(case)}/{ts}", escape(words_beside(body))
         copy = self.to_customer(case, words, by=speaking(case, user), key=key, ts=ts)
         row = carrying(copy, body, if_missing=f"_{self.messages.sentences.say(language(case), 'file_missing')}_")
@@ -301,7 +315,7 @@ class Relay:
         self.outbox.wake()
 
     async def note_reply(self, tx: Transaction, case: Case) -> None:
-        """A person's words leave for the customer: when they are the first, the card says no more that some are due."""
+        """Record that a person's words are sent to the customer. After the first reply, the card shows none as due."""
         if case.replied_at is not None:
             return
         await lock(tx, lock_of(case.thread))
@@ -309,28 +323,32 @@ class Relay:
             await outbox.add(tx, *self.messages.replied(await the_case(tx, case.ref)), now=self.clock.now())
 
     def _unread(self, case: Case, item: InboxItem) -> Outgoing:
-        """Somebody else is on the case: tell the author, unseen by others, that the customer reads nothing; once, and
-        of each message that brings files."""
+        """Tell the author, in an ephemeral message, that another person has the case and the customer reads nothing.
+
+        They are told once for each owner, and for each message with files.
+        """
         owner, files = case.owner or "", file_names(item.body)
         card = staff_cards.unread(case=case.ref, staff=owner, staff_name=case.owner_name or "", files=files)
         name = f"unread/{owner}/{item.author}{f'/{item.ts}' if files else ''}"
         return self._ephemeral(case, name, item.author, payload(card))
 
     def _over(self, case: Case, item: InboxItem) -> Outgoing:
-        """Nobody has the case any more: tell the author, unseen by others, that the customer reads nothing; once an
-        end, and of each message that brings files."""
+        """Tell the author, in an ephemeral message, that the case has ended and the customer reads nothing.
+
+        They are told once for each end of the case, and for each message with files.
+        """
         files = file_names(item.body)
         card = staff_cards.over(case=case.ref, with_assistant=case.state == "bot", files=files)
         name = f"over/{case.version}/{item.author}{f'/{item.ts}' if files else ''}"
         return self._ephemeral(case, name, item.author, payload(card))
 
     def _offer(self, case: Case, item: InboxItem) -> Outgoing:
-        """Ask who helps, unseen by others and once a message, whether the customer shall read it."""
+        """Ask the helper, in an ephemeral message and once for each message, whether to send it to the customer."""
         card = staff_cards.helper_prompt(case=case.ref, ts=item.ts)
         return self._ephemeral(case, f"offer/{item.ts}", item.author, payload(card))
 
     def _ephemeral(self, case: Case, name: str, user: str, said: Mapping[str, object]) -> Outgoing:
-        """What one member of staff reads in the thread of the case's card."""
+        """A message in the thread of the case's card that only one member of staff sees."""
         return Outgoing(
             f"case/{case.id}/{name}",
             "ephemeral",
@@ -341,15 +359,17 @@ class Relay:
         )
 
     async def _elsewhere(self, card: OutboxRow, case: Case) -> Case | None:
-        """The open case as which people have this one under another card; None when it is here, or nobody has it."""
+        """The open case under another card in which people continue this one. None if it is here, or is not open."""
         if case.state == MERGED:
             async with self.database.transaction() as tx:
                 return await cases.find_open(tx, case.thread)
         return case if case.is_open and card.key != card_key(case) else None
 
     def _moved(self, card: OutboxRow, now: Case, item: InboxItem) -> Outgoing:
-        """Tell who writes under a card that is past, unseen by others, where the case is now; once a place, and of each
-        message that brings files."""
+        """Tell the author of a message under an old card, in an ephemeral message, where the case is now.
+
+        They are told once for each place, and for each message with files.
+        """
         files = file_names(item.body)
         told = staff_cards.elsewhere(case=now.ref, channel=self.messages.desk(now), link=LINK, files=files)
         return Outgoing(
@@ -362,7 +382,7 @@ class Relay:
         )
 
     async def _owner_left(self, case: Case) -> bool:
-        """Whether who is on the case is of the team no more; False when Slack does not say."""
+        """Whether the owner is no longer staff. False if Slack does not say."""
         if case.state != "human" or case.owner is None:
             return False
         try:
@@ -372,15 +392,16 @@ class Relay:
             return False
 
     def _left(self, case: Case) -> Outgoing:
-        """The line that calls for somebody in the owner's place, once an owner."""
+        """The line that asks for another person in the owner's place. It is posted once for each owner."""
         card = staff_cards.owner_left(case=case.ref, staff=case.owner or "", staff_name=case.owner_name or "")
         key = f"case/{case.id}/owner-left/{case.owner}"
         return Outgoing(key, "post", self.messages.desk(case), payload(card), parent=card_key(case), case_id=case.id)
 
     async def _ask(self, case: Case, item: InboxItem) -> None:
-        """Nobody has claimed the case: ask, unseen by others, what to do with the message.
+        """Ask, in an ephemeral message, what to do with a message while no one has claimed the case.
 
-        Raises what Slack raises, so that the row is tried again: staff would think that the message went out.
+        Raises SlackRefused or SlackUnanswered, so that the row is retried. Without the question, staff would think
+        that the message was sent.
         """
         card = staff_cards.take_over_prompt(case=case.ref, ts=item.ts)
         await self.slack.ephemeral(
@@ -388,13 +409,13 @@ class Relay:
         )
 
     async def _case_of(self, channel: str, thread_ts: str) -> tuple[OutboxRow | None, Case | None]:
-        """The message of ours that begins the thread, and the case that it is about."""
+        """The outbox row of the message that begins the thread, and the case that it is about."""
         async with self.database.transaction() as tx:
             card = await outbox.by_place(tx, channel, thread_ts)
             return card, None if card is None or card.case_id is None else await cases.find(tx, card.case_id)
 
     async def _held(self, ref: str, user: str, ts: str) -> tuple[Case, Mapping[str, Any] | None]:
-        """The case, and what the user wrote at `ts`."""
+        """The case, and the stored message that the user wrote at `ts`."""
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
             return case, await inbox.body_at(tx, self.messages.desk(case), ts, author=user)
@@ -406,7 +427,7 @@ class Relay:
 
 
 def gone(case: Case) -> str:
-    """Says that nobody reads what is written to the customer any more."""
+    """The line that says that no one reads messages to this customer any more."""
     return (
         f"Not delivered to {escape(case.customer_name)}: their Slack account was deactivated. "
         "Nobody reads what is sent to them; resolve the case, or reach them another way."
@@ -414,7 +435,7 @@ def gone(case: Case) -> str:
 
 
 def _still_read(mirror: OutboxRow, change: str, thread: ThreadRef) -> Outgoing:
-    """The line that tells the thread of a staff message that its copy is still there."""
+    """The line in the thread of a staff message that says that the customer's copy still exists."""
     return Outgoing(
         f"{mirror.key}/undeleted/{change}",
         "post",
@@ -430,7 +451,7 @@ def _is_note(body: Mapping[str, Any]) -> bool:
 
 
 def _reworded(mirror: OutboxRow, name: str, words: str, *, when_failed: tuple[Outgoing, ...] = ()) -> Outgoing:
-    """The update by which a copy of a message says something else; who speaks, in its first line, stays."""
+    """The update that gives a copy of a message new words. Its first line, with the speaker, stays."""
     speaker = str(mirror.payload["text"]).partition("\n")[0]
     return Outgoing(
         f"{mirror.key}/{name}",

@@ -1,9 +1,9 @@
-"""Who is staff: the members of a team channel, or of the group that is named for it. In doubt, nobody.
+"""Who is staff: the members of a team channel, or of a configured user group. In doubt, no one is staff.
 
-Slack is asked, and what it says serves for a minute.
+Slack is asked, and its answer is cached for a minute.
 
-Who was deactivated, apps, and people of other organisations are none, whatever channel or group they are in. Guests
-are, since somebody has invited them there; and a customer who is in the channel is one of the team.
+Deactivated people, apps, and people of other organisations are never staff, whatever channel or group they are in.
+Guests are staff, since a person has invited them to the channel. A customer who is in the channel is staff too.
 """
 
 import logging
@@ -16,7 +16,7 @@ from bot.store.case_lists import Desks
 logger = logging.getLogger(__name__)
 
 STAFF_CACHE_PERIOD = 60.0
-"""How long a look-up of the members, and of a person, serves."""
+"""How long the members of a channel, and a person's profile, are cached, in seconds."""
 
 
 class Staff:
@@ -31,9 +31,9 @@ class Staff:
         others: Collection[str] = (),
         group: str | None = None,
     ) -> None:
-        """`others` are the channels of further desks. With a `group` its members are staff, and nobody else is."""
+        """`others` are the channels of further desks. With a `group`, only its members are staff."""
         self.channels = frozenset((agent_channel, *others))
-        """Where staff work: the team channels."""
+        """The team channels, where staff work."""
         self._slack = slack
         self._clock = clock
         self._agent_channel = agent_channel
@@ -41,7 +41,7 @@ class Staff:
         self._known: dict[str, tuple[float, frozenset[str]]] = {}
 
     async def includes(self, user: str, *, channel: str = "") -> bool:
-        """Whether the person is staff in a team channel, the agent channel at first; False when Slack does not say."""
+        """Whether the person is staff in a team channel, by default the agent channel. False if Slack does not say."""
         try:
             return await self.surely_includes(user, channel=channel)
         except (SlackRefused, SlackUnanswered):
@@ -49,17 +49,17 @@ class Staff:
             return False
 
     async def desks(self, user: str) -> Desks:
-        """The desks whose staff the person is; none for those who are not staff, or while Slack does not say."""
+        """The desks where the person is staff. None for people who are not staff, or while Slack does not say."""
         theirs = {channel for channel in self.channels if await self.includes(user, channel=channel)}
         desks = frozenset(self._desk(channel) for channel in theirs)
         return Desks(desks, frozenset(map(self._desk, self.channels)) - desks)
 
     def _desk(self, channel: str) -> str:
-        """The channel, as cases have it."""
+        """The channel as the `desk` of a case: empty for the agent channel."""
         return "" if channel == self._agent_channel else channel
 
     async def surely_includes(self, user: str, *, channel: str = "") -> bool:
-        """As `includes`, but what Slack raises when it does not say is raised here too."""
+        """Like `includes`, but raises SlackRefused or SlackUnanswered if Slack does not say."""
         channel = channel or self._agent_channel
         if channel not in self.channels or user not in await self._members(channel):
             return False

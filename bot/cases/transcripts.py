@@ -1,14 +1,14 @@
-"""What was said before people came, for the thread of a card: the latest messages, and when that is not all, a file.
+"""Transcripts for the thread of a card: the latest messages and, if these are not the whole conversation, a file.
 
-is_whole   whether one message holds all of it
-pages      the latest messages as quotations, page by page
-attached   the post that brings all of it as a file
-write      what is in the file, as things are when it leaves
-instead    what follows when the file cannot be attached
-renewed    the rows by which another file takes the place of one that may hold a message that was deleted
+is_whole   Says whether one message can show the whole conversation.
+pages      Returns the latest messages as quotations, page by page.
+attached   Returns the post that attaches the whole conversation as a file.
+write      Returns the content of the file at the time when it is sent.
+instead    Returns the posts that follow if the file cannot be attached.
+renewed    Returns the rows that replace a file which may contain a deleted message.
 
-The content is written down nowhere: it is made from what is kept of the conversation, each time anew, and so holds
-nothing that was erased before.
+The content is not stored. It is built from the stored conversation each time, so it contains nothing that was erased
+before.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,26 +24,30 @@ from bot.store.outbox import OutboxRow, Outgoing
 from bot.store.transcripts import LATEST, Line, of_thread
 
 QUOTE_LIMIT = 600
-"""Characters of one line of a page."""
+"""The characters of one message on a page."""
 PAGE_LIMIT = 2_800
-"""Characters of one page;"""
+"""The characters of one page."""
 PAGES = 6
-"""so many hold the latest lines, with few exceptions."""
+"""The number of pages that replace a file. With few exceptions they hold all of the latest lines."""
 ATTACHED = "The whole conversation as a file. Card numbers and passwords are hidden."
 NOT_ATTACHED = "_It could not be attached._"
 BEFORE = "What came before the messages above:"
 OWN_WORDS = (ATTACHED, NOT_ATTACHED, BEFORE)
-"""What stands beside transcripts whatever anybody said: it quotes nobody."""
+"""The texts next to transcripts that are always the same. They quote no one."""
 
 
 def is_whole(case: Case, lines: Sequence[Line]) -> bool:
-    """Whether one page shows all of the conversation; `lines` are its latest, more than LATEST when there are more."""
+    """Whether one page shows the whole conversation.
+
+    `lines` are the latest ones, and more than LATEST if there are more.
+    """
     is_cut = any(len(line.text) > QUOTE_LIMIT for line in lines)
     return len(lines) <= LATEST and not is_cut and len(pages(case, lines, most=2)) <= 1
 
 
 def pages(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
-    """The latest lines, oldest first, as quotations on `most` pages at the most; the oldest go when it is longer."""
+    """The latest lines, oldest first, as quotations on at most `most` pages. The oldest lines that don't fit are left
+    out."""
     found: list[list[str]] = []
     room = 0
     for line in reversed(lines[-LATEST:]):
@@ -61,8 +65,10 @@ def pages(case: Case, lines: Sequence[Line], *, most: int) -> list[list[str]]:
 
 
 def attached(case: Case, lines: Sequence[Line], *, channel: str, desk: str = "") -> Outgoing:
-    """The post in the card's thread in `channel` that brings the conversation up to the last of the lines; `desk` tells
-    it from those of other desks."""
+    """The post that attaches the conversation, up to the last of the lines, in the card's thread in `channel`.
+
+    `desk` is a suffix of the key that makes it unique for each desk.
+    """
     file = {"id": OWN, "name": f"{case.ref}-transcript.txt", "through": lines[-1].ts}
     return Outgoing(
         f"{_key(case.id)}{desk}",
@@ -75,20 +81,20 @@ def attached(case: Case, lines: Sequence[Line], *, channel: str, desk: str = "")
 
 
 async def write(tx: Transaction, case: Case, row: OutboxRow) -> bytes:
-    """The content of the row's file; nothing when nothing is left of the conversation."""
+    """The content of the row's file. Empty if nothing remains of the conversation."""
     lines = [] if case.customer == ERASED else await _through(tx, case, row)
     if not lines:
         return b""
     said = []
     for line in lines:
         who, text = (from_slack(each, bot_user="") for each in _said(case, line, limit=None))
-        # What somebody said stands further in, so that nobody can write a heading.
+        # Words are indented, so that no message can imitate a heading.
         said.append(f"{_time(line):%Y-%m-%d %H:%M} {who}\n" + "\n".join(f"    {each}" for each in text.splitlines()))
     return mask("\n\n".join([f"{case.ref}, times in UTC", *said])).encode() + b"\n"
 
 
 async def instead(tx: Transaction, case: Case, row: OutboxRow) -> list[Outgoing]:
-    """The pages before the one that stands there already."""
+    """The pages before the one that the thread already shows."""
     before = pages(case, await _through(tx, case, row), most=PAGES)[:-1]
     return [
         Outgoing(
@@ -104,9 +110,10 @@ async def instead(tx: Transaction, case: Case, row: OutboxRow) -> list[Outgoing]
 
 
 async def renewed(tx: Transaction, cases: Collection[int], *, deletion: int, said_at: str) -> list[Outgoing]:
-    """Take the cases' files back that may hold what was said at `said_at`, empty for any time, and bring others.
+    """Replace the cases' files that may contain the message of `said_at`. If it is empty, replace all of them.
 
-    `deletion` tells this from other times. One that is just being made was perhaps begun before.
+    `deletion` makes the keys differ from those of other deletions. A file that is being written now is replaced too,
+    because its writing may have begun before the deletion.
     """
     rows: list[Outgoing] = []
     for case_id in cases:
@@ -124,14 +131,14 @@ async def renewed(tx: Transaction, cases: Collection[int], *, deletion: int, sai
 
 
 async def _stands(tx: Transaction, post: OutboxRow) -> bool:
-    """Whether the file is there, or will be."""
+    """Whether the post's file is in the thread, or will be."""
     if post.state == "failed" or await outbox.by_key(tx, _gone(post)) is not None:
         return False
     return post.state != "sent" or any(each.copy for each in await files.of_post(tx, post.key))
 
 
 async def _through(tx: Transaction, case: Case, row: OutboxRow) -> list[Line]:
-    """The conversation up to where the row's file ends."""
+    """The lines of the conversation up to the last one of the row's file."""
     ends = max(str(file.get("through", "")) for file in row.payload["files"])
     return [line for line in await of_thread(tx, case.thread, latest=None) if line.ts <= ends]
 
@@ -149,7 +156,7 @@ def _time(line: Line) -> datetime:
 
 
 def _said(case: Case, line: Line, *, limit: int | None) -> tuple[str, str]:
-    """Who says it, and what, both as mrkdwn; of the assistant's words not many more than `limit` characters."""
+    """The speaker and the words of a line, both as mrkdwn. The assistant's are cut to about `limit` characters."""
     if line.by_staff:
         return line.speaker, line.text
     if line.speaker == "assistant":
@@ -158,7 +165,7 @@ def _said(case: Case, line: Line, *, limit: int | None) -> tuple[str, str]:
 
 
 def _gated(markdown: str) -> str:
-    """The assistant's words as they may be shown to staff: no link of the model's, and nobody is pinged."""
+    """The assistant's words in a form that is safe to show to staff: no links of the model's, and no mentions."""
     gate = OutputGate(frozenset())
     return to_mrkdwn(gate.feed(markdown) + gate.close())
 

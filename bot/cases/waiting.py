@@ -1,10 +1,10 @@
-"""What is said of a case while nobody is on it, besides its SLA alerts (bot/cases/sla.py).
+"""Steps of a case that waits for a person, besides its SLA alerts (bot/cases/sla.py).
 
-urge          its customer cannot wait for the desk to open
-can_wait      they can
-keep_helping  they want the assistant to answer meanwhile
-snooze        staff put off what is done next when nobody claims it
-offer_end     the customer wrote as if nobody were needed any more
+urge          The customer cannot wait for the desk to open.
+can_wait      The customer can wait.
+keep_helping  The customer wants the assistant to answer while the case waits.
+snooze        Staff delay the next SLA step.
+offer_end     The customer wrote as if they no longer need a person.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -20,20 +20,23 @@ from bot.store.outbox import Outgoing
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Each is one transaction. Raises MovedOn for what was said already, and for what the case is past.
+    """Makes these steps, each in one transaction.
 
-    Nobody says it of somebody else's case. UnknownCase: there is none.
+    Raises:
+        MovedOn: The step was made already, the case's state does not allow it, or a customer's button names another
+            customer's case.
+        UnknownCase: There is no such case.
     """
 
     cases: Cases
 
     async def urge(self, ref: str, user: str) -> Case:
-        """It becomes urgent, and whoever is on duty is called if that is meant."""
+        """The case becomes urgent, and the people on call are called if the settings say so."""
         messages = self.cases.messages
         return await self._step(ref, user, "urged", lambda case: steps.urge(own(case, user)), messages.urged)
 
     async def can_wait(self, ref: str, user: str) -> Case:
-        """Nothing changes, and the assistant is offered meanwhile."""
+        """The case stays as it is, and the customer is offered answers from the assistant while it waits."""
         messages = self.cases.messages
         return await self._step(
             ref,
@@ -46,7 +49,7 @@ class Waiting:
         )
 
     async def keep_helping(self, ref: str, user: str) -> Case:
-        """The assistant answers until somebody claims it."""
+        """The assistant answers until a person claims the case."""
         messages = self.cases.messages
         return await self._step(
             ref, user, "kept_helping", lambda case: steps.keep_helping(own(case, user)), messages.helping
@@ -65,7 +68,7 @@ class Waiting:
         )
 
     async def offer_end(self, ref: str, *, key: str) -> None:
-        """Show the customer the button that ends it, unless somebody has claimed it meanwhile."""
+        """Show the customer the button that ends the case, unless a person has claimed it."""
         async with self.cases.database.transaction() as tx:
             case = await held_case(tx, ref)
             if case.waits:
@@ -83,8 +86,11 @@ class Waiting:
         once: Callable[[Case], str] | None = None,
         used: Collection[str] = (),
     ) -> Case:
-        """Change the case and queue what is said; `once` is the key of what was said when the step was made before, and
-        `used` are buttons that serve once."""
+        """Change the case and queue the messages of `say`.
+
+        `once` gives the key of the message that a former step of this kind queued; if it exists, MovedOn is raised.
+        `used` are the buttons that the step uses up.
+        """
         now = self.cases.clock.now()
         async with self.cases.database.transaction() as tx:
             before = await held_case(tx, ref)

@@ -1,11 +1,14 @@
-"""Who a reply in a channel's thread is for, when it does not mention the app. Others may talk there among themselves.
+"""Decides whether a reply in a channel's thread is for the assistant if it does not mention the app.
 
-concerns_us     a reply of the person who was answered last goes on with their matter
-asks            it is a question
-names_matter    it names what the conversation is about
-says_unsettled  it says that something still does not work
+Other people may talk to each other in the thread.
 
-The words are those of the five languages. What these rules leave out is neither answered nor shown to anybody.
+concerns_us       The reply of the person who was answered last continues their matter.
+calls_for_people  It asks for a person, or needs one.
+asks              It is a question.
+names_matter      It names what the conversation is about.
+says_unsettled    It says that something still does not work.
+
+The words are those of the five languages. A reply that these rules exclude is neither answered nor shown to anyone.
 """
 
 import re
@@ -15,11 +18,11 @@ from bot.desk.policy import asks_for_person, needs_person
 from bot.language.rhetoric import tells_nothing
 
 READ_LIMIT = 2_000
-"""Characters of a text that are read."""
+"""The number of characters of a text that are read."""
 STEM = 5
-"""Letters at the beginning of two words by which they count as the same;"""
+"""Two words count as the same if this many of their first letters are equal."""
 SHORTEST = 4
-"""and the letters of a word that can name a matter."""
+"""The least number of letters of a word that can name a matter."""
 
 _QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|^[ \t]*(?:>|&gt;)[^\n]*", re.MULTILINE)
 _ASKS = re.compile(r"[?？]")
@@ -50,27 +53,27 @@ _UNSETTLED = re.compile(
 
 
 def concerns_us(text: str, *, matter: Iterable[str], is_asked_back: bool = False) -> bool:
-    """Whether a reply that mentions nobody, of the person who was answered last, speaks to the assistant.
+    """Whether a reply without a mention, by the person who was answered last, is for the assistant.
 
-    `matter` is what the conversation is about, in anybody's words. With `is_asked_back` the assistant has asked them
-    something, so that any reply is an answer to it.
+    `matter` are the texts of the conversation so far, whoever wrote them. With `is_asked_back` the assistant has asked
+    the person something, so any reply is an answer to it.
     """
     return is_asked_back or asks(text) or calls_for_people(text) or names_matter(text, matter)
 
 
 def calls_for_people(text: str) -> bool:
-    """Whether a person is asked for, or needed."""
+    """Whether the text asks for a person, or needs one."""
     return asks_for_person(text) or needs_person(text)
 
 
 def asks(text: str) -> bool:
-    """Whether the text holds a question, with or without its mark."""
+    """Whether the text contains a question, with or without a question mark."""
     said = _QUOTED.sub(" ", text[:READ_LIMIT])
     return bool(_ASKS.search(said) or _BEGINS_QUESTION.search(said))
 
 
 def names_matter(text: str, matter: Iterable[str]) -> bool:
-    """Whether the text names an order or the like, or shares a telling word with the matter."""
+    """Whether the text names an order or another number, or shares a significant word with the matter."""
     said = _QUOTED.sub(" ", text[:READ_LIMIT])
     if _NUMBER.search(said):
         return True
@@ -84,6 +87,6 @@ def says_unsettled(text: str) -> bool:
 
 
 def _telling(text: str) -> set[str]:
-    """The beginnings of the words that say what a text is about."""
+    """The first letters of the words that say what a text is about."""
     words = (word.casefold() for word in _WORD.findall(text))
     return {word[:STEM] for word in words if len(word) >= SHORTEST and not tells_nothing(word)}

@@ -1,8 +1,8 @@
-"""Whether a customer says that they are served, in the five languages.
+"""Recognises messages in which a customer says that they have been helped, in the five languages.
 
-affirms        thanks, or that it helped, and nothing else
-asks_nothing   that, or another courtesy: a greeting, a good-bye
-is_last_word   that, a good-bye or an "ok": nobody need answer it
+affirms        The message only thanks, or says that the answer helped.
+asks_nothing   The message affirms, or is another courtesy: a greeting or a goodbye.
+is_last_word   The message affirms, or is a goodbye or an "ok". It needs no answer.
 """
 
 import re
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from bot.desk.policy import is_small_talk
 
 TEXT_LIMIT = 160
-"""Characters of such a message; a longer one says more."""
+"""The most characters of such a message. A longer one says more than a courtesy."""
 
 _SERVED = """
 thanks, thank you, thx, ty, cheers, many thanks, thanks a lot, thanks a million, thank you so much, thanks so much,
@@ -44,7 +44,7 @@ c'est réglé, parfait, c'est parfait, génial, très utile, impeccable, c'est b
 :clap:, :blush:, :smile:, :smiley:, :grin:, :slightly_smiling_face:, :heart_eyes:, :star-struck:, :wave:, :100:,
 :+1:, :thumbsup:, :pray:, :white_check_mark:, :ok_hand:, :heart:, :raised_hands:, :tada:, 👍, 🙏, ✅, 👌, ❤, 🙌, 🎉
 """
-"""What says by itself that somebody is served: English, Indonesian, German, Spanish, French, small pictures."""
+"""Phrases that affirm by themselves, in English, Indonesian, German, Spanish and French, and emoji."""
 _BESIDES = """
 so much, very much, a lot, for the help, for your help, for helping, for the info, for the quick reply,
 for the quick help, that's all, that is all, nothing else, no thanks, no thank you, have a nice day, have a good day,
@@ -57,34 +57,40 @@ muy amable, adiós, hasta luego, un saludo,
 d'accord, très bien, c'est tout, non merci, pour tout, pour l'info, pour votre aide, pour ton aide, de votre aide,
 bonne journée, au revoir
 """
-"""What may stand beside it, and is a courtesy by itself."""
+"""Phrases that can accompany an affirmation, and are a courtesy by themselves."""
 _AND = "ok, okay, yes, yep, yeah, ah, oh, now, again, too, ya, iya, sekarang, ja, jetzt, sí, ahora, oui, maintenant"
-"""What may stand beside either, and by itself may answer a question that was asked back."""
+"""Words that can accompany both. By themselves they can be the answer to a question that was asked back."""
 
 _TOKEN = re.compile(r":[a-z0-9_+-]+:|[^\W_]+|[👍🙏✅👌❤🙌🎉]")
 _SKIN = re.compile(r":skin-tone-\d:|[\ufe0f\U0001f3fb-\U0001f3ff]")
 
 
 def affirms(text: str) -> bool:
-    """Whether the message says that the customer is served, and nothing else."""
+    """Whether the message says that the customer has been helped, and nothing else."""
     return any(phrase in _SERVED_PHRASES for phrase in _phrases(text))
 
 
 def asks_nothing(text: str) -> bool:
-    """Whether the message is a mere courtesy: it affirms, greets or says good-bye."""
+    """Whether the message is only a courtesy: it affirms, greets or says goodbye."""
     return is_small_talk(text) or any(phrase not in _AND_PHRASES for phrase in _phrases(text))
 
 
 def is_last_word(text: str) -> bool:
-    """Whether the message thanks, agrees or takes leave after a matter is settled. A greeting may be a beginning."""
+    """Whether the message only thanks, agrees or says goodbye after a matter is settled.
+
+    A text with a question mark never does.
+    """
     return "?" not in text and any(phrase not in _AND_PHRASES or phrase in _OK for phrase in _phrases(text))
 
 
 def _phrases(text: str) -> list[tuple[str, ...]]:
-    """The courtesies of which the message is made, the longest first at each place; none when there is more to it."""
+    """The courtesies that make up the whole message. Empty if it says anything else.
+
+    At each position the longest known phrase is taken.
+    """
     plain = _plain(text) if len(text) <= TEXT_LIMIT else ""
     first = _TOKEN.search(plain)
-    # Most messages are none; the first word tells that of nearly all.
+    # Most messages are no courtesies, and for nearly all of them the first word shows it.
     words = _TOKEN.findall(plain) if first and first[0] in _FIRST_WORDS else []
     found: list[tuple[str, ...]] = []
     at = 0
@@ -104,7 +110,7 @@ def _known(words: list[str], at: int) -> Iterator[tuple[str, ...]]:
 
 
 def _plain(text: str) -> str:
-    """The text without case, accents and shades of skin."""
+    """The text in lower case, without accents and skin tones."""
     plain = text.casefold()
     if not plain.isascii():
         apart = unicodedata.normalize("NFKD", plain)

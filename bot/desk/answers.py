@@ -1,8 +1,8 @@
-"""The knowledge base as the agent meets it: passages before the first word, a tool to look again, sources after.
+"""What the agents get from the knowledge base: passages before the answer, a search tool, and sources after it.
 
-passages_text    what is retrieved for the message, as the second system message
-answer_tools     `search_knowledge`, for another look with other words
-Evidence         what a turn has found so far, and which pages its answer used
+passages_text    Renders the passages retrieved for the message as the second system message.
+answer_tools     Returns `search_knowledge`, a tool to search again with other words.
+Evidence         Collects what a turn has found so far, and tells which pages its answer used.
 """
 
 import re
@@ -20,46 +20,46 @@ from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
 SOURCES = 3
-"""Pages named under an answer, at the most."""
+"""The most pages that are named under an answer."""
 USED_SHARE = 0.08
-"""A page counts as used when this share of the answer's word triples stands in its passage."""
+"""A page counts as used if its passage contains this share of the answer's word triples."""
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(slots=True)
 class Evidence:
-    """What one turn rests on; filled as the turn goes on."""
+    """The evidence of one turn, collected while it runs."""
 
     hits: dict[str, Hit] = field(default_factory=dict)
-    """Every passage the model was given, by chunk id."""
+    """Every passage that the model was given, by chunk id."""
     known: frozenset[str] = frozenset()
-    """Figures (numbers, dates, amounts) of the conversation's earlier look-ups."""
+    """The figures (numbers, dates, amounts) in the results of the conversation's earlier lookups."""
     facts: bool = False
-    """A tool other than the search has found something."""
+    """Whether a tool other than the search has found something."""
     searched: bool | None = None
-    """Whether the agent's own search found something; None when it has not searched. After a restart this is
-    known though the passages of a search that is not repeated are not."""
+    """Whether the agent's own search found something. None if it has not searched. After a restart this is known,
+    although the passages of a search that is not repeated are not."""
     unasked: bool = False
-    """A search could not be made: that nothing was found says nothing."""
+    """Whether a search could not be made. Then an empty result does not mean that the pages have no answer."""
 
     @property
     def found(self) -> bool:
-        """True when an answer would rest on something."""
+        """Whether there is any evidence for an answer."""
         return self.facts or bool(self.hits) or self.searched is True
 
     def supports(self, answer: str) -> bool:
-        """Whether the answer rests on something: found now, or a figure that an earlier look-up brought."""
+        """Whether the answer rests on evidence: found in this turn, or a figure from an earlier lookup."""
         return self.found or bool(self.known & _figures(answer))
 
     def add(self, findings: Findings) -> None:
-        """Take in what a search found, unless it is below the base's floor."""
+        """Add what a search found, unless it is below the answer threshold."""
         self.unasked = self.unasked or is_unasked(findings)
         if findings.answerable:
             self.hits.update((hit.chunk_id, hit) for hit in findings.hits)
 
     def sources(self, answer: str) -> list[Hit]:
-        """The pages that the answer used, best first, each once."""
+        """The pages that the answer used, best first, without duplicates. At most SOURCES."""
         shares = {hit.chunk_id: _share(answer, hit) for hit in self.hits.values()}
         ranked = sorted(self.hits.values(), key=lambda hit: shares[hit.chunk_id], reverse=True)
         used = [hit for hit in ranked if shares[hit.chunk_id] >= USED_SHARE]
@@ -69,12 +69,12 @@ class Evidence:
 
 
 def is_unasked(findings: Findings) -> bool:
-    """Whether the pages, or a part of their index, could not be searched, and the rest brought nothing."""
+    """Whether the pages, or a part of their index, could not be searched and the rest found nothing."""
     return findings.degraded and not findings.hits
 
 
 def known_from(history: Iterable[Message]) -> frozenset[str]:
-    """The figures in the results of earlier look-ups."""
+    """The figures in the results of earlier lookups."""
     results = (message.content for message in history if isinstance(message, ToolResult) and message.ok)
     return frozenset().union(*(_figures(content) for content in results))
 
@@ -106,7 +106,7 @@ class TurnContext(Context):
 
 
 def answer_tools(knowledge: KnowledgeBase) -> tuple[Tool, ...]:
-    """The search tool; what it finds is added to the turn's evidence."""
+    """The search tool. It adds what it finds to the turn's evidence."""
 
     @tool(title="Searching the help pages")
     async def search_knowledge(
@@ -127,13 +127,13 @@ def answer_tools(knowledge: KnowledgeBase) -> tuple[Tool, ...]:
 
 
 def place(hit: Hit) -> str:
-    """Where a passage stands, as page › section."""
+    """The place of a passage, as page › section."""
     heading = hit.heading.removeprefix(hit.title).removeprefix(" > ")
     return f"{hit.title} › {heading.replace(' > ', ' › ')}" if heading else hit.title
 
 
 def page_text(hit: Hit) -> str:
-    """All that a passage tells: where it stands, its words, its page's address and date."""
+    """All text of a passage: its page and section, its words, its page's address and date."""
     return "\n".join(filter(None, (hit.title, hit.heading, hit.text, hit.url, hit.last_updated)))
 
 
@@ -144,7 +144,7 @@ def _passage(number: int, hit: Hit) -> str:
 
 
 def _body(text: str) -> str:
-    """A passage's words, which cannot end the passage."""
+    """A passage's words, without tags that would end the passage."""
     return without_tags(text, "passage")
 
 
@@ -153,13 +153,13 @@ def _attribute(text: str) -> str:
 
 
 def _share(answer: str, hit: Hit) -> float:
-    """The share of the answer's word triples that the passage holds; a shared subject alone gives none."""
+    """The share of the answer's word triples that the passage contains. A shared subject alone does not count."""
     said = _triples(answer)
     return len(said & _triples(f"{hit.heading} {hit.text}")) / len(said) if said else 0.0
 
 
 def _figures(text: str) -> frozenset[str]:
-    """The words that hold a digit and are long enough to mean something."""
+    """The words that contain a digit and have at least three characters."""
     return frozenset(word.lower() for word in _WORD.findall(text) if len(word) >= 3 and any(c.isdigit() for c in word))
 
 

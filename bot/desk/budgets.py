@@ -1,12 +1,12 @@
-"""What may be spent on answers in a day, and how many messages and tool calls one person has in a minute.
+"""Limits: the money for answers in a day, and the messages and tool calls of one person.
 
-Allowance     how many messages of one person are answered in a minute and in a day
-  admit       looked at when a turn begins
-  tell        whom to tell that one was not answered
-Budgets       whether a customer's or the workspace's day is used up
-  set_aside   looked at before a question is answered; what the answer will cost is taken from the day at once
-  used_up     looked at before something is done for staff
-paced         a team whose tools refuse, in words to the model, when one person's calls come too fast
+Allowance     Limits how many messages of one person are answered in a minute and in a day.
+  admit       Counts a message when its turn begins.
+  tell        Decides who is told that a message was not answered.
+Budgets       Limits what a customer and the workspace may spend in a day.
+  set_aside   Checks the budgets before a question is answered, and reserves the cost of the answer.
+  used_up     Checks the workspace's budget before something is done for staff.
+paced         Returns a team whose tools refuse calls, in words for the model, when one person makes too many.
 """
 
 import logging
@@ -27,15 +27,15 @@ from bot.telemetry import Metrics
 logger = logging.getLogger(__name__)
 
 BUDGET_LOG_INTERVAL = HOUR
-"""How often the log says that the workspace's day is used up."""
+"""The least time between two log lines that say that the workspace's budget is used up."""
 FOR_PEOPLE = 5
-"""How many times both allowances of messages somebody has for what goes to people."""
+"""For messages that go to people, both allowances are multiplied by this."""
 STAFF_LINES = 12
-"""Lines in an hour by which staff hear of customers who are over their allowance, of all customers together."""
+"""The most lines in an hour that tell staff about customers over their allowance, for all customers together."""
 UNKNOWN_COST = 0.01
-"""US dollars that an answer is taken to cost when nothing is known of any."""
+"""The assumed cost of an answer, in US dollars, if the cost of no earlier answer is known."""
 NOBODY = ""
-"""A person who has spent nothing."""
+"""The id of a person who has spent nothing."""
 
 TOO_FAST = (
     "Not run: too many look-ups were made for this person within a minute. Say which part is missing, do not guess "
@@ -43,14 +43,14 @@ TOO_FAST = (
 )
 """What the model reads instead of a result."""
 TOO_MANY_CALLS = "too_many_calls"
-"""The kind of problem that such a refusal is."""
+"""The code of the problem that such a refusal raises."""
 
 Cap = Literal["customer", "workspace"]
-"""Whose day is used up."""
+"""Whose budget is used up."""
 
 
 Window = Literal["minute", "day"]
-"""Of which time somebody's messages are used up."""
+"""The window whose messages are used up."""
 _WINDOWS: Mapping[Window, float] = {"minute": MINUTE, "day": DAY}
 
 
@@ -60,24 +60,25 @@ class OverLimit:
 
     window: Window
     tells_customer: bool
-    """Once in the window."""
+    """Whether the customer is told. They are told once in the window."""
     tells_staff: bool
-    """Once a day and customer, and not of everybody in one hour."""
+    """Whether staff are told. They are told once a day for each customer, and at most STAFF_LINES times an hour."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Messages that one person may have answered; shared by all processes."""
+    """The number of messages of one person that are answered. All processes share the counts."""
 
     clock: Clock
     per_minute: int
     per_day: int
 
     async def admit(self, tx: Transaction, item: InboxItem, *, for_people: bool = False) -> Window | None:
-        """Count a message; None when it may be answered, or passed on with `for_people`, else whose bound forbids it.
+        """Count a message. Returns None if it may be answered (with `for_people`: passed on), else the window that is
+        used up.
 
-        What has been begun before was counted then, and goes on. The time is that at which the message came: what
-        waited for the process to start was not written in that moment.
+        A message that an earlier attempt has begun was counted then, and continues. It counts at the time when it was
+        received, because messages that waited for the process to start were not all written at that moment.
         """
         if item.fence > 1 and not for_people:
             return None
@@ -91,7 +92,7 @@ class Allowance:
         return None
 
     async def tell(self, tx: Transaction, item: InboxItem, window: Window) -> OverLimit:
-        """Whom to tell of it; in the transaction that queues what they are told."""
+        """Decide who is told. Must run in the transaction that queues the messages to them."""
         now, told = self.clock.now(), f"told/{window}/{_whose(item)}"
         customer = await limits.take(tx, told, times=1, seconds=_WINDOWS[window], now=now)
         staff = customer and await limits.take(tx, f"told/staff/{_whose(item)}", times=1, seconds=DAY, now=now)
@@ -105,7 +106,7 @@ def _whose(item: InboxItem) -> str:
 
 @dataclass(slots=True)
 class Budgets:
-    """Caps on a rolling day, in US dollars; None is no cap. What runs already is not stopped by them."""
+    """Caps on a rolling day, in US dollars. None means no cap. A cap does not stop an answer that already runs."""
 
     database: Database
     clock: Clock
@@ -113,21 +114,21 @@ class Budgets:
     customer_daily: float | None = None
     workspace_daily: float | None = None
     answer_cost: float | None = None
-    """What one answer may cost; None is no bound."""
+    """The most that one answer may cost, in US dollars. None means no limit."""
     _told: float | None = field(default=None, init=False)
-    """When the log last said so, on the clock that never jumps."""
+    """When the log last said that the workspace's budget is used up, on the monotonic clock."""
 
     async def set_aside(self, item: InboxItem) -> Cap | None:
-        """Which cap forbids an answer to this question; when none does, what it will cost is set aside.
+        """The cap that forbids an answer to this question. If there is none, reserve the expected cost and return None.
 
-        That counts as spent until the turn's end, so that of questions that come together no more are answered than
-        the day has room for. An answer that an earlier attempt has begun is not weighed again.
+        A reserved cost counts as spent until the turn ends, so that questions which arrive together do not exceed the
+        budget. An answer that an earlier attempt has begun is not checked again.
         """
         if not self._has_caps:
             return None
         team, customer, since = item.thread.team, item.author, self.clock.now() - DAY
         async with self.database.transaction() as tx:
-            # Where everybody's day has no end, one customer does not wait for another.
+            # Without a cap for the workspace, customers need not wait for each other.
             await lock(tx, f"budget/{team}" if self.workspace_daily is not None else f"budget/{team}/{customer}")
             if await turns.recall(tx, item.id):
                 return None
@@ -141,7 +142,7 @@ class Budgets:
         return cap
 
     async def used_up(self, team: str) -> Cap | None:
-        """Whether the workspace's cap forbids what is done for staff; they may go on whoever the customer is."""
+        """The workspace's cap if it forbids work for staff. A customer's cap does not apply to staff."""
         if not self._has_caps:
             return None
         async with self.database.transaction() as tx:
@@ -159,7 +160,7 @@ class Budgets:
         return "customer" if self.customer_daily is not None and spent.by_one >= self.customer_daily else None
 
     def _tell(self, cap: Cap | None, team: str) -> None:
-        """Count it; when nobody is answered until somebody acts or time passes, an error once an hour."""
+        """Count a used-up budget. For the workspace's, log an error too, at most once an hour."""
         if cap is not None:
             self.metrics.budget_used_up(cap)
         if cap != "workspace":
@@ -175,7 +176,8 @@ class Budgets:
 
 
 def paced(team: Team, database: Database, clock: Clock, *, per_minute: int) -> Team:
-    """The same team, each person's tool calls bounded over all their turns. Calling a person is always possible."""
+    """The same team, with a limit on each person's tool calls over all their turns. Terminal tools have no limit, so
+    that a person can always be called."""
     agents = tuple(
         replace(
             agent,

@@ -1,7 +1,7 @@
-"""The tool with which the agent calls a person, and what is left to them then.
+"""The tool with which the agent calls a person, and the limits of the other tools while a case is open.
 
-The tool opens a real case; the sentence to the customer is the case's. While a case is open the assistant may still
-answer its customer, if they wish it, but changes nothing.
+The tool opens a case, and the case's own message tells the customer. While a case is open, the assistant can still
+answer the customer if they want that, but it changes nothing.
 """
 
 from dataclasses import replace
@@ -35,7 +35,7 @@ Reason = Literal[
 
 
 def escalate_tools(cases: Cases) -> tuple[Tool, ...]:
-    """`escalate_to_human`; it ends the turn."""
+    """Returns `escalate_to_human`, which ends the turn."""
 
     @tool(title="Calling a person", terminal=True, writes=True)
     async def escalate_to_human(
@@ -82,7 +82,7 @@ def leaving_cases(team: Team, database: Database) -> Team:
 
 
 def without_escalating(team: Team) -> Team:
-    """The same team, of which nobody can call a person."""
+    """The same team, in which no agent can call a person."""
     agents = (
         replace(agent, tools=tuple(each for each in agent.tools if each.name != ESCALATE)) for agent in team.agents
     )

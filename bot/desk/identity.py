@@ -1,4 +1,4 @@
-"""Who wrote a message, decided from Slack's own word and never from text.
+"""Who wrote a message, decided from what Slack says and never from text.
 
 A full member of the home workspace is the shop's customer with the e-mail address of their Slack profile.
 Guests, people of other organisations and unknown addresses get the knowledge base and people, no orders.
@@ -17,7 +17,7 @@ from bot.store.database import Database
 logger = logging.getLogger(__name__)
 
 SHOP_SECONDS = 5.0
-"""How long the shop may take to say who an address is; past it there is no order data in this turn."""
+"""How long the shop can take to find a customer by address. After that, the turn has no order data."""
 
 
 class Identities:
@@ -29,9 +29,9 @@ class Identities:
         self._database = database
 
     async def identify(self, user_id: str, *, with_shop: bool = True) -> Customer | None:
-        """The author, or None for bots and deactivated people, who are not answered.
+        """The author. None for bots and deactivated people, who are not answered.
 
-        Without `with_shop` the shop is not asked, as nothing of it is needed.
+        Without `with_shop` the shop is not asked, because the caller needs no order data.
         """
         user = await self._slack.user(user_id)
         if user.is_bot or user.deleted:
@@ -49,7 +49,7 @@ class Identities:
         return await self._with_shop(customer, user.email, self._orders)
 
     async def locale(self, user: SlackUser) -> str:
-        """The language that the person chose at our Home tab, else their profile's locale."""
+        """The language that the person chose on the Home tab, else the locale of their profile."""
         async with self._database.transaction() as tx:
             return await preferences.language(tx, user.id) or user.locale
 

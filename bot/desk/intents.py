@@ -1,8 +1,8 @@
-"""What a message or an edit is meant to do, read by rule from its words, in any language.
+"""What a message or an edit is meant to do, decided by rules from its words.
 
-says_stop         the whole message asks for an end: of the answer that is on its way, else there is none to end
-says_settled      the whole message says that nobody is needed any more
-changes_meaning   an edit says something else than before, rather than the same without a slip
+says_stop         The whole message asks the assistant to stop. If no answer is running, there is nothing to stop.
+says_settled      The whole message says that a person is no longer needed.
+changes_meaning   An edit changes what the message says, and does not only correct a typo.
 """
 
 import re
@@ -20,9 +20,9 @@ _STOP = frozenset(
         *("arrête", "arrêtez", "arrête ça", "arrête stp", "stop stp", "stop svp", "stoppe", "stoppez"),
     }
 )
-"""The words that ask for an end in the five languages, without case, accents and punctuation told apart."""
+"""The phrases that ask to stop, in the five languages. Case, accents and punctuation are ignored."""
 STOP_LIMIT = 40
-"""Characters of such a message."""
+"""The most characters of such a message."""
 
 _SETTLED = frozenset(
     {
@@ -75,46 +75,46 @@ _SETTLED = frozenset(
         *("problème résolu", "plus besoin", "je n'en ai plus besoin", "c'est bon"),
     }
 )
-"""The words that say that nobody is needed any more;"""
+"""The phrases that say that a person is no longer needed."""
 _COURTESIES = frozenset(
     {
         *("thanks", "thank you", "thx", "ok", "okay", "sorry", "please", "oh", "ah", "terima kasih", "makasih", "maaf"),
         *("danke", "vielen dank", "sorry", "gracias", "muchas gracias", "perdón", "merci", "merci beaucoup", "désolé"),
     }
 )
-"""what may stand before and behind them."""
+"""The courtesies that can come before and after these phrases."""
 SETTLED_LIMIT = 80
-"""Characters of such a message."""
+"""The most characters of such a message."""
 
 LONG_WORD = 7
-"""Letters from which a word may be another misspelt,"""
+"""The least number of letters with which two different words can count as a typo of each other."""
 STEM = 2
-"""when so many at its beginning are the same: what is put before a word turns it round."""
+"""The number of first letters that must be equal in a typo. A changed prefix can reverse the meaning of a word."""
 READ_LIMIT = 4_000
-"""Characters of a message that are compared; longer ones that differ mean something else."""
+"""The most characters of messages that are compared. Longer ones that differ count as a change of meaning."""
 
 _WORD = re.compile(r"\w+")
 
 
 def says_stop(text: str) -> bool:
-    """Whether the message asks for an end and for nothing else."""
+    """Whether the message asks the assistant to stop, and nothing else."""
     return len(text) <= STOP_LIMIT and " ".join(_plain_words(text)) in _STOP_WORDS
 
 
 def says_settled(text: str) -> bool:
-    """Whether the message says that nobody is needed any more, and nothing else."""
+    """Whether the message says that a person is no longer needed, and nothing else."""
     if len(text) > SETTLED_LIMIT or "?" in text:
         return False
     return bool(_SETTLED_PATTERN.fullmatch(" ".join(_plain_words(text))))
 
 
 def changes_meaning(before: str, after: str) -> bool:
-    """Whether the edit is more than a correction of slips.
+    """Whether the edit is more than a correction of typos.
 
-    The same letters in the same order are the same message, whatever stands between them. Otherwise each word that
-    differs must look like a slip of its counterpart: one letter inside of a long word, never a number, never a word
-    more or less. In scripts that do not part words every sign counts. What is taken for a slip is not answered, so a
-    slip that is none is the worse mistake.
+    The same letters in the same order are the same message, whatever is between them. Otherwise each word that differs
+    must look like a typo of its counterpart: one letter inside a long word, never a number, never a word more or
+    less. In scripts that do not separate words, every character counts. An edit that counts as a typo gets no new
+    answer, so in doubt the edit changes the meaning.
     """
     old, new = (_pieces(text) for text in (before, after))
     if "".join(old) == "".join(new):
@@ -131,13 +131,16 @@ def _plain_words(text: str) -> list[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Words without case and accents; signs of scripts that do not part words one by one; a doubled word once."""
+    """Words in lower case and without accents, a doubled word once.
+
+    Scripts that do not separate words are split into characters.
+    """
     words = [piece for word in _plain_words(text) for piece in (word if UNSEPARATED.search(word) else (word,))]
     return [word for at, word in enumerate(words) if at == 0 or word != words[at - 1]]
 
 
 def _is_slip(was: str, now: str) -> bool:
-    """Whether one letter inside of the word was changed, put in or left out, or two neighbours changed places."""
+    """Whether one letter inside the word was changed, added or removed, or two neighbours were swapped."""
     if any(sign.isdigit() for sign in was + now) or min(len(was), len(now)) < LONG_WORD:
         return False
     if was[:STEM] != now[:STEM] or was[-1] != now[-1]:

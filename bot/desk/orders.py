@@ -1,7 +1,7 @@
-"""The order tools: what one customer may learn about their own orders.
+"""The order tools: what one customer can learn about their own orders.
 
-Whose orders they are comes from `Context.customer.shop`, which code has verified, and from nowhere else.
-A missing order and somebody else's give the same words, to the byte.
+The customer of the shop comes only from `Context.customer.shop`, which code has verified.
+A missing order and another customer's order give the same result, to the byte.
 """
 
 import re
@@ -16,10 +16,10 @@ from bot.conversation import ShopCustomer
 from bot.shops.port import Order, OrderBackend, OrderLine, ShopUnavailable
 
 MAX_LISTED_ORDERS = 10
-"""Orders that `list_my_orders` names, newest first."""
+"""The most orders that `list_my_orders` names, newest first."""
 LINES_SHOWN = 8
 PARCELS_SHOWN = 8
-"""Of one order; the rest is counted, so that the longest order fits into one result."""
+"""The most lines and parcels of one order that are shown. The rest is counted, so that every order fits a result."""
 
 NO_ORDER_DATA = ToolOutput(
     {
@@ -30,8 +30,8 @@ NO_ORDER_DATA = ToolOutput(
     ok=False,
     private=False,
 )
-"""What guests, people of other organizations and unknown addresses get. It holds nobody's data, so that the answer
-stays where they asked: a guest may have no direct messages with the app."""
+"""What guests, people of other organisations and unknown addresses get. It contains no personal data, so the answer can
+stay in the thread where they asked. A guest may have no direct messages with the app."""
 NOT_FOUND = ToolOutput(
     {
         "found": False,
@@ -45,7 +45,7 @@ _ORDER_NUMBER = re.compile(r"[A-Z0-9][A-Z0-9_-]{0,39}")
 
 
 def read_order_number(text: str) -> str:
-    """The number as shops write it: in capitals, without a leading #. Raises ValueError for anything else."""
+    """The number as shops write it: in capitals, without a leading #. Raises ValueError if the text is no number."""
     number = text.strip(" ").removeprefix("#").upper()
     if not text.isascii() or not _ORDER_NUMBER.fullmatch(number):
         raise ValueError("an order number has 1 to 40 characters: A-Z, 0-9, - and _ only, as in ORD-10482")
@@ -67,7 +67,7 @@ OrderNumber = Annotated[
 
 
 def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
-    """`lookup_order` and `list_my_orders`."""
+    """Returns `lookup_order` and `list_my_orders`."""
 
     @tool(title="Looking up the order", private=True)
     async def lookup_order(context: Context, order_id: OrderNumber) -> ToolOutput:
@@ -100,7 +100,7 @@ def order_tools(orders: OrderBackend) -> tuple[Tool, ...]:
 
 
 def shop_customer(context: Context) -> ShopCustomer | None:
-    """Whose orders may be read; None for nobody's. Raises ToolProblem while the shop does not say."""
+    """The customer whose orders can be read, or None. Raises ToolProblem while the shop does not say."""
     if context.customer.shop_silent:
         raise ToolProblem(SHOP_SILENT)
     return context.customer.shop

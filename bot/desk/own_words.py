@@ -1,10 +1,10 @@
-"""What the desk keeps to itself: no answer tells a secret of the settings, or the instructions that agents are given.
+"""Stops answers that reveal a secret from the settings, or the instructions of the agents.
 
-OwnWords       knows both
-OwnWordsGate   lets an answer through, sentence by sentence as it comes, up to the first that tells one of them
+OwnWords       Holds the secrets and the instructions.
+OwnWordsGate   Passes an answer sentence by sentence, up to the first one that reveals something.
 
-Secrets are known by their letters and digits alone, so that blanks, dashes and emphasis between them hide nothing.
-Instructions are known by RUN words in a row: a shop's own sentences, or an agent's tool that is named, are no leak.
+Secrets are compared by their letters and digits only, so that spaces, dashes and emphasis between these hide nothing.
+Instructions are recognised by LEAK_WORDS words in a row. A shop's own sentences, or the name of a tool, are no leak.
 """
 
 import re
@@ -16,11 +16,12 @@ from typing import Literal
 from bot.desk.team import INSTRUCTIONS
 
 LEAK_WORDS = 12
-"""Words of the instructions that tell them when they stand in a row."""
+"""The number of words in a row by which the instructions are recognised."""
 SECRET_LENGTH = 16
-"""Letters and digits from which on a secret is looked for;"""
+"""The least length, in letters and digits, of a secret that is looked for."""
 MIXED_LENGTH = 8
-"""fewer when it has both. A shorter one, as a password that is a word, would be found in answers that tell nothing."""
+"""The least length of a secret with both letters and digits. A shorter secret, such as a password that is a word, would
+be found in answers that reveal nothing."""
 
 Leak = Literal["secret", "instructions"]
 
@@ -29,7 +30,7 @@ _PLACEHOLDER = re.compile(r"\{[a-z-]+\}")
 
 
 class OwnWords:
-    """Knows what no answer may tell."""
+    """The secrets and the runs of instruction words that no answer may contain."""
 
     def __init__(self, secrets: Iterable[str] = (), texts: Iterable[str] = ()) -> None:
         bare = {_bare(secret) for secret in secrets}
@@ -45,18 +46,18 @@ def instructions() -> tuple[str, ...]:
 
 
 class OwnWordsGate:
-    """Takes an answer in whole sentences. What tells something is dropped, and so is everything behind it."""
+    """Takes an answer in whole sentences. A sentence that reveals something is dropped, with everything after it."""
 
     def __init__(self, own: OwnWords) -> None:
         self.stopped: Leak | None = None
-        """What was about to be told."""
+        """What the stopped sentence would have revealed. None while nothing was stopped."""
         self._own = own
         self._words: list[str] = []
         self._bare = ""
-        """The last words and characters that were let through; with what follows they may tell something."""
+        """The last characters that were passed, as `_words` are the last words. A leak can begin in them."""
 
     def feed(self, text: str) -> str:
-        """The text, unless it tells something."""
+        """Return the text, or an empty string if it reveals something or an earlier text did."""
         if self.stopped or not text:
             return ""
         words, bare = [*self._words, *_words(text)], self._bare + _bare(text)
@@ -71,7 +72,7 @@ class OwnWordsGate:
         return text
 
     def find(self, text: str) -> Leak | None:
-        """What another, whole text tells."""
+        """What another, complete text reveals. Does not change this gate."""
         other = OwnWordsGate(self._own)
         other.feed(text)
         return other.stopped
@@ -83,7 +84,7 @@ def _is_telling(secret: str) -> bool:
 
 
 def _bare(text: str) -> str:
-    """Letters and digits alone, without case."""
+    """Only the letters and digits, in lower case."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text))).casefold()
 
 

@@ -1,13 +1,13 @@
-"""Rules that no model decides: when a person is called, how a message is worked on, and which answers may stand.
+"""Rules without a model: when a person is called, how a message is worked on, and which answers are grounded.
 
-asks_for_person   the customer's words ask for a human being
-is_small_talk     a greeting or a thank-you, which needs no source
-is_grounded         an answer rests on something that was found
-needs_person      a message of danger, fraud or law, which a person handles
-questions_in      the questions that a message asks
-questions_apart   those of them that can be answered each by itself, at the same time
-lead_up_to        what of the message may name what a question is about
-is_compound       a message that asks for so much that somebody has to lead
+asks_for_person   The customer's words ask for a human being.
+is_small_talk     The message is a greeting or a thank-you, which needs no source.
+is_grounded       The answer rests on evidence.
+needs_person      The message is about danger, fraud or law, which a person handles.
+questions_in      Returns the questions that a message asks.
+questions_apart   Returns questions that can be answered separately, at the same time.
+lead_up_to        Returns the part of a message that can name what a question is about.
+is_compound       The message asks for so much that an agent has to lead the work.
 """
 
 import re
@@ -65,40 +65,41 @@ _PLEASANTRY_PATTERN = re.compile(
 _REFERS_BACK_PATTERN = re.compile("|".join(_REFERS_BACK), re.IGNORECASE)
 _REQUEST_PATTERN = re.compile("|".join(_REQUESTS), re.IGNORECASE)
 _READ_LIMIT = 2_000
-"""Characters of a message that the patterns read."""
+"""The number of characters of a message that the patterns read."""
 
 CLARIFYING_LIMIT = 300
-"""Characters of a question back to the customer that needs no source."""
+"""The most characters of a question back to the customer that needs no source."""
 QUESTION_WORDS = 3
-"""Fewer are no question of its own, as "Right?" or "And ORD-12345?"."""
+"""The least number of words of a question of its own. "Right?" and "And ORD-12345?" have fewer."""
 REFERRING_WORDS = 8
-"""A longer question stands by itself, whatever words it has."""
+"""The most words of a question that can refer back to the one before it."""
 APART_MOST = 4
-"""Questions that are answered at the same time; more of them need somebody to lead."""
+"""The most questions that are answered at the same time. For more, an agent leads the work."""
 APART_LIMIT = 1_000
-"""Characters of a message that is taken apart; a longer one is a story, which is read as a whole."""
+"""The most characters of a message that is split into its questions. A longer one is read as a whole."""
 COMPOUND_LEAST = 3
-"""Questions and requests that make a message compound, when there is a request among them."""
+"""The number of questions and requests that make a message compound, if at least one is a request."""
 COMPOUND_LIMIT = 4_000
-"""Characters of a message that somebody leads the work on."""
+"""The most characters of a compound message."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
 _PIECE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+")
 _QUOTED_LINES = re.compile(r"^[ \t]*(?:>|&gt;)[^\n]*|```.*?```", re.MULTILINE | re.DOTALL)
 _QUOTED = re.compile(r"`[^`\n]*`|https?://\S+|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|\"[^\"\n]*\"")
-"""Other people's words, code, addresses: no sentence of the customer's ends in there."""
+"""Quoted words, code and addresses. No sentence of the customer ends inside them."""
 _MARKS_FROM_END = re.compile(r"[\s)\]*_~]*([!?？！…]*)")
-"""What a sentence ends in, read backwards: sought from its beginning it would be sought from each of its marks."""
+"""The marks at the end of a sentence, matched on the reversed sentence. A search from the beginning would try to match
+at every mark."""
 
 
 def asks_for_person(text: str) -> bool:
-    """True when the customer's words ask for a human being; then no model is asked."""
+    """Whether the customer's words ask for a human being. Then no model is asked."""
     clauses = (clause.strip(" ,*_~") for clause in _CLAUSE_END.split(text[:_READ_LIMIT]))
     return bool(_PERSON_PATTERN.search(_read(text))) or any(map(_PERSON_ALONE_PATTERN.fullmatch, clauses))
 
 
 def needs_person(text: str) -> bool:
-    """True for danger of every kind, fraud, disputes and law: a person handles these."""
+    """Whether the message is about danger of any kind, fraud, disputes or law, which a person handles."""
     return find_danger(text) is not None
 
 
@@ -108,14 +109,15 @@ def _read(text: str) -> str:
 
 
 def is_small_talk(text: str) -> bool:
-    """True for a greeting or thanks and nothing else."""
+    """Whether the message is only a greeting or thanks."""
     return len(text) <= 120 and bool(_SMALL_TALK_PATTERN.fullmatch(text))
 
 
 def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: bool = False) -> bool:
-    """Whether an answer may be shown: it rests on evidence, answers small talk, or asks back and says nothing else.
+    """Whether an answer can be shown: it rests on evidence, answers small talk, or only asks a question back.
 
-    After a search in vain nothing is asked back: the customer is told that it was not found.
+    After a search without a result (`searched_in_vain`), a question back is not enough. The customer is told that
+    nothing was found.
     """
     if evidence or is_small_talk(message):
         return True
@@ -123,21 +125,21 @@ def is_grounded(answer: str, message: str, *, evidence: bool, searched_in_vain: 
 
 
 def _only_asks(answer: str) -> bool:
-    """Every sentence is a question: a claim with a question behind it is a claim."""
+    """Whether every sentence is a question. A claim that is followed by a question is still a claim."""
     sentences = _SENTENCE_END.split(answer.strip())
     return all(sentence.endswith(("?", "？")) for sentence in sentences)
 
 
 def questions_in(text: str) -> tuple[str, ...]:
-    """The questions of a message, each once, in order; not those it quotes, nor a mere "Can you help me?"."""
+    """The questions of a message in order, without duplicates, quotes, and pleasantries such as "Can you help me?"."""
     return tuple(dict.fromkeys(piece.text for piece in _pieces(text) if piece.kind == "question"))
 
 
 def questions_apart(text: str) -> tuple[str, ...]:
-    """Two to four questions that can be answered each by itself; none when the message is better read as a whole.
+    """Two to four questions that can be answered separately. Empty if the message is better read as a whole.
 
-    A short question that refers back, as "And how long does it take?", stays with the one before it. One that only
-    shows what the customer thinks of the shop is left out. Each that is left must clearly be about something.
+    A short question that refers back, such as "And how long does it take?", stays with the one before it. A rhetorical
+    question is left out. Each remaining question must clearly be about something.
     """
     if len(text) > APART_LIMIT or any(piece.kind == "request" for piece in _pieces(text)):
         return ()
@@ -153,7 +155,7 @@ def questions_apart(text: str) -> tuple[str, ...]:
 
 
 def lead_up_to(text: str, question: str) -> str:
-    """The statements before one of a message's questions, and the question before it: they may name its subject."""
+    """The statements before one of a message's questions, and the question before it. They may name its subject."""
     statements: list[str] = []
     before = ""
     for piece in _pieces(text):
@@ -167,7 +169,7 @@ def lead_up_to(text: str, question: str) -> str:
 
 
 def is_compound(text: str) -> bool:
-    """True for more than four questions, and for three things or more of which some are asked for, not about."""
+    """Whether the message has more than four questions, or at least three questions and requests with one request."""
     if len(text) > COMPOUND_LIMIT:
         return False
     questions, requests = len(questions_in(text)), sum(piece.kind == "request" for piece in _pieces(text))
@@ -179,7 +181,7 @@ class _Piece(NamedTuple):
 
     text: str
     kind: str
-    """`question`, `request` or `statement`."""
+    """One of `question`, `request` and `statement`."""
 
 
 def _pieces(text: str) -> list[_Piece]:

@@ -1,6 +1,6 @@
 """The shipping tool: where a parcel of the customer's own orders is.
 
-What carriers write is passed on as their words, in fields of its own; it says nothing to the model.
+What carriers write is passed to the model as data, in separate fields, and never as an instruction.
 """
 
 import re
@@ -14,7 +14,7 @@ from bot.desk.orders import NO_ORDER_DATA, SHOP_SILENT, day, minute, shop_custom
 from bot.shops.port import Parcel, ShippingBackend, ShopUnavailable
 
 SCANS_SHOWN = 6
-"""Scans of one parcel that the model reads, newest first."""
+"""The most scans of one parcel that the model reads, newest first."""
 
 NOT_FOUND = ToolOutput(
     {
@@ -28,7 +28,7 @@ _TRACKING_NUMBER = re.compile(r"[A-Z0-9][A-Z0-9-]{5,39}")
 
 
 def read_tracking_number(text: str) -> str:
-    """The number as carriers write it: in capitals, without spaces. Raises ValueError for anything else."""
+    """The number as carriers write it: in capitals, without spaces. Raises ValueError if the text is no number."""
     number = text.replace(" ", "").upper()
     if not text.isascii() or not _TRACKING_NUMBER.fullmatch(number):
         raise ValueError("a tracking number has 6 to 40 characters: A-Z, 0-9 and - only")
@@ -50,7 +50,7 @@ TrackingNumber = Annotated[
 
 
 def shipping_tools(shipping: ShippingBackend) -> tuple[Tool, ...]:
-    """`check_shipping`."""
+    """Returns `check_shipping`."""
 
     @tool(title="Checking the shipment", private=True)
     async def check_shipping(context: Context, tracking_number: TrackingNumber) -> ToolOutput:

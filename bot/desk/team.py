@@ -1,11 +1,11 @@
-"""Who answers: the agents, their instructions and their tools.
+"""The agents, their instructions and their tools.
 
-build_team     those who answer: triage and three specialists, or one alone when there is no shop
-build_lead     who answers a message that asks for many things, by asking the specialists
-build_checker  who reads an answer before it is sent
+build_team     Builds the agents that answer: triage and three specialists, or one agent if there is no shop.
+build_lead     Builds the agent that answers a message with many requests, by asking the specialists.
+build_checker  Builds the agent that reads an answer before it is sent.
 
-Instructions are Markdown files. A name in braces stands for the file of that name, `{shop}` for the shop's; `shared.md`
-is the frame of everybody who speaks with customers.
+Instructions are Markdown files. A name in braces is replaced with the file of that name, and `{shop}` with the shop's
+name. `shared.md` is the frame for all agents that speak with customers.
 """
 
 import re
@@ -24,9 +24,9 @@ from knowledge.knowledge_base import KnowledgeBase
 
 INSTRUCTIONS = Path(__file__).parent / "instructions"
 IN_DOUBT = "answers"
-"""Who answers when nobody else is plainly meant."""
+"""The agent that answers if no other one clearly fits."""
 LEAD_ROUNDS = 3
-"""The lead asks, may ask once more, and answers."""
+"""The rounds of the lead: it asks, can ask once more, and answers."""
 
 _INCLUDED = re.compile(r"\{(?!shop\})([a-z-]+)\}")
 
@@ -40,9 +40,9 @@ def build_team(
     shipping: ShippingBackend | None,
     more_tools: Sequence[Tool] = (),
 ) -> Team:
-    """Triage, orders, shipping and answers; without a shop one agent that answers from the help pages.
+    """Triage, orders, shipping and answers. Without a shop, one agent that answers from the help pages.
 
-    `more_tools` are offered to all who answer.
+    All agents that answer get `more_tools`.
     """
     common = (*answer_tools(knowledge), *escalate_tools(cases), *more_tools)
     if orders is None or shipping is None:
@@ -89,13 +89,13 @@ def _triage(shop_name: str, cases: Cases) -> Agent:
 
 
 def build_lead(*, shop_name: str, cases: Cases) -> Agent:
-    """The agent that leads the others; the tools to ask them are made for each message."""
+    """The agent that leads the others. The tools to ask them are made for each message."""
     tools: tuple[Tool, ...] = escalate_tools(cases)
     return Agent("lead", read_prompt("lead", shop_name), tools, rounds=LEAD_ROUNDS)
 
 
 def build_checker(*, shop_name: str) -> Agent:
-    """The agent that reads drafts; it has no tools."""
+    """The agent that checks an answer before it is sent. It has no tools."""
     instructions = read_instructions("check").replace("{shop}", shop_name)
     return Agent("check", instructions, tier="cheap")
 
@@ -109,5 +109,5 @@ def read_prompt(name: str, shop_name: str) -> str:
 
 
 def read_instructions(name: str) -> str:
-    """One of the files, as it is."""
+    """The text of one instruction file, with its placeholders."""
     return (INSTRUCTIONS / f"{name}.md").read_text("utf-8").strip()

@@ -1,10 +1,10 @@
-"""The articles that staff added, as the index reads them: a folder on this machine's disk, made from the rows.
+"""The articles that staff added, as a folder on this machine's disk that the index reads. It is written from the rows.
 
-Shelf        writes the folder, and beside it the questions by which the knowledge base is judged
-Publishing   has the index follow whenever the rows have changed, whoever changed them
+Shelf        Writes the folder, and next to it the questions for the evaluation of the knowledge base.
+Publishing   Refreshes the index when the rows have changed, in this process or another one.
 
-Each machine has a folder of its own; the rows in the database are the truth for all. What the index holds is noted in
-the folder when a refresh has succeeded, so a crash at any point leaves something that is found to be behind.
+Each machine has a folder of its own. The rows in the database are the truth for all machines. After a successful
+refresh the folder records what the index contains, so after a crash at any point the index is found to be behind.
 """
 
 import asyncio
@@ -32,33 +32,33 @@ from knowledge.errors import KnowledgeError
 logger = logging.getLogger(__name__)
 
 QUESTIONS = Path("evaluation", "questions.jsonl")
-"""In DATA_DIR: a line for each article, as `frontdesk kb search --questions` and the evaluation read them."""
+"""A file in DATA_DIR with a line for each article, for `frontdesk kb search --questions` and the evaluation."""
 MARK = ".indexed"
-"""Says which articles the index holds. What begins with a dot is no page."""
+"""The file that records which articles the index contains. A file whose name begins with a dot is no page."""
 REVIEW = timedelta(days=182)
-"""After so long somebody should look whether an article still holds."""
+"""After this time, a person should check whether an article is still correct."""
 ARTICLE_POLL_INTERVAL = 20.0
-"""How often it is looked whether another process has changed the articles."""
+"""The time between two checks for changes of the articles by other processes, in seconds."""
 INDEX_RETRY_DELAY = 120.0
-"""Before an index that could not follow is tried again."""
+"""The delay before a failed refresh of the index is tried again, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """The folder, and what goes into it."""
+    """Writes the folder of articles."""
 
     data: Path
-    """DATA_DIR; the pages are in its folder of the name LEARNED."""
+    """DATA_DIR. The pages are in its folder LEARNED."""
     database: Database | None
-    """None on a command line that has none: the folder stays as it is."""
+    """None on a command line without a database. The folder then stays as it is."""
 
     @property
     def folder(self) -> Path:
-        """Where the pages are."""
+        """The folder with the pages."""
         return self.data / LEARNED
 
     async def lay_out(self) -> str:
-        """Bring the folder up to the rows; what they are marked with, empty when they are out of reach."""
+        """Write the rows into the folder. Returns their mark, or an empty string if the database can't be reached."""
         try:
             return await self._lay_out()
         except (StoreUnavailable, OSError) as error:
@@ -75,7 +75,7 @@ class Shelf:
         return mark
 
     async def is_behind(self) -> bool:
-        """Whether the index does not hold what the rows say. Raises StoreUnavailable."""
+        """Whether the index differs from the rows. Raises StoreUnavailable."""
         if self.database is None:
             return False
         async with self.database.transaction() as tx:
@@ -86,7 +86,7 @@ class Shelf:
         return await asyncio.to_thread(self._noted) != mark
 
     async def note(self, mark: str) -> None:
-        """Remember that the index holds the articles of this mark."""
+        """Record that the index contains the articles of this mark."""
         if mark and self.folder.is_dir():
             await asyncio.to_thread(_write_file, self.folder / MARK, mark)
 
@@ -112,14 +112,14 @@ class Shelf:
 
 
 class Publisher(Protocol):
-    """Has the public index read the articles."""
+    """Makes the public index read the articles."""
 
     async def __call__(self, *, follows: bool) -> None:
-        """`follows`: because another process has changed them. Raises KnowledgeError."""
+        """`follows` is set if another process has changed the articles. Raises KnowledgeError."""
 
 
 class Publishing:
-    """Keeps the index behind no article, and closes suggestions that nobody decides on."""
+    """Keeps the index up to date with the articles, and closes suggestions that no one decides on."""
 
     def __init__(self, shelf: Shelf, clock: Clock, publish: Publisher, expire: Callable[[], Awaitable[None]]) -> None:
         self._shelf = shelf
@@ -131,11 +131,11 @@ class Publishing:
         self._alerts = Alerts()
 
     def wake(self) -> None:
-        """Say that this process has changed the articles."""
+        """Signal that this process has changed the articles."""
         self._woken.set()
 
     async def run(self) -> None:
-        """Look again and again; for ever."""
+        """Check and refresh until cancelled."""
         while True:
             napping = asyncio.ensure_future(self._clock.sleep(ARTICLE_POLL_INTERVAL))
             waking = asyncio.create_task(self._woken.wait())
@@ -152,7 +152,7 @@ class Publishing:
                 self._alerts.tell(logger, "the articles could not be looked at", about=type(error).__name__)
 
     async def look(self, *, follows: bool) -> None:
-        """Close what is overdue, and have the index follow if it is behind."""
+        """Close overdue suggestions, and refresh the index if it is behind."""
         await self._expire()
         if (follows and self._clock.monotonic() < self._not_before) or not await self._shelf.is_behind():
             return
@@ -164,7 +164,7 @@ class Publishing:
 
 
 def page(article: Suggestion) -> str:
-    """The article as a page, the same wherever it is written."""
+    """The article as a page. Every machine writes the same text."""
     day = datetime.fromtimestamp(article.decided_at or article.made_at, UTC).date()
     matter = {
         "title": article.title,
@@ -178,7 +178,7 @@ def page(article: Suggestion) -> str:
 
 
 def question(article: Suggestion) -> str:
-    """The question with the page that has to be found for it, as a line of JSON."""
+    """The article's question and the page that a search for it must find, as a line of JSON."""
     document = document_of(article)
     qid = document.partition("/")[2].removesuffix(".md")
     told = {"qid": qid, "question": article.question, "answerable": True, "kind": LEARNED, "docs": [document]}
@@ -195,7 +195,7 @@ def _write_if_new(path: Path, text: str) -> None:
 
 
 def _write_file(path: Path, text: str) -> None:
-    """In one step: who reads it meanwhile reads the old text or the new one."""
+    """Write the file atomically. A reader sees either the old text or the new one."""
     fresh = path.with_name(f".{path.name}.tmp")
     with fresh.open("w", encoding="utf-8") as file:
         file.write(text)

@@ -1,13 +1,13 @@
-"""Articles of the knowledge base that come from work: staff decide what becomes one, and take one back.
+"""Articles of the knowledge base that come from support cases. Staff decide what becomes one, and can take it back.
 
-approve, discard   the two ends of a suggestion, each by the first who presses
-add                an article straight from a message, by whoever wrote it into the dialog
-forget             an article is taken back
-expire             what nobody has decided on within four weeks is not asked about any more
-told               the articles there are, and whether their own questions find them
-prefilled          what the dialog shows of a message before anybody edits it
+approve, discard   Decide on a suggestion. The first person who presses a button decides.
+add                Adds an article directly from a message, in the words of the dialog.
+forget             Takes an article back.
+expire             Closes suggestions that no one has decided on within four weeks.
+told               Lists the articles, and says whether their own questions find them.
+prefilled          Returns the texts that the dialog first shows for a message.
 
-The rows are the truth; bot/help_center/article_folder.py makes of them what the index is built from.
+The rows are the truth. bot/help_center/article_folder.py writes them into the folder that the index is built from.
 """
 
 import asyncio
@@ -39,19 +39,19 @@ from knowledge.config import LEARNED
 from knowledge.knowledge_base import KnowledgeBase
 
 DECIDED_ARTICLES_PERIOD = 4 * WEEK
-"""How long a suggestion waits to be decided on."""
+"""How long a suggestion waits for a decision."""
 MAX_LISTED_ARTICLES = 25
-"""Articles in one list, the newest."""
+"""The number of newest articles in a list."""
 QUESTION_TIMEOUT = 1.0
-"""What finding the question to a message may take: a dialog has to open within three seconds."""
+"""How long finding the question for a message can take. A dialog must open within three seconds."""
 
 _NUMBER = re.compile(rf"{LEARNED}/(?:FD-\d+-)?(\d+)\.md")
 _TITLE = re.compile(r"(?<!\s)\s*\([^()]*\)\s*$")
-"""What stands in parentheses behind a colleague's name."""
+"""Matches the text in parentheses after a colleague's name."""
 
 
 class Decided(FrontdeskError):
-    """Somebody was faster, or it was changed meanwhile; `suggestion` is how it stands now."""
+    """Another person decided first, or the suggestion has changed. `suggestion` is the suggestion as it is now."""
 
     def __init__(self, suggestion: Suggestion) -> None:
         self.suggestion = suggestion
@@ -59,19 +59,19 @@ class Decided(FrontdeskError):
 
 
 class UnknownArticle(FrontdeskError):
-    """There is no suggestion or article of this number."""
+    """There is no suggestion or article with this number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What an article says."""
+    """The texts of an article."""
 
     title: str
     question: str
     answer: str
 
     def fitted(self) -> "Wording":
-        """Fit to be kept: no secrets, no hidden characters, no more than the columns and the dialog hold."""
+        """The texts ready to be stored: without secrets and hidden characters, cut to fit the columns and dialog."""
         return Wording(
             mask(clean(" ".join(self.title.split()), limit=TITLE_LIMIT)),
             mask(clean(" ".join(self.question.split()), limit=QUESTION_LIMIT)),
@@ -80,25 +80,25 @@ class Wording:
 
     @property
     def is_whole(self) -> bool:
-        """Whether there are letters in each part."""
+        """Whether each part contains letters."""
         return all(any(map(str.isalnum, part)) for part in (self.title, self.question, self.answer))
 
 
 def document_of(article: Suggestion) -> str:
-    """The name of its document in the knowledge base."""
+    """The name of the article's document in the knowledge base."""
     origin = f"{article.ref}-" if article.ref else ""
     return f"{LEARNED}/{origin}{article.id}.md"
 
 
 def article_in(document: str) -> int | None:
-    """The number of the article that a document is; None for any other page."""
+    """The number of the document's article. None for any other page."""
     found = _NUMBER.fullmatch(document)
     return int(found[1]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Articles:
-    """Carries decisions out; the parts are put together in `bot.app`."""
+    """Carries out staff's decisions on articles."""
 
     database: Database
     slack: SlackClient
@@ -106,10 +106,10 @@ class Articles:
     clock: Clock
     knowledge: KnowledgeBase
     changed: Callable[[], None]
-    """Told whenever the articles are not what they were."""
+    """Called after every change of the articles."""
 
     async def find(self, number: int) -> Suggestion:
-        """The suggestion of this number. Raises UnknownArticle."""
+        """The suggestion with this number. Raises UnknownArticle."""
         async with self.database.transaction() as tx:
             return await _the(tx, number)
 
@@ -122,13 +122,14 @@ class Articles:
         version: int | None = None,
         replacing: bool = False,
     ) -> None:
-        """Make an article of a suggestion, perhaps in other words, or in place of the article that it is close to.
+        """Make a suggestion an article. With a `wording` its words change first.
 
-        With `version` the words must be those that were shown then.
+        With `replacing` it replaces the article that it is close to. With a `version` the suggestion must still have
+        the words that were shown with that version.
 
         Raises:
-            Decided: it is decided already, or was changed meanwhile.
-            UnknownArticle: there is no such suggestion.
+            Decided: The suggestion is decided already, or has changed.
+            UnknownArticle: There is no such suggestion.
         """
         now = self.clock.now()
         async with self.database.transaction() as tx:
@@ -147,7 +148,7 @@ class Articles:
         self._tell()
 
     async def discard(self, number: int, user: str, reason: str) -> None:
-        """It is not wanted; `reason` is one of `learning_cards.REASONS`. Raises as `approve`."""
+        """Discard a suggestion. `reason` is a key of `learning_cards.REASONS`. Raises what `approve` raises."""
         async with self.database.transaction() as tx:
             after = await self._change(tx, await _undecided(tx, number), "discarded", user, reason=reason)
             outcome = learning_cards.discarded(by=user, reason=reason)
@@ -155,7 +156,7 @@ class Articles:
         self.outbox.wake()
 
     async def add(self, wording: Wording, user: str, *, thread: ThreadRef, ts: str) -> None:
-        """Make an article of the message at `ts` of the thread, and say so there. Raises Decided when it is one."""
+        """Make an article from the message at `ts` of the thread, and say so there. Raises Decided if it already is."""
         now, key, given = self.clock.now(), f"message/{thread.channel}/{ts}", wording.fitted()
         text = {"title": given.title, "question": given.question, "answer": given.answer}
         async with self.database.transaction() as tx:
@@ -189,7 +190,7 @@ class Articles:
         self._tell()
 
     async def forget(self, number: int, user: str) -> str:
-        """Take an article back; what to say of it, as mrkdwn."""
+        """Take an article back. Returns the reply to the user, as mrkdwn."""
         async with self.database.transaction() as tx:
             before = await suggestions.find(tx, number)
             if before is None or before.state != "approved":
@@ -200,7 +201,7 @@ class Articles:
         return f"Article {number} is taken back: “{escape(before.title)}”. Within a minute nobody is answered from it."
 
     async def expire(self) -> None:
-        """Close what nobody has decided on in time."""
+        """Close the suggestions that no one has decided on in time."""
         async with self.database.transaction() as tx:
             overdue = await suggestions.undecided_since(tx, self.clock.now() - DECIDED_ARTICLES_PERIOD)
             for old in overdue:
@@ -211,7 +212,7 @@ class Articles:
             self.outbox.wake()
 
     async def told(self) -> str:
-        """The newest articles as mrkdwn, each with whether its question finds it now."""
+        """The newest articles as mrkdwn. Each line says whether the article's question finds it now."""
         async with self.database.transaction() as tx:
             found = await suggestions.articles(tx)
         if not found:
@@ -228,9 +229,9 @@ class Articles:
         return words.fitting("\n".join(lines))
 
     async def prefilled(self, thread: ThreadRef, ts: str, text: str, *, is_copy: bool) -> Wording:
-        """What the dialog shows for a message of the agent channel: what it says, and what it answered.
+        """The texts that the dialog first shows for a message in a team channel: its words, and the question before it.
 
-        `is_copy`: the app wrote it, to show what a customer said.
+        `is_copy` is set if the app posted the message as a copy of a customer's words, which are then the question.
         """
         async with self.database.transaction() as tx:
             case = await self._case_at(tx, thread)
@@ -244,7 +245,7 @@ class Articles:
         return _prefilled(question, from_slack(text, bot_user="").removeprefix("//"), names)
 
     async def _before(self, thread: ThreadRef, ts: str) -> str:
-        """What was said in the thread before the message; empty when Slack does not say in time."""
+        """The text of the message before this one in the thread. Empty if Slack does not reply in time."""
         try:
             async with asyncio.timeout(QUESTION_TIMEOUT):
                 said = await self.slack.replies(thread.channel, thread.ts)
@@ -275,7 +276,7 @@ class Articles:
         return after
 
     async def _show(self, tx: Transaction, after: Suggestion, outcome: str) -> None:
-        """The message about it says what became of it, and has no buttons any more."""
+        """Update the message about the suggestion: it shows the outcome and has no buttons."""
         key = suggestion_key(after.id)
         shown = await outbox.by_key(tx, key)
         if shown is None:
@@ -303,7 +304,7 @@ class Articles:
 
 
 def status_text(suggestion: Suggestion) -> str:
-    """What somebody is told who decides on what is decided."""
+    """The status text for a person who decides on a suggestion that is already decided."""
     by = f" by <@{suggestion.decided_by}>" if suggestion.decided_by else ""
     match suggestion.state:
         case "pending":
@@ -319,7 +320,7 @@ def status_text(suggestion: Suggestion) -> str:
 
 
 def names_of(case: Case, said: Sequence[Message]) -> list[str]:
-    """The names of the people in a case's conversation, as far as they are known."""
+    """The known names of the people in a case's conversation."""
     headings = [message.text.partition("\n")[0] for message in said if isinstance(message, StaffMessage)]
     staff = [_TITLE.sub("", heading.strip("* ")) for heading in headings]
     return [name for name in (case.customer_name, case.owner_name or "", *staff) if name.strip()]

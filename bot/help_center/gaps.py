@@ -1,4 +1,4 @@
-"""What the help pages do not answer: customers' questions that ended without an answer, the same ones together."""
+"""Gaps of the help pages: customers' questions that ended without an answer, grouped by meaning."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,39 +7,39 @@ from bot.guard.personal_data import without_personal
 from bot.store.traces import Unanswered
 
 QUESTIONS = 500
-"""The newest so many are looked at."""
+"""The number of newest questions that are read."""
 WORDS_SHOWN = 160
-"""Characters of an example."""
+"""The most characters of an example."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """One thing that was asked and not answered."""
+    """One question, in all its forms, that was asked and not answered."""
 
     example: str
-    """The most typical question, with nothing in it that is anybody's own."""
+    """The most typical question, without personal data."""
     times: int
     people: int
     last: float
-    """When it was asked last."""
+    """When it was last asked."""
     threads: tuple[str, ...] = ()
-    """The keys of the threads in which it was asked."""
+    """The keys of the threads where it was asked."""
 
 
 def impersonal(question: str) -> str:
-    """The question in one line, without order numbers, addresses, secrets: what may be shown to all staff."""
+    """The question on one line, without order numbers, addresses and secrets, so that all staff can see it."""
     text = " ".join(without_personal(question).split())
     return text if len(text) <= WORDS_SHOWN else f"{text[: WORDS_SHOWN - 2]} …"
 
 
 def gaps_from(questions: Sequence[Unanswered], groups: Sequence[Sequence[int]]) -> list[Gap]:
-    """The gaps, most asked first; `groups` holds places in `questions`, the most typical of a group first."""
+    """The gaps, most asked first. `groups` are indexes into `questions`, with the most typical one of a group first."""
     found = [_gap([questions[place] for place in group]) for group in groups]
     return sorted(found, key=lambda gap: (-gap.times, -gap.people, -gap.last))
 
 
 def the_same(texts: Sequence[str]) -> list[list[int]]:
-    """Groups of texts that read the same, for when nothing can tell what means the same."""
+    """Groups of texts with the same words, for use when texts can't be compared by meaning."""
     places: dict[str, list[int]] = {}
     for place, text in enumerate(texts):
         places.setdefault(text.casefold(), []).append(place)

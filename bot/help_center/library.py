@@ -1,7 +1,7 @@
-"""The knowledge base as staff use it: its state, what a search finds and why, refreshing it, and what it lacks.
+"""What staff can do with the knowledge base: see its status, search it, refresh it, and list its gaps.
 
-Two bases at the most: the public one, which customers are answered from, and the internal one, which only staff see.
-What is said is in library_words.py.
+There are at most two bases: the public one, for answers to customers, and the internal one, which only staff see.
+The texts are in texts.py.
 """
 
 import asyncio
@@ -43,17 +43,17 @@ class Bases:
     """The knowledge bases of a desk."""
 
     public: KnowledgeBase
-    """The only one that customers' questions, and drafts for customers, ever reach."""
+    """The only base that is searched for customers' questions and for drafts to customers."""
     internal: KnowledgeBase | None = None
-    """For staff alone; None where no source is internal."""
+    """The base for staff only. None if no source is internal."""
 
     @property
     def are_damaged(self) -> bool:
-        """Whether one of them has to be built again to be whole."""
+        """Whether one of the bases is damaged and must be built again."""
         return self.public.is_damaged or (self.internal is not None and self.internal.is_damaged)
 
     def by_audience(self) -> dict[Audience, KnowledgeBase]:
-        """Those there are."""
+        """The existing bases by their audience."""
         return {audience: base for audience in get_args(Audience) if (base := self.of(audience)) is not None}
 
     def of(self, audience: Audience) -> KnowledgeBase | None:
@@ -63,33 +63,33 @@ class Bases:
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """What is to be refreshed, and how."""
+    """A request to refresh the bases."""
 
     only: str = ""
-    """The one source to be read; empty: all."""
+    """The one source to read. If it is empty, all sources are read."""
     force: bool = False
-    """Even if much would vanish."""
+    """Refresh even if many documents would be removed."""
 
 
 @dataclass(slots=True)
 class Library:
-    """Does what `/kb` and `frontdesk kb` ask for; every answer is mrkdwn that one message can hold."""
+    """Carries out `/kb` and `frontdesk kb`. Every answer is mrkdwn that fits into one message."""
 
     bases: Bases
     source: Path | None
     """KB_PATH."""
     clock: Clock
     price: Price | None = None
-    """Of the embedder, if it bills and its price is known."""
+    """The price of the embedder, if it costs money and the price is known."""
     database: Database | None = None
-    """None on a command line that has none: gaps are unknown then, and nothing is written down."""
+    """None on a command line without a database. Then gaps are unknown, and no audit entry is written."""
     shelf: Shelf | None = None
-    """The articles that staff added, a source of the public base; None where the index is not the served one."""
+    """The articles that staff added, which are a source of the public base. None if the index is not the served one."""
     failures: dict[Audience, str] = field(default_factory=dict)
-    """Why a base is not what its sources are, until a refresh succeeds."""
+    """Audience -> why its base differs from its sources, until a refresh succeeds."""
 
     async def status(self) -> str:
-        """Everything about both bases, and when they are refreshed next."""
+        """The status of both bases, and the time of the next refresh."""
         told = []
         for audience, base in self._all():
             status, failure = await base.status(), self.failures.get(audience)
@@ -104,7 +104,7 @@ class Library:
         return words.fitting("\n\n".join(told))
 
     async def search(self, query: str, only: Filter = EVERYTHING) -> str:
-        """What a customer's question would find, with the scores, and what the internal base says to it."""
+        """What a customer's question would find, with the scores, and what it finds in the internal base."""
         if not query.strip():
             return "Search for what?"
         async with asyncio.TaskGroup() as tasks:
@@ -113,10 +113,10 @@ class Library:
         return words.fitting("\n\n".join(told))
 
     async def refresh(self, interrupt: Refresh, *, begins: Tell, watch: words.Watch, by: str = "") -> str:
-        """Bring the bases up to their sources, and say what changed; what serves now serves until then.
+        """Refresh the bases from their sources, and say what changed. Until it is done, the present index serves.
 
-        `begins` is told once, when it does begin; `watch` knows from then on how far it is. `by` is who asked, for
-        the audit trail.
+        `begins` is called once, when the refresh begins. From then on `watch` tracks its progress. `by` is the user
+        who asked, for the audit trail.
         """
         try:
             targets = await self.targets(interrupt)
@@ -128,7 +128,7 @@ class Library:
         return words.fitting("\n\n".join([*told, *self._left_out()]))
 
     async def refresh_all(self, *, on_progress: Callable[[Progress], None] | None = None) -> str:
-        """As `refresh` with everything, for no one in particular."""
+        """Refresh all bases, without a user who asked."""
         try:
             targets = await self.targets(Refresh())
         except KnowledgeError as error:
@@ -153,9 +153,9 @@ class Library:
         await self._has_read(audience, mark)
 
     async def publish(self, *, follows: bool) -> None:
-        """Have the public base read the articles that staff added, and nothing else. Raises KnowledgeError.
+        """Make the public base read only the articles that staff added. Raises KnowledgeError.
 
-        `follows`: another process has changed them.
+        `follows` is set if another process has changed them.
         """
         mark = await self._lay_out("public")
         try:
@@ -180,7 +180,7 @@ class Library:
         return words.rolled_back(status, audience=audience)
 
     async def gaps(self, days: int) -> str:
-        """What was asked within the last days and not answered, the same questions together."""
+        """The questions of the last days that were not answered, grouped by meaning."""
         if self.database is None:
             return "Without a database nothing is known of what was asked."
         async with self.database.transaction() as tx:
@@ -203,17 +203,17 @@ class Library:
         return list(self.bases.by_audience().items())
 
     def _left_out(self) -> list[str]:
-        """Sources of a base that is not open."""
+        """The sources of a base that is not open."""
         return [f":warning: {why}" for audience, why in self.failures.items() if self.bases.of(audience) is None]
 
     def place(self) -> Path:
-        """What is read. Raises BuildRefused when nothing is."""
+        """The path of the sources. Raises BuildRefused if KB_PATH is not set."""
         if self.source is None:
             raise BuildRefused("nothing", "KB_PATH is not set: there is nothing to read.")
         return self.source
 
     async def targets(self, interrupt: Refresh) -> list[tuple[Audience, KnowledgeBase]]:
-        """The bases to refresh. Raises KnowledgeError when the sources cannot be told, or the wanted one is none."""
+        """The bases to refresh. Raises KnowledgeError if the sources can't be read, or the wanted one is not there."""
         learned = self.shelf.folder if self.shelf else None
         config: Config = await asyncio.to_thread(partial(read_config, self.place(), learned=learned))
         wanted = [source for source in config.sources if not interrupt.only or source.name == interrupt.only]
@@ -229,7 +229,7 @@ class Library:
         return targets
 
     def _compare(self, config: Config) -> None:
-        """Note what the file of the sources says now and did not at the start, when the bases were opened."""
+        """Note a base that the sources file has added or removed since the start, when the bases were opened."""
         for audience in get_args(Audience):
             if self.failures.get(audience) in (ADDED, GONE):
                 del self.failures[audience]
@@ -257,11 +257,11 @@ class Library:
         return words.report(report, audience=audience, price=self.price)
 
     async def _lay_out(self, audience: Audience) -> str:
-        """Write what staff added where the base's next build reads it; the mark of it."""
+        """Write the articles that staff added into the folder for the base's next build. Returns their mark."""
         return await self.shelf.lay_out() if self.shelf and audience == "public" else ""
 
     async def _has_read(self, audience: Audience, mark: str) -> None:
-        """The base holds the articles of this mark."""
+        """Record that the base contains the articles of this mark."""
         if self.shelf and audience == "public":
             await self.shelf.note(mark)
 
@@ -283,7 +283,7 @@ class Library:
             return None
 
     async def _note(self, by: str, action: str, subject: str, **detail: object) -> None:
-        """The audit trail, for what a person did."""
+        """Write an audit entry for what a person did."""
         if self.database is None or not by:
             return
         async with self.database.transaction() as tx:

@@ -1,6 +1,6 @@
-"""When something is due again: what KB_REFRESH says.
+"""The rule of KB_REFRESH, which says when a refresh is due again.
 
-An interval (30m, 6h, 1d) or a cron expression of five fields.
+It is an interval (30m, 6h, 1d) or a cron expression of five fields.
 """
 
 import re
@@ -11,10 +11,10 @@ from itertools import islice
 from cronsim import CronSim, CronSimError
 
 JITTER_SHARE = 0.1
-"""How much later than planned a refresh may be, as a share of the time between two: so that many desks which read
-one site do not do it in the same second."""
+"""The most that a refresh is delayed at random, as a share of the time between two refreshes. It keeps many desks that
+read one site from doing so in the same second."""
 JITTER_SECONDS = 300.0
-"""The same at the most."""
+"""The most that a refresh is delayed at random, in seconds."""
 LEAST_SECONDS, MOST_SECONDS = 60, 30 * 86_400
 _INTERVAL = re.compile(r"([1-9]\d{0,5})([mhd])")
 _UNITS = {"m": 60, "h": 3_600, "d": 86_400}
@@ -22,14 +22,14 @@ _UNITS = {"m": 60, "h": 3_600, "d": 86_400}
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When to refresh, as the setting says it."""
+    """When to refresh, according to the setting."""
 
     text: str
     seconds: int = 0
-    """The interval; 0: the text is a cron expression, in UTC."""
+    """The interval. If it is 0, the text is a cron expression, in UTC."""
 
     def after(self, moment: float, *, chance: float) -> float:
-        """When it is due next after that moment. `chance`, from 0 to 1, chooses within the jitter."""
+        """The next due time after `moment`. `chance`, from 0 to 1, chooses within the jitter."""
         first, gap = (moment + self.seconds, float(self.seconds)) if self.seconds else self._by_cron(moment)
         return first + chance * min(JITTER_SHARE * gap, JITTER_SECONDS)
 
@@ -39,7 +39,7 @@ class Rule:
 
 
 def read_rule(text: str) -> Rule:
-    """The rule that the text says. Raises ValueError with what is wrong."""
+    """Parse the rule. Raises ValueError with a message that says what is wrong."""
     text = " ".join(text.split())
     if match := _INTERVAL.fullmatch(text):
         seconds = int(match[1]) * _UNITS[match[2]]

@@ -1,10 +1,10 @@
-"""`/kb refresh` in Slack: one message that its reader keeps up to date, and that becomes the report.
+"""`/kb refresh` in Slack: one message that its reader can update, and that becomes the report.
 
-What is said at the address of a slash command replaces nothing (slackapi/bolt-python#1268, slackapi/bolt-js#2287),
-and the address serves five times. The address that comes with the press of a button is another one: what is said
-there can take the place of the message with the button. So the first line has a button, a press shows how far it
-is, and the report goes to the address of the last press. Who never presses reads two messages: the beginning, with
-the button, and the report.
+A post to the response_url of a slash command cannot replace a message (slackapi/bolt-python#1268,
+slackapi/bolt-js#2287), and the URL works five times. An interaction has a response_url of its own, and a post to that
+one can replace the message with the button. So the first message has a button, an interaction shows the progress, and
+the report goes to the response_url of the last interaction. People who never press the button get two messages: the
+first one with the button, and the report.
 """
 
 import asyncio
@@ -20,30 +20,30 @@ from bot.slack.client import Block, SlackClient
 from bot.views import staff_cards
 
 MAX_KNOWN_REFRESHES = 100
-"""Refreshes whose end is remembered, for presses that come later."""
+"""The number of refreshes whose end is remembered, for later interactions."""
 
 
 class Tell(Protocol):
-    """Says something to who gave a command, as a message of its own."""
+    """Posts a new message to the person who gave a command."""
 
     async def __call__(self, text: str, *, blocks: Sequence[Block] | None = None) -> None:
-        """`text` is mrkdwn, and what is shown without blocks."""
+        """`text` is mrkdwn. It is shown if there are no blocks."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """One refresh as somebody asked for it."""
+    """One refresh that a person asked for."""
 
     watch: words.Watch = field(default_factory=words.Watch)
     pressed: asyncio.Event = field(default_factory=asyncio.Event)
     address: str = ""
-    """Where the last press is answered; empty before the first."""
+    """The response_url of the last interaction. Empty before the first."""
     report: str = ""
-    """What it came to; empty until then."""
+    """The report. Empty until the refresh ends."""
 
 
 class Refreshes:
-    """The refreshes that this process carries out, or has, each with the message that tells of it."""
+    """The running and the past refreshes of this process, each with its message."""
 
     def __init__(self, library: Library, slack: SlackClient) -> None:
         self._library = library
@@ -51,7 +51,7 @@ class Refreshes:
         self._runs: OrderedDict[str, _Run] = OrderedDict()
 
     async def run(self, interrupt: Refresh, *, tell: Tell, by: str) -> None:
-        """Refresh, and say so to who asked, `by`. Raises StoreUnavailable before it has begun, and then has not."""
+        """Refresh, and tell the user who asked (`by`). Raises StoreUnavailable only before the refresh has begun."""
         key, run = secrets.token_hex(8), _Run()
 
         async def begins(text: str) -> None:
@@ -72,7 +72,7 @@ class Refreshes:
             await tell(report)
 
     async def show(self, key: str, *, address: str) -> None:
-        """The button was pressed: bring the message up to date. `address` is the press's response_url."""
+        """The button was pressed: update the message. `address` is the interaction's response_url."""
         run = self._runs.get(key)
         if run is None:
             status = words.fitting(f"{words.FORGOTTEN}\n\n{await self._library.status()}")
@@ -84,7 +84,8 @@ class Refreshes:
             run.pressed.set()
 
     async def _keep_up_to_date(self, key: str, run: _Run) -> None:
-        """Answer presses until there is a report. Nobody else writes then, so that nothing older overtakes."""
+        """Answer interactions until there is a report. Only this task writes, so an older text can't overtake a newer
+        one."""
         while True:
             await run.pressed.wait()
             run.pressed.clear()

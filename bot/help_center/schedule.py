@@ -1,4 +1,4 @@
-"""Refreshing the knowledge base by the clock: one process of all that share a database does it."""
+"""Scheduled refreshes of the knowledge base. Of all processes that share a database, one does each refresh."""
 
 import logging
 import random
@@ -13,11 +13,11 @@ from bot.store.database import Database
 logger = logging.getLogger(__name__)
 
 NAME = "kb-refresh"
-"""The row in the table."""
+"""The name of the row in the table."""
 URGENT_SECONDS = 600.0
-"""Between two refreshes that are made because something is damaged."""
+"""The least time between two refreshes because of damage, in seconds."""
 SCHEDULE_POLL_INTERVAL = 30.0
-"""How long is slept at a time. A machine that was suspended finds within that time that a refresh was missed."""
+"""The time between two polls, in seconds. A machine that was suspended notices a missed refresh within it."""
 
 
 class Schedule:
@@ -33,7 +33,7 @@ class Schedule:
         is_urgent: Callable[[], bool] = lambda: False,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """Without a rule nothing is due, unless it `is_urgent`. `refresh` must not raise what may happen to it."""
+        """Without a rule nothing is due, unless it `is_urgent`. `refresh` must handle its expected errors itself."""
         self._database = database
         self._clock = clock
         self._rule = rule
@@ -43,13 +43,13 @@ class Schedule:
         self._not_before = 0.0
 
     async def run(self) -> None:
-        """Refresh now, as at every start, and then whenever it is due; for ever."""
+        """Refresh at the start, and then whenever a refresh is due, until cancelled."""
         await self._begin()
         await self._refresh()
         while True:
             await self._clock.sleep(SCHEDULE_POLL_INTERVAL)
             if self._is_urgent() and self._clock.monotonic() >= self._not_before:
-                # The index of this process is damaged, whatever the others do.
+                # The index of this process is damaged, so it is refreshed whatever the other processes do.
                 self._not_before = self._clock.monotonic() + URGENT_SECONDS
                 logger.warning("the knowledge base is damaged and is built again")
                 await self._refresh()
@@ -66,7 +66,7 @@ class Schedule:
                 now = self._clock.now()
                 then = self._rule.after(now, chance=self._chance())
                 await schedule.plan(tx, NAME, rule=self._rule.text, due=then)
-                # What was missed while nothing ran is made up for by the refresh at the start.
+                # The refresh at the start makes up for refreshes that were missed while nothing ran.
                 await schedule.take(tx, NAME, now=now, then=then)
         except StoreUnavailable as error:
             logger.warning("the schedule could not be written", extra={"reason": str(error)})

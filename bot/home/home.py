@@ -1,7 +1,7 @@
-"""What the Home tab shows: to customers their cases, to staff the queue of their desks; made anew at each opening.
+"""The Home tab. Customers see their cases, staff see the queue of their desks. Each opening renders it again.
 
-show              publish the person's tab
-choose_language   keep a customer's choice, and show the tab in it
+show              Publishes the person's tab.
+choose_language   Saves a customer's language, and shows the tab in it.
 """
 
 import logging
@@ -25,14 +25,14 @@ logger = logging.getLogger(__name__)
 
 QUEUE_LIMIT = 200
 METRICS_DAYS = 7
-"""The days that staff see figures of; `/frontdesk metrics` has others."""
+"""The number of days whose metrics staff see. `/frontdesk metrics` shows other periods."""
 PAST_LIMIT = 10
-"""Cases of a customer that ended."""
+"""The most ended cases that a customer sees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """Publishes Home tabs; the parts are put together in `bot.app`."""
+    """Publishes Home tabs."""
 
     me: Identity
     slack: SlackClient
@@ -43,17 +43,17 @@ class Home:
     staff: Staff
     library: Library
     figures: Callable[[int], Awaitable[str]]
-    """Days -> the figures as mrkdwn."""
+    """Days -> the metrics of these days as mrkdwn."""
 
     async def show(self, user: str) -> None:
-        """Publish the tab; nothing for those who are no persons. Raises what Slack and the database raise."""
+        """Publish the tab, unless the user is not a person. Raises what Slack and the database raise."""
         if desks := await self.staff.desks(user):
             await self._show_staff(user, desks)
         else:
             await self._show_customer(user)
 
     async def choose_language(self, user: str, chosen: str) -> None:
-        """Keep the choice, one of our languages or none, and show the tab in it."""
+        """Save the choice, a supported language or none, and show the tab in it."""
         if chosen not in (*LANGUAGES, AS_IN_SLACK):
             return
         async with self.database.transaction() as tx:
@@ -97,7 +97,7 @@ class Home:
 
 
 def entry_of(case: Case, me: Identity, card: tuple[str, str] | None) -> Entry:
-    """The case in a list for staff; `card` is the channel and ts of its card."""
+    """The case as an entry in a list for staff. `card` is the channel and the timestamp of its card."""
     return Entry(
         ref=case.ref,
         title=case.title,

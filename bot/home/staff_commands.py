@@ -1,10 +1,10 @@
-"""What `/frontdesk` tells staff, and what it lets them do; every answer is mrkdwn that one message can hold.
+"""The `/frontdesk` command for staff. Every answer is mrkdwn that fits into one message.
 
-cases         the queue, or a part of it
-search        cases of which something says the words
-pause         the assistant is silent in a channel
-resume        and answers there again
-metrics       the figures of the last days
+cases         Lists the queue, or a part of it.
+search        Finds the cases that contain the words.
+pause         Makes the assistant silent in a channel.
+resume        Lets the assistant answer there again.
+metrics       Shows the metrics of the last days.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,16 +36,16 @@ PARTS = ("all", "waiting", "mine")
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Looks through the cases; the parts are put together in `bot.app`."""
+    """Carries out the staff commands."""
 
     me: Identity
     database: Database
     clock: Clock
     figures: Callable[[int], Awaitable[str]]
-    """Days -> the figures as mrkdwn."""
+    """Days -> the metrics of these days as mrkdwn."""
 
     async def cases(self, part: str, *, user: str, at: Desks) -> str:
-        """The open cases of these desks: `all` of them, those that are `waiting`, or `mine`."""
+        """The open cases of these desks: `all`, only those `waiting`, or only `mine`."""
         async with self.database.transaction() as tx:
             found = await case_lists.queue(tx, limit=1_000, at=at)
             wanted = [
@@ -58,14 +58,14 @@ class Overview:
         return "\n".join(lines) + more
 
     async def search(self, words: str, *, at: Desks) -> str:
-        """The newest cases of these desks, open or not, of which something says each of the words."""
+        """The newest cases of these desks, open or closed, that contain all of the words."""
         async with self.database.transaction() as tx:
             found = await case_lists.search(tx, words, limit=MAX_FOUND_CASES, at=at)
             lines = await self._lines(tx, found)
         return "\n".join(lines) if lines else f"No case says “{escape(words)}”."
 
     async def pause(self, channel: str, *, user: str) -> str:
-        """Let the assistant be silent in a channel; people are called there as before when somebody asks for one."""
+        """Make the assistant silent in a channel. A customer who asks for a person there still gets one."""
         async with self.database.transaction() as tx:
             is_new = await pauses.begin(tx, channel, by=user, now=self.clock.now())
             if is_new:
@@ -75,7 +75,7 @@ class Overview:
         return f"The assistant is silent in <#{channel}> from now on. `/frontdesk resume` there lets it answer again."
 
     async def resume(self, channel: str, *, user: str) -> str:
-        """Let it answer there again."""
+        """Let the assistant answer in a channel again."""
         async with self.database.transaction() as tx:
             was_paused = await pauses.end(tx, channel)
             if was_paused:
@@ -83,7 +83,7 @@ class Overview:
         return f"The assistant answers in <#{channel}>{' again' if was_paused else ': it was not silent there'}."
 
     async def metrics(self, days: int) -> str:
-        """The figures of so many days."""
+        """The metrics of the given number of days."""
         return await self.figures(days)
 
     async def _lines(self, tx: Transaction, cases: Sequence[Case]) -> list[str]:

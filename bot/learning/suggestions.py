@@ -1,15 +1,15 @@
-"""From a case that people have solved to a suggestion for the knowledge base, which staff decide on.
+"""Suggestions for the knowledge base, written from cases that people have solved. Staff decide on them.
 
-suggest        write it and show it in the case's thread, or say in words why not
-  _write       the article, by a model that sees the conversation without anybody's data
-  _compare     the page that comes closest to it, and whether a model takes it to say otherwise
-  _keep        the suggestion, the post that shows it and what it cost, in one transaction
-abandon        the press failed too often: only what it has cost is kept
-read_article   the model's reply in its parts
+suggest        Writes a suggestion and shows it in the case's thread, or says why there is none.
+  _write       Writes the article with a model that sees the conversation without personal data.
+  _compare     Finds the closest page, and asks a model whether it contradicts the article.
+  _keep        Stores the suggestion, the post that shows it and its cost, in one transaction.
+abandon        Books only the cost of an interaction that failed too often.
+read_article   Parses the model's reply into its parts.
 
-No model is trusted with people's data: it is taken out before one sees the conversation, and again from what it
-wrote. Nor with the knowledge base: that a page is close to it is measured and always shown, a model's word only adds
-a warning, and nothing is added without a person.
+No model is trusted with personal data: the data is removed before a model sees the conversation, and again from what
+it wrote. No model is trusted with the knowledge base: a close page is measured and always shown, a model's judgement
+only adds a warning, and nothing is added without a person.
 """
 
 import asyncio
@@ -60,15 +60,15 @@ from knowledge.passages import Hit
 logger = logging.getLogger(__name__)
 
 LEARNING_SECONDS = 45.0
-"""From the press to the suggestion, the wait for a place included."""
+"""The time from the interaction to the suggestion, including the wait for a free place."""
 LIMITS = Limits(rounds=2, turn_seconds=28.0, round_seconds=25.0, output_tokens=1_500, output_characters=8_000)
-"""For the article."""
+"""The limits for writing the article."""
 COMPARING = Limits(rounds=1, turn_seconds=12.0, round_seconds=10.0, output_tokens=200, output_characters=1_000)
-"""For the comparison."""
+"""The limits for the comparison."""
 SUGGESTION_NOTE_TIMEOUT = 2.0
-"""How long a note to whoever pressed may take."""
+"""How long posting a note to the person who pressed the button can take."""
 PARTS = ("article", "compare")
-"""The two agents, and the parts of the journal that are theirs."""
+"""The names of the two agents, and of their parts of the journal."""
 NOTHING = "NOTHING"
 DIFFERS = "DIFFERS"
 
@@ -76,27 +76,27 @@ _HEADING = re.compile(r"^[*# ]{0,6}(TITLE|QUESTION|ANSWER)[* ]{0,3}:", re.MULTIL
 
 
 def build_learners(shop_name: str) -> Team:
-    """The agents that write and compare, neither with tools."""
+    """Build the agents that write and compare. Neither has tools."""
     agents = [Agent(name, read_instructions(name).replace("{shop}", shop_name)) for name in PARTS]
     return Team(tuple(agents), entry=PARTS[0])
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What came of asking the models."""
+    """The result of the models' work."""
 
     wording: Wording | None
-    """None when there is nothing to suggest."""
+    """The article. None if there is nothing to suggest."""
     close: Close | None = None
     usage: Usage = field(default_factory=Usage)
     models: tuple[str, ...] = ()
     reason: str = ""
-    """Why there is none."""
+    """Why there is no article."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """Writes suggestions; the parts are put together in `bot.app`."""
+    """Writes suggestions."""
 
     database: Database
     slack: SlackClient
@@ -109,16 +109,18 @@ class Learning:
     metrics: Metrics
     agent_channel: str
     places: asyncio.Semaphore
-    """Cases that are worked on at the same time."""
+    """Limits the number of cases that are worked on at the same time."""
     is_on: bool
-    """Whether there is a knowledge base that could be added to."""
+    """Whether there is a knowledge base to add articles to."""
 
     async def suggest(self, ref: str, user: str, *, asked: int, journal: Journal) -> str:
-        """Suggest what the case has taught; `asked` is the press's inbox id. How it ended, in one stable word.
+        """Suggest an article from the case. `asked` is the interaction's inbox id.
+
+        Returns the outcome in one stable word.
 
         Raises:
-            MovedOn: the case is not over.
-            UnknownCase: there is no such case.
+            MovedOn: The case has not ended.
+            UnknownCase: There is no such case.
         """
         async with self.database.transaction() as tx:
             case = await the_case(tx, ref)
@@ -135,7 +137,7 @@ class Learning:
         if not any(isinstance(message, StaffMessage) for message in said):
             await self._tell(case, user, f"Nothing to learn from {case.ref}: nobody of the team answered the customer.")
             return "nothing_to_learn"
-        # Staff may write on whoever the customer is; the workspace's own cap holds for them too.
+        # A customer's cap does not apply to work for staff, but the workspace's cap does.
         if await self.budgets.used_up(case.thread.team):
             await self.abandon(ref, asked=asked, journal=journal)
             await self._tell(case, user, "No suggestion: what the workspace may spend on models in a day is spent.")
@@ -160,10 +162,10 @@ class Learning:
         return "learning_failed"
 
     async def abandon(self, ref: str, *, asked: int, journal: Journal) -> None:
-        """Nothing comes of the press any more; what it has cost is booked.
+        """Give up an interaction that failed too often, and book its cost.
 
         Raises:
-            UnknownCase: there is no such case.
+            UnknownCase: There is no such case.
         """
         noted = await spent_on(PARTS, rounds=LIMITS.rounds, journal=journal)
         if not noted.models:
@@ -207,13 +209,16 @@ class Learning:
         return await single(self.team, agent, [CustomerMessage(text)], terms=asked)
 
     def _terms(self, case: Case, *, asked: int, journal: Journal) -> Terms:
-        # Whose conversation it is matters to nobody here: there are no tools.
+        # The agents have no tools, so it does not matter which customer the conversation belongs to.
         someone = Customer(case.thread.team, "", "", locale="", member_type="member")
         context = Context(someone, case.thread, turn=f"article/{asked}")
         return Terms(models=self.models, context=context, emit=self._hear, limits=LIMITS, journal=journal)
 
     async def _keep(self, case: Case, user: str, written: Written, *, asked: int) -> bool:
-        """Store and show the suggestion; False when it may hold words that were deleted meanwhile, and is dropped."""
+        """Store and show the suggestion.
+
+        Returns False if it may contain words that were deleted while it was written. It is then dropped.
+        """
         now, spent = self.clock.now(), _spent(case, written.usage, written.models, asked=asked)
         async with self.database.transaction() as tx:
             await turns.forget(tx, asked)
@@ -237,7 +242,7 @@ class Learning:
         return not is_outdated
 
     def _hear(self, event: Event) -> None:
-        """A suggestion is shown when it is whole; only what went wrong is counted."""
+        """Ignore the stream, because a suggestion is shown only when it is complete. Only failures are counted."""
         if isinstance(event, ModelRetried):
             self.metrics.model_retried(event.reason)
 
@@ -245,14 +250,14 @@ class Learning:
         return case.stands_in(self.agent_channel)
 
     async def _tell(self, case: Case, user: str, words: str) -> None:
-        """A note to the person who pressed; it must not hold anything up."""
+        """Post a note to the person who pressed the button. It must not delay anything."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(SUGGESTION_NOTE_TIMEOUT):
                 await self.slack.post_ephemeral(self._desk(case), user, text=words)
 
 
 def read_article(reply: str) -> Wording | None:
-    """The parts of a model's reply; None when it is of another form."""
+    """The parts of a model's reply. None if it has another form."""
     before, *pieces = _HEADING.split(reply)
     parts = {name.upper(): text.strip(" \n*") for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
     if before.strip() or len(pieces) != 6 or len(parts) != 3:
@@ -262,7 +267,7 @@ def read_article(reply: str) -> Wording | None:
 
 
 def _read(outcome: Outcome, names: Sequence[str]) -> Written:
-    """What the model has written, without what it may have copied of people's data."""
+    """The article that the model wrote, without personal data that it may have copied."""
     if outcome.ended != "answered":
         return Written(None, None, outcome.usage, outcome.models, outcome.reason or outcome.ended)
     wording = read_article(outcome.text)
@@ -286,7 +291,7 @@ def _nameless(message: Message, names: Sequence[str]) -> Message:
 
 
 def _framed(name: str, text: str) -> str:
-    """Words that cannot end the frame they stand in."""
+    """The words in their frame, without tags that would end it."""
     inside = without_tags(text, "conversation", "article", "page")
     return f"<{name}>\n{inside}\n</{name}>"
 
@@ -329,7 +334,7 @@ def _card(made: Suggestion, close: Close | None) -> Card:
 
 
 def _key(case: Case) -> str:
-    """One suggestion each time that it was solved."""
+    """The key of a suggestion. A case gets one suggestion each time that it is solved."""
     return f"case/{case.id}/{case.reopened}"
 
 

@@ -1,4 +1,4 @@
-"""Redaction: the words of deleted messages are taken out of whatever quotes them, in any language."""
+"""Redaction: removes the words of deleted messages from texts that quote them, in any language."""
 
 import json
 import re
@@ -8,28 +8,30 @@ from typing import Any
 from bot.language.scripts import IDEOGRAPHS, SYLLABLES, UNSEPARATED
 
 RUN = 3
-"""Words in a row by which a text quotes another. An ideograph counts as one, of other signs that nothing parts two;"""
+"""The number of words in a row that count as a quotation. An ideograph counts as one word. In other scripts without
+spaces, two characters count as one."""
 SHORT = 3
-"""letters from which a message that is shorter than that is found inside of a text; two ideographs are enough;"""
+"""The least number of letters with which a message of fewer than RUN words is found inside a text. Two ideographs are
+enough."""
 TELLING = 6
-"""letters of a word that quotes by itself, when nothing else that is known holds it;"""
+"""The least number of letters of a word that counts as a quotation by itself, if no other known text contains it."""
 TELLING_NUMBER = 3
-"""fewer, when a digit is among them."""
+"""The same number for a word that contains a digit."""
 WORDED = frozenset({"text", "content", "arguments"})
-"""Fields that hold words."""
+"""The names of fields that contain words."""
 GONE = "…"
-"""What stands in the place of a word that was taken out."""
+"""What replaces a removed word."""
 
 _IDEOGRAPH = re.compile(f"[{IDEOGRAPHS}]")
 _PIECE = re.compile(rf"{UNSEPARATED.pattern}|[^\W{IDEOGRAPHS}{SYLLABLES}]+")
-"""Such a sign, or a word of another."""
+"""Matches one character of a script without spaces, or one word of another script."""
 
 
 class Redactor:
-    """Finds the words of deleted messages in other texts and puts GONE in their place.
+    """Finds the words of deleted messages in other texts and replaces them with GONE.
 
-    Those are runs of a message's words, all of it when it is no longer than that, and its telling words: long ones or
-    numbers. What `others`, the rest of what was said there, holds as well stays. Apart from that it takes out too
+    It looks for runs of a message's words (for a shorter message, all of it) and for its significant words: long ones
+    or numbers. Words that `others`, the rest of the conversation, contain too are left. Apart from that, it removes too
     much rather than too little.
     """
 
@@ -49,11 +51,11 @@ class Redactor:
         self._lengths = {len(quote) for quote in self._inside}
 
     def quotes(self, text: str) -> bool:
-        """Whether the text holds words of the messages."""
+        """Whether the text contains words of the messages."""
         return bool(self._marked(text))
 
     def clean(self, text: str) -> str:
-        """The text without them."""
+        """The text without words of the messages."""
         found = list(_PIECE.finditer(text))
         parts, position = [], 0
         for at in self._marked(text):
@@ -62,7 +64,7 @@ class Redactor:
         return re.sub(rf"{GONE}(?:\s*{GONE})+", GONE, "".join([*parts, text[position:]]))
 
     def clean_json(self, value: Any) -> Any:
-        """The same for every text in a JSON value, save the keys of objects; a text may be JSON again."""
+        """Clean every text in a JSON value, except the keys of objects. A text can itself be JSON."""
         match value:
             case str() if value.lstrip().startswith(("{", "[")):
                 return self._clean_nested(value)
@@ -76,9 +78,9 @@ class Redactor:
                 return value
 
     def clean_fields(self, value: Any) -> Any:
-        """Stored messages, or what Slack is told, without them: only fields that hold words are touched.
+        """Clean stored messages, or payloads for Slack. Only the fields in WORDED are changed.
 
-        What a model's provider left beside a message goes altogether when it holds such words.
+        A provider's own data next to a message is removed completely if it contains such words.
         """
         match value:
             case list():
@@ -101,7 +103,7 @@ class Redactor:
         return json.dumps(self.clean_json(inside), ensure_ascii=False)
 
     def _marked(self, text: str) -> list[int]:
-        """The places of the words that are the messages'."""
+        """The positions of the words that belong to the messages."""
         words = _folded(text)
         marked = {at for at, word in enumerate(words) if word in self._telling}
         for at, window in _windows(words, self._lengths):
@@ -113,7 +115,7 @@ class Redactor:
 
 
 def _runs(words: Sequence[str]) -> set[tuple[str, ...]]:
-    """The shortest runs of words by which a text is known, counted from its beginning and from its end."""
+    """The shortest runs of words that identify a text, counted from its beginning and from its end."""
     from_end = {run[::-1] for run in _shortest(words[::-1])}
     return from_end | set(_shortest(words))
 
@@ -131,7 +133,7 @@ def _shortest(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _windows(words: Sequence[str], lengths: Iterable[int]) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """All parts of the text that have so many words, and where each begins."""
+    """All runs of the given number of words in the text, and where each begins."""
     for length in lengths:
         for at in range(len(words) - length + 1):
             yield at, tuple(words[at : at + length])
@@ -146,5 +148,5 @@ def _is_telling(word: str) -> bool:
 
 
 def _folded(text: str) -> list[str]:
-    """Words without case; signs of scripts that do not part words one by one."""
+    """The words in lower case. Scripts that do not separate words are split into characters."""
     return [word.casefold() for word in _PIECE.findall(text)]

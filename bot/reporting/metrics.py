@@ -1,11 +1,11 @@
-"""The figures of the desk, from what the store keeps; each definition stands at its field.
+"""The metrics of the desk, computed from the database. Each metric is defined at its field.
 
-A figure is of what began in the period: a conversation with its first question, a case when it was opened, a relayed
-message when it was queued. What came of it later counts, until now.
+A metric counts what began in the period: a conversation with its first question, a case when it was opened, a relayed
+message when it was queued. Its outcome counts too, even if it came after the period.
 
-report_of    read what is stored, and all figures of it
-figures_of   the same of a record, which reaches back to
-history_of   a day before the period
+report_of    Reads the database and computes the metrics of a period and its parts.
+metrics_of   Computes the metrics from a record, which must reach back to `history_of`.
+history_of   Returns when the record must begin, which is before the period.
 """
 
 import asyncio
@@ -26,15 +26,15 @@ from bot.store.database import Database
 from bot.store.metrics import Opened, Record, Relayed, Use, read
 
 PARTS = 62
-"""A period has so many parts at the most."""
+"""The most parts of a period."""
 COULD_HAVE = "assistant_could_have"
-"""What staff say of a case for which nobody had to be called."""
+"""The outcome that staff choose for a case that needed no person."""
 SATISFIED = 4
-"""A score from which on a customer was satisfied, of 5."""
+"""The least score, of 5, that counts as satisfied."""
 
 Item = TypeVar("Item")
 Between = Callable[[float, float], float]
-"""The seconds from one time to another that count."""
+"""A function from two times to the seconds between them that count."""
 
 
 def all_the_time(start: float, end: float) -> float:
@@ -50,12 +50,12 @@ class Spread:
     p50: float | None
     p90: float | None
     p95: float | None
-    """So many of a hundred took no longer; the value of one of them. None when there are none."""
+    """The percentiles: 50, 90 or 95 of a hundred took no longer. Each is a measured value, or None if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """What came of conversations (bot/reporting/outcomes.py). Every conversation is in one of the seven counts."""
+    """The outcomes of conversations (bot/reporting/outcomes.py). Every conversation is in one of the seven counts."""
 
     confirmed: int = 0
     """Resolved by the assistant, and the customer said that it helped."""
@@ -63,96 +63,96 @@ class Resolution:
     """Resolved by the assistant, by the customer's silence."""
     confirmed_withdrawn: int = 0
     assumed_withdrawn: int = 0
-    """The same, and the customer has returned on the subject."""
+    """Resolved by the assistant, by the customer's silence, but the customer has returned to the subject."""
     with_people: int = 0
-    """People had the last word, or have it now."""
+    """People had the last word, or have the conversation now."""
     unresolved: int = 0
-    """The customer has no answer that rests on anything, and nobody was called."""
+    """The customer has no grounded answer, and no person was called."""
     pending: int = 0
     """Answered less than a day ago, or not answered yet."""
     missed: int = 0
-    """Of those that were withdrawn: a person should have been called."""
+    """The number of withdrawn conversations in which a person should have been called."""
 
     @property
     def conversations(self) -> int:
-        """All of them."""
+        """All conversations."""
         return self.settled + self.pending
 
     @property
     def settled(self) -> int:
-        """Those of which it is known what came of them."""
+        """The conversations whose outcome is known."""
         return self.resolved + self.withdrawn + self.with_people + self.unresolved
 
     @property
     def resolved(self) -> int:
-        """By the assistant, and not withdrawn."""
+        """Resolved by the assistant, and not withdrawn."""
         return self.confirmed + self.assumed
 
     @property
     def withdrawn(self) -> int:
-        """Resolved by the assistant, it seemed."""
+        """The conversations that seemed to be resolved by the assistant, until the customer returned."""
         return self.confirmed_withdrawn + self.assumed_withdrawn
 
     @property
     def rate(self) -> float | None:
-        """Of the settled ones, those that the assistant resolved."""
+        """The share of the settled conversations that the assistant resolved."""
         return share(self.resolved, self.settled)
 
     @property
     def missed_rate(self) -> float | None:
-        """Of what seemed to be resolved, that for which a person should have been called."""
+        """The share of the seemingly resolved conversations in which a person should have been called."""
         return share(self.missed, self.resolved + self.withdrawn)
 
 
 @dataclass(frozen=True, slots=True)
 class Escalation:
-    """For whom people were called."""
+    """The conversations in which people were called."""
 
     conversations: int
     """All conversations."""
     by_reason: Mapping[str, int]
-    """Reason of a conversation's first case -> conversations; the commonest first."""
+    """Reason of a conversation's first case -> number of conversations, the most frequent first."""
     judged: int
-    """Cases of which staff said what came of them,"""
+    """The number of cases whose outcome staff recorded."""
     needless: int
-    """and those of which they said that the assistant could have helped: false escalations."""
+    """The number of these cases in which, according to staff, the assistant could have helped: false escalations."""
 
     @property
     def escalated(self) -> int:
-        """Conversations in which somebody was called."""
+        """The number of conversations in which a person was called."""
         return sum(self.by_reason.values())
 
     @property
     def rate(self) -> float | None:
-        """Of all conversations, those in which somebody was called."""
+        """The share of all conversations in which a person was called."""
         return share(self.escalated, self.conversations)
 
     @property
     def needless_rate(self) -> float | None:
-        """False escalations, of the cases that staff have judged."""
+        """The share of false escalations among the cases that staff have judged."""
         return share(self.needless, self.judged)
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """How cases went; those that were merged into another count there."""
+    """The metrics of cases. A merged case counts as part of the case that it was merged into."""
 
     cases: int
     unclaimed: int
-    """Nobody has ever claimed them."""
+    """The number of cases that no one has ever claimed."""
     time_to_claim: Spread
     """From a case's opening to its first claim."""
     time_to_reply: Spread
     """From a case's opening to the first message of a person to the customer."""
     resolved: int
     reopened: int
-    """Of those that were resolved, those that were opened again; once each."""
+    """The number of resolved cases that were reopened. Each counts once."""
     scores: Mapping[int, int]
-    """Score from 1 to 5 -> cases; the customer's own and latest of each."""
+    """Score from 1 to 5 -> number of cases. Only the customer's own latest score of each case counts."""
 
     @property
     def reopen_rate(self) -> float | None:
-        """Of the resolved cases, those that were opened again."""
+        """The share of the resolved cases that were reopened."""
         return share(self.reopened, self.resolved)
 
     @property
@@ -167,25 +167,25 @@ class People:
 
     @property
     def satisfied(self) -> float | None:
-        """CSAT: of the scores, those of 4 and 5."""
+        """CSAT: the share of scores of 4 and 5."""
         return share(sum(times for score, times in self.scores.items() if score >= SATISFIED), self.scored)
 
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What models have cost, in US dollars by the price table: answers, summaries, and drafts for staff."""
+    """The cost of models in US dollars, by the price table: answers, summaries, and drafts for staff."""
 
     cost: float
     tokens: int
     estimated: bool
-    """Whether some of it is not what a provider has counted."""
+    """Whether a part of it is estimated, and not counted by a provider."""
     conversations: int
     of_conversations: float
-    """What the period's conversations cost; the rest went to greetings and to conversations that began before."""
+    """The cost of the period's conversations. The rest was for greetings and for conversations that began before."""
     tokens_of_conversations: int
     cases: int
     of_cases: float
-    """What the conversations with a case cost, drafts included,"""
+    """The cost of the conversations with a case, including drafts."""
     tokens_of_cases: int
     resolved: int
     """Conversations that the assistant resolved."""
@@ -212,7 +212,7 @@ class Money:
 
     @property
     def per_resolution(self) -> float | None:
-        """All that was spent, whatever came of it, for each conversation that the assistant resolved."""
+        """The total cost of the period, divided by the conversations that the assistant resolved."""
         return share(self.cost, self.resolved)
 
 
@@ -222,7 +222,7 @@ class RelayMetrics:
 
     messages: int
     failed: int
-    """Slack refused them for good."""
+    """The number of messages that Slack finally refused."""
     waiting: int
     latency: Spread
     """From the queue to Slack."""
@@ -245,16 +245,16 @@ class PeriodMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A period and its parts, of so many days each, oldest first. Every day is one of UTC's."""
+    """A period and its parts, oldest first. Days are UTC days."""
 
     whole: PeriodMetrics
     parts: Sequence[PeriodMetrics]
     days: int
-    """Of a part."""
+    """The number of days of a part."""
 
 
 async def report_of(database: Database, *, days: int, now: float, between: Between = all_the_time) -> Report:
-    """The figures of so many days, today (UTC) included."""
+    """The metrics of the given number of days, today (UTC) included."""
     since = midnight_before(now, days=days)
     with _uncollected():
         return await _computed(database, since=since, now=now, between=between)
@@ -283,19 +283,19 @@ def _uncollected() -> Iterator[None]:
 
 
 def history_of(since: float) -> float:
-    """Since when the record must be known: a conversation that was under way is none of the period's."""
+    """When the record must begin. It shows which conversations were already running and do not belong to the period."""
     return since - SILENCE_SECONDS
 
 
 def midnight_before(now: float, *, days: int) -> float:
-    """The beginning (UTC) of so many days, today included."""
+    """The beginning (UTC) of the given number of days, today included."""
     return now - now % DAY - (days - 1) * DAY
 
 
 def metrics_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
-    """The figures of everything since then, which is a midnight (UTC).
+    """The metrics of everything since `since`, which is a midnight (UTC).
 
-    `record` reaches back to `history_of(since)`; `between` counts for how long somebody waited, by the desk's hours.
+    `record` must reach back to `history_of(since)`. `between` counts waiting times, by the desk's hours.
     """
     conversations = parted(record)
     judged = [each for each in judge_all(conversations, record, now=now) if each.conversation.is_whole]
@@ -324,7 +324,7 @@ def metrics_of(record: Record, *, since: float, now: float, between: Between = a
 
 
 def spread_of(durations: Iterable[float]) -> Spread:
-    """The durations' spread, each value the nearest-rank percentile: one that was measured."""
+    """The spread of the durations. Each value is a nearest-rank percentile, so it is one that was measured."""
     ordered = sorted(durations)
 
     def reached_by(percent: int) -> float | None:
@@ -334,7 +334,7 @@ def spread_of(durations: Iterable[float]) -> Spread:
 
 
 def share(part: float, whole: float) -> float | None:
-    """The part of the whole; None when there is no whole."""
+    """The part divided by the whole. None if the whole is 0."""
     return part / whole if whole else None
 
 

@@ -37,14 +37,14 @@ from bot.store.metrics import Opened, Record, Verdict, Written
 from knowledge.questions import IDENTIFIER
 
 SILENCE_SECONDS = DAY
-"""After so long without a question a conversation is over."""
+"""After this time without a question, a conversation is over."""
 RETURN_SECONDS = WEEK
-"""For so long a resolution may be withdrawn."""
+"""How long a resolution can be withdrawn."""
 
 NOT_ASKED = frozenset({"no_words", "nothing_to_stop", "noted"})
-"""Ends of messages that were no questions."""
+"""The ends of messages that were no questions."""
 PASSED_ON = frozenset({"relayed", "silent"})
-"""Ends of messages that went to the people on a case."""
+"""The ends of messages that went to the people who have the case."""
 BY_ASSISTANT = frozenset({"answered", "no_answer", "too_fast", "stopped"})
 """Ends that leave the customer with the assistant; any other calls people, or finds them there."""
 
@@ -77,7 +77,7 @@ class Judged:
     conversation: Conversation
     ending: Ending
     withdrawn: bool = False
-    """Whether the customer has returned; only of what was confirmed or assumed."""
+    """Whether the customer has returned. Only a confirmed or assumed resolution can be withdrawn."""
     missed: bool = False
     """Whether a person should have been called, as it turned out."""
 

@@ -1,11 +1,11 @@
-"""Pictures of figures over time and the tables beside them, as HTML with inline SVG; no script, nothing fetched.
+"""Charts of metrics over time and the tables next to them, as HTML with inline SVG, without scripts and requests.
 
-A picture is stretched to the width there is, so what is read stands beside it and not in it: the scale, the first and
-the last day, the names of the series. What a column stands for is told when it is pointed at, and by the table.
+A chart is stretched to the available width, so its texts are next to it and not in it: the scale, the first and the
+last day, the names of the series. A tooltip and the table show the value of a column.
 
-columns   a column for each part of a period
-bars      a bar for each of a few values
-table     the numbers themselves
+columns   Draws a column for each part of a period.
+bars      Draws a bar for each of a few values.
+table     Shows the numbers.
 """
 
 import math
@@ -75,7 +75,7 @@ def bars(name: str, values: Sequence[tuple[str, int]], *, style: str) -> str:
 
 
 def table(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that scrolls by itself where it is too wide or too long; the first of a row is what it is about."""
+    """A table that scrolls if it is too wide or too long. The first cell of a row is its heading."""
     head = "".join(f'<th scope="col">{escape(each)}</th>' for each in heads)
     body = "".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(each)}</td>" for each in rest)}</tr>'

@@ -1,4 +1,4 @@
-"""The figures of the desk as one HTML page that needs nothing besides itself."""
+"""The metrics of the desk as one HTML page that needs no other file."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime

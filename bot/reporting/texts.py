@@ -1,4 +1,4 @@
-"""The figures in words: what staff read in Slack, and what whoever runs the desk reads in a terminal or on a page.
+"""The metrics in words: for staff in Slack, and for the operator in a terminal or on the report page.
 
 headlines    the figures with their names, in groups
 tell_figures what `/frontdesk metrics` and the Home tab tell: the next two
@@ -58,7 +58,7 @@ class Group(NamedTuple):
 
 
 def headlines(figures: PeriodMetrics) -> list[Group]:
-    """All figures of a period, in groups."""
+    """All metrics of a period, in groups."""
     return [
         Group("Resolution", [*_resolution(figures.resolution)]),
         Group("Escalation", [*_escalation(figures.escalation, figures.resolution)]),
@@ -69,13 +69,13 @@ def headlines(figures: PeriodMetrics) -> list[Group]:
 
 
 async def render_metrics(database: Database, clock: Clock, between: Between, days: int) -> str:
-    """The figures of so many days, today included, for a message in Slack."""
+    """The metrics of the given number of days, today included, for a message in Slack."""
     report = await report_of(database, days=days, now=clock.now(), between=between)
     return "\n".join((mrkdwn(report.whole), charts(report)))
 
 
 def mrkdwn(figures: PeriodMetrics) -> str:
-    """The figures that matter most, for a message in Slack."""
+    """The most important metrics, for a message in Slack."""
     return "\n".join(_in_short(figures))
 
 
@@ -127,7 +127,7 @@ def _in_short(figures: PeriodMetrics) -> Iterator[str]:
 
 
 def table(figures: PeriodMetrics) -> str:
-    """All figures, for a terminal."""
+    """All metrics, for a terminal."""
     groups = headlines(figures)
     lines = [line for group in groups for line in group.lines]
     name, value = max(len(line.name) + 2 for line in lines), max(len(line.value) for line in lines)

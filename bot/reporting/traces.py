@@ -1,11 +1,11 @@
-"""Turns and their costs as whoever runs the desk reads them in a terminal.
+"""Turns and their costs, as text for the operator's terminal.
 
-turn_text   one turn in full: who asked, agent by agent, what each called and was told, how it ended, what it cost
-turn_line   one turn in a line
-letter_line what was set aside, in a line
-costs_text  a table of totals
+turn_text   One turn in full: who asked, what each agent called and got back, how the turn ended, and its cost.
+turn_line   One turn in a line.
+letter_line One dead letter in a line.
+costs_text  A table of totals.
 
-What people and models wrote can hold anything: secrets are masked once more, and control characters, which could
+Words of people and models can contain anything. Secrets are masked once more, and control characters, which could
 redraw a terminal, are shown as marks.
 """
 
@@ -48,7 +48,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def harmless(text: str, *, secrets: Iterable[str] = ()) -> str:
-    """The text without secrets and without what a terminal would obey."""
+    """The text without secrets and without terminal control characters."""
     for secret in secrets:
         if len(secret) >= SECRET_LENGTH:
             text = text.replace(secret, "[secret]")

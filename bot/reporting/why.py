@@ -1,7 +1,7 @@
-"""Why the assistant answered as it did, for the staff who look after the case: what it looked for, what it called, and
-what became of its words.
+"""Why the assistant answered as it did, for the staff at the case's desk: its searches, its tool calls, and what
+happened to its answer.
 
-Of what tools brought only is told whether it was something; order data is read in the customer's thread.
+For a tool call it only says whether there was a result. Staff read order data in the customer's thread.
 """
 
 import re
@@ -25,13 +25,13 @@ from bot.store.traces import StoredTurn
 from knowledge.knowledge_base import Findings, KnowledgeBase
 
 TURNS = 3
-"""The latest answers that are told of."""
+"""The number of latest answers that are shown."""
 CALLS = 8
-"""Calls of each."""
+"""The most calls that are shown of each answer."""
 QUERY_LIMIT = 200
 HITS = 3
 FAILURES = 3
-"""Failed requests of each; the rest say the same as a rule."""
+"""The most failed requests that are shown of each answer. The rest usually say the same."""
 FAILURE_LIMIT = 320
 """Characters of one: the provider's words are 200 at most."""
 

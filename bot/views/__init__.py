@@ -1,1 +1,1 @@
-"""Everything that is drawn in Slack: functions from rows to blocks."""
+"""Everything that Slack shows: pure functions that build blocks from simple values."""

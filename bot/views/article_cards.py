@@ -1,8 +1,8 @@
-"""The messages about what may be added to the knowledge base, in the agent channel: pure functions to blocks.
+"""The messages in the agent channel about articles for the knowledge base, as pure functions that build blocks.
 
-suggestion   proposed, with the buttons that decide
-decided      the same message once it is decided
-added        an article that somebody added from a message
+suggestion   A suggested article, with the buttons to decide on it.
+decided      The same message after the decision.
+added        An article that a person added from a message.
 """
 
 from collections.abc import Sequence
@@ -17,32 +17,34 @@ REASONS = {
     "covered": "The pages say it already",
     "private": "Personal or confidential",
 }
-"""Why a suggestion is discarded, as staff read it."""
+"""Reason to discard a suggestion -> its words for staff."""
 ANSWER_SHOWN = 2_400
-"""Characters of an answer as a quotation."""
+"""The most characters of an answer that are quoted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """A document that says something close to the suggestion."""
+    """A document whose text is close to the suggestion."""
 
     document: str
     title: str
-    """As it is called where it is read."""
+    """The document's title for readers."""
     likeness: float
-    """From 0 to 1."""
+    """How close the document is to the suggestion, from 0 to 1."""
     contradicts: bool
-    """A model takes it to say otherwise."""
+    """Whether a model judges that the document contradicts the suggestion."""
     excerpt: str
     article: int | None = None
-    """The number of the article that it is; None for a page that staff keep elsewhere."""
+    """The number of the article, if the document is one. None for a page that staff maintain elsewhere."""
 
 
 def suggestion(
     *, number: int, origin: str, by: str, title: str, question: str, answer: str, close: Close | None, has_gaps: bool
 ) -> Card:
-    """What may be added. `origin` is the case, `by` (a Slack user id) who asked for it; `has_gaps`: something personal
-    was left out, and brackets stand there."""
+    """A suggested article. `origin` is the case, and `by` the Slack id of the user who asked for it.
+
+    `has_gaps` is set if brackets replace personal data.
+    """
     blocks = [
         section(f"*Add to the knowledge base?*  from {escape(origin)}, asked for by <@{by}>"),
         *_article(title, question, answer),
@@ -64,7 +66,7 @@ def suggestion(
 
 
 def decided(*, origin: str, title: str, question: str, answer: str, outcome: str) -> Card:
-    """What became of it, in mrkdwn."""
+    """The suggestion after the decision. `outcome` is mrkdwn."""
     head = f"*Knowledge base*  from {escape(origin)}"
     return Card(
         f"{outcome}: {one_line(title, 100)}", (section(head), *_article(title, question, answer), context(outcome))
@@ -72,13 +74,13 @@ def decided(*, origin: str, title: str, question: str, answer: str, outcome: str
 
 
 def added(*, number: int, by: str, at: float, title: str, question: str, answer: str) -> Card:
-    """An article that a person made of a message."""
+    """An article that a person made from a message."""
     outcome = approved(number=number, by=by, at=at)
     return Card(outcome, (section("*Knowledge base*"), *_article(title, question, answer), context(outcome)))
 
 
 def approved(*, number: int, by: str, at: float, instead_of: str = "") -> str:
-    """That it is an article now, of that number, perhaps in another one's place."""
+    """The outcome "approved": the suggestion is now an article with this number, and may replace another one."""
     place = f" in place of article {instead_of}" if instead_of else ""
     return (
         f":white_check_mark: *Article {number}*{place}, approved by <@{by}> {moment(at, '{date_short} {time}')}. "
@@ -87,22 +89,22 @@ def approved(*, number: int, by: str, at: float, instead_of: str = "") -> str:
 
 
 def discarded(*, by: str, reason: str) -> str:
-    """That it is not wanted, and why."""
+    """The outcome "discarded", with the reason."""
     return f":wastebasket: *Discarded* by <@{by}>: {REASONS.get(reason, escape(reason))}"
 
 
 def forgotten(*, by: str) -> str:
-    """That an article was taken back."""
+    """The outcome of an article that was taken back."""
     return f":wastebasket: *Taken back* by <@{by}>: customers are not answered from it any more."
 
 
 def replaced(*, by: str, number: str) -> str:
-    """That another article has taken its place."""
+    """The outcome of an article that another one replaced."""
     return f":arrows_counterclockwise: *Replaced* by <@{by}>: article {number} says it now."
 
 
 def bare(origin: str) -> list[Card]:
-    """Cards with nothing in them but what stands there whatever anybody said."""
+    """The cards with empty values, so that only the texts that are always the same remain."""
     page = Close("", "", 0.0, contradicts=True, excerpt="")
     asked = [suggestion(number=1, origin=origin, by="", title="", question="", answer="", close=page, has_gaps=True)]
     outcomes = [approved(number=1, by="", at=0.0), forgotten(by=""), replaced(by="", number="1"), EXPIRED]

@@ -1,7 +1,7 @@
-"""The messages with buttons that customers read: pure functions from simple values to blocks.
+"""The messages with buttons for customers, as pure functions that build blocks from simple values.
 
-They speak through `Sentences`. Button values name the case or the answer and nothing that must be kept secret or
-believed: whoever handles the press looks up how things stand.
+Their texts come from `Sentences`. Button values only name the case or the answer. They hold no secret and are not
+trusted: the code that handles the interaction looks up the present state.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from bot.slack.blocks import Block, Card, actions, button, context, one_line, pl
 from bot.slack.mrkdwn import escape
 
 SOURCES_SHOWN = 4
-"""More links than this under an answer help nobody."""
+"""The most links under an answer. More of them help no one."""
 HOURS_FROM = 90
-"""Minutes from which a time is told in hours."""
+"""The number of minutes from which a time is shown in hours."""
 NAME_LIMIT = 80
-"""Characters of a person's name."""
+"""The most characters of a person's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Source:
 
     title: str
     url: str
-    """Empty for a page without an address, which is named but not linked."""
+    """The page's address. If it is empty, the page is named but not linked."""
     updated: str = ""
-    """When it was last changed, for people to read; may be empty."""
+    """When the page was last changed, for people to read. It can be empty."""
 
 
 def answer_footer(
@@ -38,7 +38,10 @@ def answer_footer(
     sources: Sequence[Source] = (),
     offer_person: bool = True,
 ) -> Card:
-    """What stands under an answer: its sources, "Helpful" or not, and the way to a person. `ref` names the answer."""
+    """The blocks under an answer: its sources, the buttons to rate it, and the one that calls a person.
+
+    `ref` names the answer.
+    """
     blocks: list[Block] = []
     if sources:
         blocks.append(context(_source_line(sentences, language, sources)))
@@ -64,14 +67,14 @@ def answer_footer(
 
 
 def no_answer(sentences: Sentences, language: Language, *, ref: str) -> Card:
-    """The honest "I don't know": the text is the answer, the blocks under it offer a person."""
+    """The answer "I don't know". The text is the answer, and the blocks under it offer a person."""
     accept = button("esc.accept", sentences.say(language, "accept_person"), ref, style="primary")
     decline = button("esc.decline", sentences.say(language, "decline_person"), ref)
     return Card(sentences.say(language, "no_answer"), (actions(accept, decline),))
 
 
 def escalated(sentences: Sentences, language: Language, *, case: str, usual: str = "", is_grave: bool = False) -> Card:
-    """A person has been called; `usual` says how long that takes as a rule. Nobody waves at somebody in danger."""
+    """A person has been called. `usual` says how long it usually takes. With `is_grave` nothing cheerful is shown."""
     words = sentences.say(language, "escalated")
     label = sentences.say(language, "case_label")
     how_long = f" · {usual}" if usual else ""
@@ -86,14 +89,14 @@ def escalated(sentences: Sentences, language: Language, *, case: str, usual: str
 
 
 def usual_reply_time(sentences: Sentences, language: Language, minutes: float) -> str:
-    """How long it takes as a rule until a person is there."""
+    """The sentence that says how long it usually takes until a person replies."""
     if minutes >= HOURS_FROM:
         return sentences.say(language, "usual_hours", hours=str(round(minutes / 60)))
     return sentences.say(language, "usual_minutes", minutes=str(max(1, round(minutes))))
 
 
 def out_of_hours(sentences: Sentences, language: Language, *, case: str, back: str) -> Card:
-    """A person has been called, and none is there before `back`, as mrkdwn."""
+    """A person has been called, but the team is offline until `back`, which is mrkdwn."""
     words = sentences.say(language, "out_of_hours", back=back, case=escape(case))
     return Card(
         words,
@@ -109,58 +112,58 @@ def out_of_hours(sentences: Sentences, language: Language, *, case: str, back: s
 
 
 def urgent(sentences: Sentences, language: Language, *, case: str, back: str, is_paged: bool) -> Card:
-    """The customer said that it cannot wait until `back`."""
+    """The customer said that the case cannot wait until `back`."""
     key = "urgent_paged" if is_paged else "urgent_unpaged"
     return _announcement(":rotating_light:", sentences.say(language, key, back=back, case=escape(case)))
 
 
 def can_wait(sentences: Sentences, language: Language, *, case: str, back: str) -> Card:
-    """The customer waits until `back`."""
+    """The customer agrees to wait until `back`."""
     return _with_help(sentences, language, case, sentences.say(language, "can_wait", back=back))
 
 
 def still_looking(sentences: Sentences, language: Language, *, case: str, is_helped: bool = False) -> Card:
-    """Nobody has come for twice the time that was meant; the assistant is offered to whom it does not help yet."""
+    """No one has claimed the case within twice the target. Unless `is_helped`, the assistant offers to help."""
     words = sentences.say(language, "still_looking", case=escape(case))
     return _with_help(sentences, language, case, words, is_helped=is_helped)
 
 
 def nobody_yet(sentences: Sentences, language: Language, *, case: str, is_helped: bool = False) -> Card:
-    """Nobody has come for four times that; no more is said until somebody does."""
+    """No one has claimed the case within four times the target. This is the last such message before a claim."""
     words = sentences.say(language, "nobody_yet", case=escape(case))
     return _with_help(sentences, language, case, words, is_helped=is_helped)
 
 
 def helping(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """The assistant answers meanwhile."""
+    """The assistant answers while the case waits."""
     return _announcement(":robot_face:", sentences.say(language, "helping", case=escape(case)))
 
 
 def settled(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """The customer wrote as if nobody were needed any more: the way to say so."""
+    """A button to end the case, for a customer who wrote as if they no longer need a person."""
     words = sentences.say(language, "settled", case=escape(case))
     return Card(words, (section(words), actions(_keep_assistant(sentences, language, case))))
 
 
 def claimed(sentences: Sentences, language: Language, *, case: str, staff: str) -> Card:
-    """A person has taken the case; `staff` is their name."""
+    """A person has claimed the case. `staff` is their name."""
     words = sentences.say(language, "claimed", staff=_name(staff), case=escape(case))
     return _announcement(":bust_in_silhouette:", words)
 
 
 def taken_over(sentences: Sentences, language: Language, *, case: str, staff: str, before: str) -> Card:
-    """`staff` has taken the case from `before`; both are names."""
+    """`staff` has taken the case over from `before`. Both are names."""
     words = sentences.say(language, "taken_over", staff=_name(staff), before=_name(before), case=escape(case))
     return _announcement(":bust_in_silhouette:", words)
 
 
 def transferred(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """Another part of the team has the case, and somebody there will take it."""
+    """Another part of the team has the case, and a person there will take it."""
     return _announcement(":arrow_right:", sentences.say(language, "transferred", case=escape(case)))
 
 
 def merged(sentences: Sentences, language: Language, *, case: str, into: str) -> Card:
-    """People go on with the case in another one of the customer's; `into` is mrkdwn that names it."""
+    """People continue the case in another one of the customer's. `into` is mrkdwn that names it."""
     return _announcement(":link:", sentences.say(language, "merged", case=escape(case), into=into))
 
 
@@ -170,7 +173,7 @@ def handed_back(sentences: Sentences, language: Language, *, case: str) -> Card:
 
 
 def not_answered(sentences: Sentences, language: Language, *, case: str) -> Card:
-    """The team has closed the case and does not answer it."""
+    """The team has closed the case and won't reply."""
     return _announcement(":file_folder:", sentences.say(language, "not_answered", case=escape(case)))
 
 
@@ -182,8 +185,10 @@ def reopened(sentences: Sentences, language: Language, *, case: str) -> Card:
 
 
 def resolved(sentences: Sentences, language: Language, *, case: str, staff: str, solved: bool = True) -> Card:
-    """The case is closed by the person of that name, as `solved` or for another reason: a score from 1 to 5, or
-    "Not solved"."""
+    """The person named `staff` has closed the case, as `solved` or for another reason.
+
+    The buttons are the scores from 1 to 5, and "Not solved".
+    """
     words = sentences.say(language, "resolved" if solved else "closed", staff=_name(staff), case=escape(case))
     faces = {"1": "1 :disappointed:", "5": "5 :star-struck:"}
     scores = [
@@ -218,7 +223,7 @@ def _source_line(sentences: Sentences, language: Language, sources: Sequence[Sou
 
 
 def source_link(source: Source) -> str:
-    """The page in mrkdwn: linked, where it has an address that is safe to link."""
+    """The page in mrkdwn. It is linked if its address is safe to link."""
     title = one_line(source.title, 80).replace("|", "¦")
     url = escape(source.url)
     return f"<{url}|{title}>" if source.url.startswith("https://") and "|" not in url else title

@@ -1,7 +1,8 @@
-"""Dialogs for staff: pure functions from simple values to modal views.
+"""Dialogs for staff, as pure functions that build modal views from simple values.
 
-A dialog is named by its `callback_id`; what is filled in comes back under its blocks' ids, one value each. What a
-dialog is about stands in its `private_metadata`, which the person who fills it in can read and nobody must believe.
+A dialog is named by its `callback_id`. Slack returns the input under the ids of its blocks, one value for each. The
+`private_metadata` says what a dialog is about. The person who fills the dialog in can read it, and the code must not
+trust it.
 """
 
 from collections.abc import Mapping
@@ -11,26 +12,26 @@ from bot.slack.blocks import Block, capped, context, plain, section
 from bot.views.staff_cards import CAUSES, OUTCOMES, PRIORITIES
 
 NOTE_LIMIT = 1_000
-"""Characters of a note."""
+"""The most characters of a note."""
 DRAFT_LIMIT = 3_000
-"""Characters of a reply; Slack takes no more in a field."""
+"""The most characters of a reply. Slack accepts no more in a field."""
 SUGGEST = "suggest"
-"""What `kb` holds when it is ticked."""
+"""The value of `kb` if it is ticked."""
 TITLE_LIMIT = 150
 QUESTION_LIMIT = 400
 ANSWER_LIMIT = 2_400
-"""Characters of an article's parts."""
+"""The most characters of an article's parts."""
 
 
 def hand_back(*, case: str, about: str) -> Block:
-    """Handing a case back: what the assistant should know of it, as `note`."""
+    """Hand a case back. `note` is what the assistant should know."""
     words = "The assistant answers the customer again. What you write here is shown to it, and to no customer."
     note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
     return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
 
 
 def resolve(*, case: str, about: str) -> Block:
-    """How a case ended, as `outcome`; what it was about, as `cause`; whether the help pages should say it, as `kb`."""
+    """Resolve a case. `outcome` is how it ended, `cause` what it was about, and `kb` whether to suggest an article."""
     return _modal(
         "submit.resolve",
         f"Resolve {case}",
@@ -43,7 +44,7 @@ def resolve(*, case: str, about: str) -> Block:
 
 
 def article(*, title: str, question: str, answer: str, about: str) -> Block:
-    """An article for the knowledge base: `title`, `question` and `answer`, with what is known of them."""
+    """An article for the knowledge base. `title`, `question` and `answer` are filled in with the known texts."""
     words = "Customers will be answered from this, and its title is shown as the source. Leave out whose case it was."
     return _modal(
         "submit.article",
@@ -58,20 +59,20 @@ def article(*, title: str, question: str, answer: str, about: str) -> Block:
 
 
 def edit_draft(*, case: str, text: str, about: str) -> Block:
-    """A draft's words before they are sent, as `text`."""
+    """Edit a draft before it is sent. `text` is its words."""
     words = context("The customer reads what you write here, under your name. This sends it.")
     block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
     return _modal("submit.draft", f"Reply in {case}", "Send", words, block, about=about)
 
 
 def priority(*, case: str, present: str, about: str) -> Block:
-    """How urgent a case is, as `priority`."""
+    """Choose the `priority` of a case."""
     chosen = _radio("priority", "Priority", PRIORITIES, present=present)
     return _modal("submit.priority", f"Priority of {case}", "Set", chosen, about=about)
 
 
 def spam(*, case: str, about: str) -> Block:
-    """Closing a case as spam, once somebody has said that they mean it."""
+    """Confirm that a case is closed as spam."""
     words = (
         f"{case} is closed, and the customer reads that nobody of the team answers it. "
         "They are not asked how it was. What they write from then on goes to the assistant."
@@ -80,14 +81,14 @@ def spam(*, case: str, about: str) -> Block:
 
 
 def transfer(*, case: str, desks: Mapping[str, str], about: str) -> Block:
-    """To which desk a case goes, as `desk`; `desks` are channel -> name."""
+    """Choose the `desk` that a case is transferred to. `desks` are channel -> name."""
     words = f"{case} waits there to be claimed. The customer reads that colleagues who know more about it have it now."
     chosen = _select("desk", "Which desk?", desks, optional=False)
     return _modal("submit.transfer", f"Transfer {case}", "Transfer", context(words), chosen, about=about)
 
 
 def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
-    """Into which other case of the customer's one is merged, as `into`; `others` are the case -> what it is called."""
+    """Choose the case that this one is merged `into`. `others` are the customer's other cases -> their names."""
     words = (
         "Its messages go to the other case's thread from then on, and what is answered there, the customer reads in "
         "that case's thread. They are told so."
@@ -97,7 +98,7 @@ def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
 
 
 def filled_in(values: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> dict[str, str | list[str]]:
-    """Block id -> what a submitted view's state holds there: a text, the value of an option, an id; several are a
+    """Block id -> its value in a submitted view's state: a text, the value of an option, or an id. Several values are a
     list."""
     return {block: _held(element) for block, elements in values.items() for element in elements.values()}
 
@@ -134,20 +135,20 @@ def _text(
 
 
 def _radio(block_id: str, label: str, choices: Mapping[str, str], *, present: str) -> Block:
-    """One of several, value -> text; `present` is chosen already."""
+    """A choice of one option, value -> text. `present` is preselected."""
     chosen = _option(present, choices[present])
     element = {"type": "radio_buttons", "action_id": block_id, "options": _options(choices), "initial_option": chosen}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element}
 
 
 def _select(block_id: str, label: str, choices: Mapping[str, str], *, optional: bool = True) -> Block:
-    """One of several, or none where that may be."""
+    """A menu to choose one option, or none if it is optional."""
     element = {"type": "static_select", "action_id": block_id, "options": _options(choices)}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": optional}
 
 
 def _ticks(block_id: str, label: str, choices: Mapping[str, str]) -> Block:
-    """Any of them."""
+    """Checkboxes, of which any number can be ticked."""
     element = {"type": "checkboxes", "action_id": block_id, "options": _options(choices)}
     return {"type": "input", "block_id": block_id, "label": plain(label), "element": element, "optional": True}
 

@@ -1,4 +1,4 @@
-"""The app's Home tab: pure functions from simple values to views, one for customers and one for staff."""
+"""The app's Home tab, as pure functions that build views from simple values: one for customers and one for staff."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bot.store.persons import REQUEST
 from bot.views.staff_cards import PRIORITIES
 
 MAX_SHOWN_CASES = 20
-"""Cases in a list: a tab has a hundred blocks, and nobody reads more."""
+"""The most cases in a list. A tab has at most a hundred blocks, and no one reads more."""
 LANGUAGE_NAMES: dict[Language, str] = {
     "en": "English",
     "id": "Bahasa Indonesia",
@@ -19,7 +19,7 @@ LANGUAGE_NAMES: dict[Language, str] = {
     "fr": "Français",
 }
 AS_IN_SLACK = "slack"
-"""The choice that leaves the language to Slack."""
+"""The choice to use the language that is set in Slack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +30,23 @@ class Entry:
     title: str
     state: str
     since: float
-    """Seconds since 1970: when it began to wait, was claimed or ended, by its state."""
+    """When the case began to wait, was claimed or ended, depending on its state, in seconds since 1970."""
     staff: str = ""
-    """The name of who is on it, for customers; their Slack id, for staff."""
+    """The owner: their name for customers, their Slack id for staff."""
     customer: str = ""
     priority: str = ""
     link: str = ""
-    """Of the thread, for customers; of the card, for staff."""
+    """The address of the thread for customers, and of the card for staff."""
     late: bool = False
-    """It waits for longer than it should."""
+    """Whether the case has waited longer than its target."""
 
 
 def for_customer(
     sentences: Sentences, language: Language, *, open_cases: Sequence[Entry], past: Sequence[Entry], chosen: str
 ) -> Block:
-    """What a customer sees: their cases, the language, and how to have everything deleted.
+    """The tab for a customer: their cases, the language, and the button to erase their data.
 
-    `chosen` is the language they chose, empty when they chose none.
+    `chosen` is the language that they chose, or empty.
     """
 
     def say(key: str, **values: str) -> str:
@@ -90,9 +90,10 @@ def for_staff(
     paused: Sequence[str],
     at: float,
 ) -> Block:
-    """What staff see: the queue, the figures and the knowledge base.
+    """The tab for staff: the queue, the metrics and the knowledge base.
 
-    `figures` and `knowledge` are mrkdwn, `paused` the channels in which the assistant is silent, and `at` is now.
+    `figures` (the metrics) and `knowledge` are mrkdwn. `paused` are the channels in which the assistant is silent. `at`
+    is the present time.
     """
     late = sum(entry.late for entry in waiting)
     counts = f"{len(waiting)} waiting · {late} late · {len(mine)} with you · {len(others)} with colleagues"

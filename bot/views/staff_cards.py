@@ -1,6 +1,6 @@
-"""The messages with buttons that staff read, in the agent channel: pure functions from simple values to blocks.
+"""The messages with buttons for staff in a team channel, as pure functions that build blocks from simple values.
 
-Button values name the case and nothing that must be believed: whoever handles the press looks up how things stand.
+Button values only name the case and are not trusted: the code that handles the interaction looks up the present state.
 """
 
 from collections.abc import Collection, Sequence
@@ -25,7 +25,7 @@ from bot.slack.blocks import (
 from bot.slack.mrkdwn import escape
 
 PRIORITIES = {"high": ":red_circle: High", "medium": ":large_orange_circle: Medium", "low": ":white_circle: Low"}
-"""How a priority is shown: a color and its name."""
+"""Priority -> how it is shown, with a color and its name."""
 
 
 OUTCOMES = {
@@ -35,7 +35,7 @@ OUTCOMES = {
     "assistant_could_have": "The assistant could have answered",
     "other": "Other",
 }
-"""How a case ended, as it is chosen and shown."""
+"""Outcome of a case -> its words in dialogs and on cards."""
 CAUSES = {
     "delivery": "Delivery",
     "returns": "Returns",
@@ -44,9 +44,9 @@ CAUSES = {
     "account": "Account",
     "other": "Something else",
 }
-"""What a case was about, as it is chosen and shown."""
+"""Cause of a case -> its words in dialogs and on cards."""
 PAGES = "pages"
-"""The block that names what drafts rest on."""
+"""The id of the block that names the pages that drafts rest on."""
 MORE = {
     "priority": "Set priority…",
     "transfer": "Transfer…",
@@ -54,8 +54,8 @@ MORE = {
     "why": "Why this answer?",
     "spam": "Mark as spam…",
 }
-"""What the menu of an open case's card offers: its name in the press, `case.more.priority`, and its text. Slack shows
-five at most."""
+"""The menu of an open case's card: the entry's name in the button id, such as `case.more.priority` -> its text. Slack
+shows at most five entries."""
 
 
 def case_card(
@@ -72,11 +72,11 @@ def case_card(
     facts: str = "",
     permalink: str = "",
 ) -> Card:
-    """A case that nobody has claimed yet, for the agent channel; while the desk is closed it says when it `opens`.
+    """The card of a case that no one has claimed yet. While the desk is closed, it says when the desk `opens`.
 
-    `customer` is their Slack user id, `customer_note` what is verified about them (their workspace, their shop
-    account), `summary` what the assistant wrote: it stands in a plain text field of its own, labeled as such, and
-    can therefore imitate no other part of the card. `since` counts seconds since 1970.
+    `customer` is the customer's Slack user id. `customer_note` is verified information about them (their workspace,
+    their shop account). `summary` is what the assistant wrote. It is in a labelled plain text field of its own, so it
+    can imitate no other part of the card. `since` and `opens` are seconds since 1970.
     """
     return Card(
         f"{escape(case)}: {one_line(why, 200)} ({priority} priority). Customer: <@{customer}>",
@@ -118,8 +118,10 @@ def claimed_card(
     facts: str = "",
     permalink: str = "",
 ) -> Card:
-    """The same card once `staff` (a Slack user id) has claimed the case; it takes the first one's place. `due`: until
-    when they shall have answered for the first time, in seconds since 1970."""
+    """The card of a case that `staff` (a Slack user id) has claimed. It replaces the card of the waiting case.
+
+    `due` is when the first reply is due, in seconds since 1970.
+    """
     reply = f" · first reply due {moment(due, '{time}')}" if due else ""
     return Card(
         f"{escape(case)} is claimed by <@{staff}>",
@@ -161,9 +163,11 @@ def closed_card(
     permalink: str = "",
     teaches: bool = False,
 ) -> Card:
-    """The card of a case that needs nobody any more. `outcome` says how it ended, as "Solved" or
-    "Handed back", `cause` what it was about, and `by` (a Slack user id) who ended it; `teaches`: an article may be
-    made of it."""
+    """The card of a case that has ended.
+
+    `outcome` says how it ended, such as "Solved", `cause` what it was about, and `by` (a Slack user id) who ended it.
+    `teaches` adds the button that suggests an article.
+    """
     whose = f" by <@{by}>" if by else ""
     return Card(
         f"{escape(case)}: {one_line(outcome, 100)}{whose}",
@@ -181,7 +185,7 @@ def closed_card(
 def transferred_card(
     *, case: str, title: str, customer: str, to: str, by: str, at: float, link: str = "", permalink: str = ""
 ) -> Card:
-    """The card of a case that another desk has; `to` is that one's channel, `link` the address of the card there."""
+    """The card of a case that another desk has. `to` is that desk's channel, `link` the address of the card there."""
     there = f" · <{link}|its card there>" if link else ""
     return Card(
         f"{escape(case)} was transferred to <#{to}> by <@{by}>",
@@ -206,7 +210,7 @@ def merged_card(
     facts: str = "",
     permalink: str = "",
 ) -> Card:
-    """The card of a case that people have in another one; `link` is the address of that one's card."""
+    """The card of a case that was merged into another one. `link` is the address of the other one's card."""
     whose = f" by <@{by}>" if by else ""
     return Card(
         f"{escape(case)} was merged into {escape(into)}{whose}",
@@ -220,7 +224,8 @@ def merged_card(
 
 
 def thread_opener(*, case: str, messages: int, is_whole: bool) -> Card:
-    """The first reply under a case's card: whose words reach the customer, and what follows of the conversation."""
+    """The first reply under a case's card. It says whose words reach the customer, and what of the conversation
+    follows."""
     words = (
         "Messages that the *claimer* writes in this thread go to the customer (marked :outbox_tray: once delivered). "
         "Everyone else's are internal, and so is anything that starts with `//`."
@@ -234,7 +239,7 @@ def thread_opener(*, case: str, messages: int, is_whole: bool) -> Card:
 
 
 def taken_from(*, case: str, staff: str, before: str) -> Card:
-    """For the case's thread: who goes on with it, and in whose place; both are Slack user ids and are called by it."""
+    """For the case's thread: `staff` took the case over from `before`. Both are Slack user ids and are mentioned."""
     words = (
         f"<@{staff}> has taken {escape(case)} over from <@{before}>. "
         f"<@{before}>, the customer does not read any more what you write here."
@@ -243,7 +248,7 @@ def taken_from(*, case: str, staff: str, before: str) -> Card:
 
 
 def helps(*, case: str, staff: str, owner: str) -> Card:
-    """For the case's thread: who helps whom; both are Slack user ids and are called by it."""
+    """For the case's thread: `staff` helps `owner`. Both are Slack user ids and are mentioned."""
     words = (
         f"<@{staff}> helps <@{owner}> with {escape(case)}. "
         "What they write here stays inside until they press *Send to the customer*."
@@ -252,7 +257,7 @@ def helps(*, case: str, staff: str, owner: str) -> Card:
 
 
 def owner_left(*, case: str, staff: str, staff_name: str) -> Card:
-    """For the case's thread: the customer writes to somebody who is of the team no more."""
+    """For the case's thread: the customer writes to an owner who is no longer staff."""
     words = (
         f":warning: The customer has written, and <@{staff}>, who is on {escape(case)}, is not of the team any more. "
         "Somebody else has to take it over."
@@ -261,18 +266,18 @@ def owner_left(*, case: str, staff: str, staff_name: str) -> Card:
 
 
 def came_from(*, case: str, channel: str, staff: str, link: str) -> Card:
-    """For the case's thread at a desk: which other desk had it, and who sent it here."""
+    """For the case's thread at a desk: which other desk had the case, and who transferred it."""
     words = f"<@{staff}> has transferred {escape(case)} here from <#{channel}>. <{link}|What the team wrote there>"
     return Card(words, ())
 
 
 def is_back(*, case: str, link: str) -> Card:
-    """For the channel of a desk that had the case before."""
+    """For the channel of a desk that had the case before: the case is back."""
     return Card(f":arrow_left: {escape(case)} is back here and waits to be claimed: <{link}|its card>.", ())
 
 
 def took_in(*, case: str, staff: str) -> str:
-    """The line above the transcript of a case that was merged into another, for that one's thread."""
+    """The line above the transcript of a merged case, in the thread of the case that it was merged into."""
     return (
         f":link: <@{staff}> has merged {escape(case)} into this case. What the customer writes in its thread stands "
         "here from now on, and they read your answers in this case's thread. There was said before:"
@@ -280,14 +285,14 @@ def took_in(*, case: str, staff: str) -> str:
 
 
 def elsewhere(*, case: str, channel: str, link: str, files: str = "") -> Card:
-    """For somebody who writes or presses something where the case was before; `files` names what they shared."""
+    """For a person who writes or presses a button where the case was before. `files` names the files they shared."""
     words = f"{escape(case)} is in <#{channel}> now: <{link}|its card>. What is written here stays inside."
     words += _kept_inside(files)
     return Card(words, (section(words),))
 
 
 def helper_prompt(*, case: str, ts: str) -> Card:
-    """For somebody who helps with the case and writes in its thread; `ts` is their message."""
+    """For a helper who writes in the case's thread. `ts` is the timestamp of their message."""
     words = f"You help with {escape(case)}. Shall the customer read your message?"
     return Card(
         words,
@@ -302,7 +307,7 @@ def helper_prompt(*, case: str, ts: str) -> Card:
 
 
 def take_over_prompt(*, case: str, ts: str) -> Card:
-    """For somebody who writes in the thread of a case that nobody claimed; `ts` is their message."""
+    """For a person who writes in the thread of a case that no one has claimed. `ts` is their message's timestamp."""
     words = f"{escape(case)} isn't claimed yet. What should I do with your message?"
     return Card(
         words,
@@ -317,13 +322,13 @@ def take_over_prompt(*, case: str, ts: str) -> Card:
 
 
 def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
-    """For somebody who pressed what speaks for a case that another person is on."""
+    """For a person who pressed a button that speaks for a case while another person has it."""
     words = f"<@{staff}> has claimed {escape(case)}. Nothing you write in its thread reaches the customer."
     return _with_take_over(words, case, staff_name)
 
 
 def unread(*, case: str, staff: str, staff_name: str, files: str = "") -> Card:
-    """For somebody who writes under a case that another person is on; `files` names what they shared."""
+    """For a person who writes under a case that another person has. `files` names the files they shared."""
     words = (
         f"The customer does not read what you write here: <@{staff}> is on {escape(case)}. "
         "To answer the customer yourself, help as second person or take it over, and write it again."
@@ -332,7 +337,7 @@ def unread(*, case: str, staff: str, staff_name: str, files: str = "") -> Card:
 
 
 def over(*, case: str, with_assistant: bool, files: str = "") -> Card:
-    """For somebody who writes under a case that has ended; `files` names what they shared."""
+    """For a person who writes under a case that has ended. `files` names the files they shared."""
     how = "is back with the assistant" if with_assistant else "is over"
     return Card(f"The customer does not read what you write here: {escape(case)} {how}.{_kept_inside(files)}", ())
 
@@ -342,10 +347,10 @@ def _kept_inside(files: str) -> str:
 
 
 def unclaimed(*, case: str, words: str, mention: str, snooze: str = "") -> Card:
-    """For the case's thread: nobody has claimed it, and why that matters now.
+    """For the case's thread: no one has claimed the case, and why that matters now.
 
-    `mention` calls somebody, and stands in the text too, which is what notifies. `snooze` is the value of the button
-    that puts the next step off; without it there is no such button.
+    `mention` calls people. It is in the text too, because Slack notifies people named there. `snooze` is the value of
+    the button that delays the next SLA step. If it is empty, there is no such button.
     """
     said = f"{mention} {words}".strip()
     buttons = [button("case.claim", "Claim", case, style="primary")]
@@ -355,7 +360,10 @@ def unclaimed(*, case: str, words: str, mention: str, snooze: str = "") -> Card:
 
 
 def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_last: bool) -> str:
-    """How long a case has waited, in minutes of open desk; `spoke` is when the customer wrote last."""
+    """The sentence that says how long a case has waited.
+
+    `waited` and `target` are minutes of open desk. `spoke` is when the customer wrote last.
+    """
     last = f" The customer's last message: {moment(spoke, '{date_short} {time}')}." if spoke else ""
     end = (
         " The customer was told that nobody has been free; no more is said until somebody claims it." if is_last else ""
@@ -364,12 +372,12 @@ def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_
 
 
 def for_lead(*, words: str, link: str) -> Card:
-    """For the lead, directly; `words` are those of `overdue`, and `link` is the address of the case's card."""
+    """For the direct messages with the lead. `words` are those of `overdue`. `link` is the address of the card."""
     return Card(f"{words} It is yours until somebody presses *Claim* on <{link}|its card>.", ())
 
 
 def withheld(*, is_secret: bool, turn: int) -> Card:
-    """For staff: an answer was stopped since it told what the desk keeps to itself; `turn` is its number."""
+    """For staff: an answer was stopped because it revealed a secret or the instructions. `turn` is its turn's id."""
     if is_secret:
         what = "a secret of the settings, such as a token or a key. Find out how the model came by it, and renew it"
     else:
@@ -379,7 +387,7 @@ def withheld(*, is_secret: bool, turn: int) -> Card:
 
 
 def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
-    """For somebody (`reader`) who pressed a button that no longer fits; `state` is the case's, `staff` its owner."""
+    """For a person (`reader`) whose button no longer fits. `state` is the case's state and `staff` its owner."""
     before = f" <@{staff}> was on it." if staff else ""
     match state:
         case "human" if is_helper:
@@ -405,17 +413,17 @@ def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which of several drafts was sent, by whom."""
+    """Which of several drafts was sent, and by whom."""
 
     number: int
     staff: str
-    """A Slack user id."""
+    """The Slack id of the user who sent it."""
     at: float
-    """Seconds since 1970."""
+    """When it was sent, in seconds since 1970."""
     edited: bool = False
-    """True: with other words than the draft's."""
+    """Whether it was sent with other words than the draft's."""
     failed: bool = False
-    """True: Slack refused it, so the customer does not see it."""
+    """Whether Slack refused it. Then the customer does not see it."""
 
 
 def drafts(
@@ -428,12 +436,12 @@ def drafts(
     others_read: bool = False,
     pages: str = "",
 ) -> Card:
-    """Replies to choose from, in the case's thread; once one is chosen it says so and has no buttons any more.
+    """Draft replies to choose from, in the case's thread. With a `choice` the message says so and has no buttons.
 
-    `texts` are pairs of what a draft is like ("Short") and its words as mrkdwn, of together no more than one message
-    takes; the words stand as quotations, and can therefore imitate no other part of the message. `asked` is the
-    number of the press that brought them, `doubtful` are the numbers of those that claim a deed nothing shows.
-    `others_read`: the customer is not alone in their thread. `pages` names in mrkdwn what the drafts rest on.
+    `texts` are pairs of a draft's voice ("Short") and its words as mrkdwn. Together they must fit into one message. The
+    words are quoted, so they can imitate no other part of the message. `asked` is the id of the interaction that asked
+    for the drafts. `doubtful` are the numbers of drafts that claim an action without evidence. `others_read` is set if
+    other people read the customer's thread. `pages` names, in mrkdwn, the pages that the drafts rest on.
     """
     blocks = [
         section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
@@ -468,7 +476,8 @@ def drafts(
 
 
 def refreshing(words: str, *, run: str) -> Card:
-    """For who asked for a refresh of the knowledge base: mrkdwn that says how far it is, and the way to hear more."""
+    """For the person who asked for a refresh of the knowledge base: its progress as mrkdwn, and a button to update
+    it."""
     return Card(words, (section(words), actions(button("kb.progress", "Show progress", run))))
 
 
@@ -504,7 +513,7 @@ def _small_print(facts: str, permalink: str) -> tuple[Block, ...]:
 
 
 def _more(case: str) -> Block:
-    """The menu of what is seldom done with a case."""
+    """The menu of rare actions for a case."""
     return overflow("case.more", *((f"{name}/{case}", text) for name, text in MORE.items()))
 
 
@@ -514,7 +523,7 @@ def _with_take_over(words: str, case: str, staff_name: str) -> Card:
 
 
 def _take_over(text: str, case: str, staff_name: str, *, style: str = "") -> Block:
-    """The button by which somebody goes on in the place of the person of that name, once they have said yes."""
+    """The button to take the case over from the person of that name, after a confirmation."""
     confirm = {
         "title": plain(f"Take over {case}?"),
         "text": plain(f"{capped(staff_name, 100)} will be told, and the customer reads you from then on."),

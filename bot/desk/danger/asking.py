@@ -1,8 +1,8 @@
-"""The cheap model is asked whether a message shows danger, for what the classifier does not find.
+"""Asks the cheap model whether a message shows danger, for what the classifier does not find.
 
-build_sorter  the agent that is asked, alone and without tools
-framed        the message as the agent reads it: data in a frame
-danger_in     the class that its reply names
+build_sorter  Builds the agent that is asked. It is alone in its team and has no tools.
+framed        Puts the message into a frame that marks it as data for the agent.
+danger_in     Returns the class that the agent's reply names.
 """
 
 from bot.agent.agent import Agent, Team
@@ -15,18 +15,18 @@ _AROUND = " \t\r\n.!\"'`*_"
 
 
 def build_sorter(*, shop_name: str) -> Team:
-    """The agent that tells danger, alone in its team, for the models that it is given."""
+    """The agent that names the danger, alone in its team."""
     instructions = read_instructions("danger").replace("{shop}", shop_name)
     return Team((Agent("danger", instructions),), entry="danger")
 
 
 def framed(text: str) -> str:
-    """The message in its frame, which it cannot end."""
+    """The message in its frame, without tags that would end the frame."""
     inside = without_tags(text[:READ_LIMIT], "message")
     return f"<message>\n{inside}\n</message>"
 
 
 def danger_in(reply: str) -> Danger | None:
-    """The class that the reply names; None for every reply that is not the name of one."""
+    """The class that the reply names. None for any other reply."""
     word = reply.strip(_AROUND).lower()
     return next((danger for danger in DANGERS if danger == word), None)

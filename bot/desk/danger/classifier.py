@@ -1,12 +1,13 @@
 """A text classifier that finds messages of people in danger, and matters that only people handle.
 
-find_danger      the class of a message, None for an ordinary one
-load_classifier  the shipped weights with the built-in embedder, once a process
-Classifier       a linear model over words, word pairs, letter n-grams and the embedding of a text
-feature_ids      the features of a text, as rows of the weights
+find_danger      Returns the class of a message, or None for an ordinary one.
+load_classifier  Loads the shipped weights with the built-in embedder, once a process.
+Classifier       A linear model over words, word pairs, letter n-grams and the embedding of a text.
+feature_ids      Returns the features of a text, as rows of the weights.
 
-The weights are learned by `make train-danger` from the sentences in evals/danger/train, five languages together, and
-measured by `make eval-danger` on sentences that nothing was learned from. Reading a message is linear in its length.
+`make train-danger` learns the weights from the sentences in evals/danger/train, all five languages together.
+`make eval-danger` measures them on sentences that were not used for training. Reading a message takes time linear in
+its length.
 """
 
 import logging
@@ -28,9 +29,9 @@ from knowledge.errors import EmbedderFailed
 logger = logging.getLogger(__name__)
 
 Danger = Literal["crisis", "harm", "threat", "fraud", "legal"]
-"""Somebody may take their own life or hurt themselves · is hurt, or near it, by a thing · is threatened or followed by
-another person · somebody else uses their account, money or name · law, authorities, disputed payments. The graver one
-comes first."""
+"""The classes, the gravest first. `crisis`: a person may take their own life or hurt themselves. `harm`: a thing hurts
+a person, or nearly does. `threat`: another person threatens or follows them. `fraud`: another person uses their
+account, money or name. `legal`: law, authorities, disputed payments."""
 DANGERS: tuple[Danger, ...] = get_args(Danger)
 EVERYDAY = "everyday"
 """The class of messages that need no person."""
@@ -68,7 +69,7 @@ class Classifier:
     """One row for each dimension of the embedding."""
     bias: Weights
     threshold: float
-    """The probability of danger of whatever class from which on a person is called."""
+    """The least probability of danger, over all classes together, with which a person is called."""
     embed: Callable[[Sequence[str]], Weights] | None
     """None where the built-in embedder cannot be loaded: the other features are used alone."""
 
@@ -133,7 +134,7 @@ def _windows(words: Sequence[str]) -> Iterator[str]:
 
 
 def feature_ids(text: str) -> NDArray[np.int64]:
-    """The rows of a text's features, each once; the last one is that of every text."""
+    """The rows of a text's features, without duplicates. One of them is a feature that every text has."""
     words = words_of(text)
     ids = {_hashed("^")}
     for place, word in enumerate(words):
@@ -146,7 +147,7 @@ def feature_ids(text: str) -> NDArray[np.int64]:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in small letters, without accents and apostrophes."""
+    """The words of a text in lower case, without accents and apostrophes."""
     folded = text.casefold()
     if not folded.isascii():
         folded = "".join(sign for sign in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(sign))
