@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.conversation import ThreadRef
+from bot.language.sentences import load_sentences
 from bot.slack import files as copying
 from bot.slack import outbox as sending
 from bot.store import outbox
@@ -223,7 +224,7 @@ async def test_without_a_scope_the_text_goes_and_both_sides_are_told(desk: Files
     await desk.sends()
     assert desk.copies(DIRECT) == []
     (shown,) = [text for text in desk.slack.texts(DIRECT) if "Your invoice" in text]
-    assert shown.endswith("_A file that belongs here could not be delivered. Our team knows about it._")
+    assert shown.endswith(f"_{load_sentences().say('en', 'file_missing')}_")
     (line,) = [text for text in desk.slack.texts(AGENTS) if text.startswith("Not delivered")]
     assert "invoice.pdf" in line
     assert why in line

@@ -13,6 +13,7 @@ from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
+from bot.language.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
 from bot.store.inbox import Arrival
@@ -160,7 +161,7 @@ async def test_a_customers_wish_to_be_erased_is_stored_before_slack_hears_ok(wir
     view = wired.view(CUSTOMER.user)
     (button,) = [block["accessory"] for block in view["blocks"] if "Delete my data" in str(block)]
     assert (button["style"], button["confirm"]["style"]) == ("danger", "danger")
-    assert "It cannot be undone." in button["confirm"]["text"]["text"]
+    assert load_sentences().say("en", "erase_confirm") == button["confirm"]["text"]["text"]
     ack = await wired.slack.workspace.act.click_view(CUSTOMER.user, view["id"], "home.erase", value=None)
     assert ack.ok
     (interaction,) = wired.stored

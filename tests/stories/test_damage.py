@@ -167,7 +167,7 @@ async def test_texts_that_break_send_the_customer_to_a_person_until_they_are_bui
         overwrite(generation / "kb.sqlite")
 
     asked = await world.customer.says(RETURNS)
-    told = await world.customer.reads(asked, having=lambda seen: "can't look that up" in seen.text)
+    told = await world.customer.reads(asked, having=lambda seen: "can't search our help pages" in seen.text)
     assert "30 days" not in told.text
     await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     await world.card(having="could not be searched")
@@ -189,7 +189,7 @@ async def test_an_index_that_cannot_be_opened_at_the_start_is_not_served_as_an_e
         truncate(generation / "kb.sqlite")
     await world.bot("restart")
     asked = await world.customer.says(RETURNS)
-    await world.customer.reads(asked, having=lambda seen: "can't look that up" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "can't search our help pages" in seen.text)
     code, told = await health(world)
     assert (code, told["ready"]) == (503, False)
     assert "knowledge base" in told["missing"]

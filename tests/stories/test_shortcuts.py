@@ -42,7 +42,7 @@ async def test_a_message_that_nobody_addressed_to_us_is_brought_before_people_by
     assert world.customer.user in card.text
     assert transcript.ts > card.ts
     await calls_over(world, world.customer, written)
-    await told(world, world.customer, "is open already")
+    await told(world, world.customer, "is already open")
 
 
 async def test_staff_call_a_person_for_a_customer_and_others_do_not(world: World) -> None:

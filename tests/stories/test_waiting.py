@@ -78,7 +78,7 @@ async def test_nobody_claims_through_a_restart_then_the_assistant_helps_until_so
     assert plain.ts > told.ts
 
     await world.customer.presses(offer, "esc.keep")
-    await world.customer.reads(asked, having=lambda seen: "I'm with you again" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "I'm back." in seen.text)
     question = await world.customer.says(QUESTION, to=asked)
     answer = await world.customer.reads(asked, after=question.ts, having=lambda seen: "30 days" in seen.text)
     assert answer.ts > question.ts
