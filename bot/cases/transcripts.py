@@ -30,8 +30,8 @@ PAGE_LIMIT = 2_800
 PAGES = 6
 """so many hold the latest lines, with few exceptions."""
 ATTACHED = "The whole conversation as a file. Card numbers and passwords are hidden."
-NOT_ATTACHED = "_It could not be attached._"
-BEFORE = "What came before the messages above:"
+NOT_ATTACHED = "_The file couldn't be attached._"
+BEFORE = "Before the messages above:"
 OWN_WORDS = (ATTACHED, NOT_ATTACHED, BEFORE)
 """What stands beside transcripts whatever anybody said: it quotes nobody."""
 
@@ -154,7 +154,7 @@ def _said(case: Case, line: Line, *, limit: int | None) -> tuple[str, str]:
         return line.speaker, line.text
     if line.speaker == "assistant":
         return "Assistant", _gated(line.text[:limit])
-    return escape(case.customer_name) if line.speaker == case.customer else "Somebody else", escape(line.text)
+    return escape(case.customer_name) if line.speaker == case.customer else "Someone else", escape(line.text)
 
 
 def _gated(markdown: str) -> str:

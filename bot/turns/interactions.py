@@ -189,7 +189,7 @@ class Interactions:
                 case _:
                     await self.articles.approve(_number(number), item.author, replacing=action == "kb.update")
         except UnknownArticle:
-            await self._tell_one(item, "Frontdesk knows no such suggestion (any more): nothing was done.")
+            await self._tell_one(item, "Frontdesk can't find this suggestion. Nothing was done.")
             return "unknown_article"
         except Decided as error:
             # An attempt before a crash may have decided it.
@@ -206,7 +206,7 @@ class Interactions:
 
     async def _join(self, item: InboxItem, ref: str) -> None:
         case = await self.cases.join(ref, item.author)
-        words = f"You help with {case.ref} now: you are asked about each message that you write in its thread."
+        words = f"You're helping with {case.ref} now: you're asked about each message you write in its thread."
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
@@ -219,7 +219,7 @@ class Interactions:
             work = self.drafting if action == "case.draft" else self.learning
             with contextlib.suppress(UnknownCase):
                 await work.abandon(item.body["value"], asked=item.id, journal=journal)
-        await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")
+        await self._tell_one(item, "That didn't work: something failed on our side. Please press it again.")
 
     async def _claim_and_send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
@@ -229,13 +229,17 @@ class Interactions:
             if not error.case.is_with(item.author):
                 raise
         sent = await self.relay.send(ref, item.author, ts)
-        words = "Claimed, and on its way." if sent else "Claimed. Your message was not found any more: write it again."
+        words = (
+            "Claimed, and your message is on its way."
+            if sent
+            else "Claimed, but your message is gone. Please write it again."
+        )
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
         sent = await self.relay.send(ref, item.author, ts)
-        words = "On its way to the customer." if sent else "Your message was not found any more: write it again."
+        words = "On its way to the customer." if sent else "Your message is gone. Please write it again."
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _send_draft(self, item: InboxItem, value: str) -> None:
@@ -243,7 +247,7 @@ class Interactions:
         written = item.body.get("fields", {}).get("text")
         words = None if written is None else mask(clean(written, limit=DRAFT_LIMIT))
         if not await self.drafts.send(ref, item.author, asked=asked, number=number, ts=ts, words=words):
-            await self._tell_one(item, "One of these drafts was sent already. To say more, write it in this thread.")
+            await self._tell_one(item, "One of these drafts was already sent. To say more, write in this thread.")
 
     async def _customer(self, item: InboxItem, action: str, value: str) -> str:
         customer = await self.identities.identify(item.author, with_shop=False)

@@ -120,12 +120,12 @@ async def test_nobody_claims_first_the_desk_is_called_then_the_lead_then_the_cus
     assert "I've moved your case FD-1001 up" in desk.told()
     assert "esc.keep" in str(desk.posts("D0CUSTOMERA")[-1]["blocks"])
     assert ":red_circle: High" in str(desk.posts("C0AGENTS")[0]["blocks"])
-    assert "It is yours until somebody presses *Claim* on <" in desk.told("D0AGENTB")
+    assert "It's yours until someone presses *Claim* on <" in desk.told("D0AGENTB")
     assert "|its card>" in desk.told("D0AGENTB")
 
     await desk.after(30)
     assert "I'm sorry that no one has been free yet" in desk.told()
-    assert "The customer was told that nobody has been free" in desk.told("D0AGENTB")
+    assert "The customer was told that no one has been free" in desk.told("D0AGENTB")
     said = len(desk.posts("D0CUSTOMERA"))
     await desk.after(10_000)
     assert len(desk.posts("D0CUSTOMERA")) == said
@@ -245,7 +245,7 @@ async def test_who_comes_at_night_reads_when_somebody_is_there_and_is_called_for
     assert office.calls() == []
 
     await office.after(0.1 * 60)
-    assert office.calls() == ["FD-1001 came while the desk was closed, and waits from now on."]
+    assert office.calls() == ["FD-1001 came in while the desk was closed. It's waiting now."]
     assert "Desk opens" not in str(office.posts("C0AGENTS")[0]["blocks"])
     await office.after(14)
     assert len(office.calls()) == 1

@@ -202,16 +202,16 @@ async def test_the_command_lists_and_finds_cases(wired: Wired) -> None:
     assert boots not in await wired.runs("/frontdesk cases waiting")
     assert lamp not in await wired.runs("/frontdesk cases mine")
     assert lamp in await wired.runs("/frontdesk search LAMP broke")
-    assert await wired.runs("/frontdesk search unicorn") == "No case says “unicorn”."
+    assert await wired.runs("/frontdesk search unicorn") == "No cases found for “unicorn”."
     assert await wired.runs("/frontdesk metrics 14") == f"{FIGURES} in 14 days"
 
 
 async def test_a_channel_is_silenced_and_speaks_again(wired: Wired) -> None:
-    assert "silent in <#C0SUPPORT> from now on" in await wired.runs("/frontdesk pause <#C0SUPPORT|support>")
-    assert "silent in <#C0SUPPORT> already" in await wired.runs("/frontdesk pause", channel="C0SUPPORT")
+    assert "now paused in <#C0SUPPORT>" in await wired.runs("/frontdesk pause <#C0SUPPORT|support>")
+    assert "already paused in <#C0SUPPORT>" in await wired.runs("/frontdesk pause", channel="C0SUPPORT")
     assert "<#C0SUPPORT>" in await wired.opens(AGENT)
     assert "answers in <#C0SUPPORT> again" in await wired.runs("/frontdesk resume", channel="C0SUPPORT")
-    assert "it was not silent" in await wired.runs("/frontdesk resume <#C0SUPPORT|>")
+    assert "it wasn't paused" in await wired.runs("/frontdesk resume <#C0SUPPORT|>")
 
 
 @pytest.mark.parametrize(

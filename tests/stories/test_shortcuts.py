@@ -53,6 +53,6 @@ async def test_staff_call_a_person_for_a_customer_and_others_do_not(world: World
     called = load_sentences().say("en", "called_over", name="Agent A")
     await world.other_customer.reads(written, having=lambda seen: called in seen.text)
     card = await world.card(having="zip of my tent")
-    assert "a colleague called for it" in card.text
+    assert "a colleague escalated it" in card.text
     assert world.other_customer.user in card.text
     await told(world, world.staff, "is open for")
