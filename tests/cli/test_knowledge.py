@@ -98,7 +98,7 @@ async def test_a_damaged_index_is_told_by_who_only_looks_and_mended_by_a_build(p
         assert "generation 1" in status.out
         searched = await frontdesk("kb", "search", "return boots", "--index", "index", cwd=pages)
         assert "Searched by words only" in searched.out
-        assert "rebuilt" not in status.err + searched.err
+        assert "made anew" not in status.err + searched.err
 
     built = await frontdesk("kb", "build", "help", "--index", "index", cwd=pages)
     assert built.status == 0, built.err
