@@ -24,12 +24,12 @@ logger = logging.getLogger(__name__)
 
 USAGE = """\
 Usage:
-• `/kb refresh [source]` reads the documents again, all or one source; `--force` even if much would vanish
-• `/kb status` tells what serves, from which sources, and what is wrong
+• `/kb refresh [source]` reads the documents again, all or one source; `--force` even if many would be removed
+• `/kb status` shows what serves, its sources, and what is wrong
 • `/kb search <text>` shows what a question finds, and why; `--source`, `--category` and `--language` narrow it
-• `/kb rollback` goes back to the generation before; `/kb rollback internal` that of the internal base
-• `/kb gaps [days]` lists what customers asked within 30 days, or so many, and got no answer to
-• `/kb learned` lists the articles that staff added; `/kb forget <number>` takes one back
+• `/kb rollback` goes back to the previous generation; `/kb rollback internal` does so for the internal base
+• `/kb gaps [days]` lists customers' unanswered questions of the last 30 days (or the number you give)
+• `/kb learned` lists the articles that staff added; `/kb forget <number>` removes one
 • `/kb suggest <case>` suggests an article from what a person answered in a case"""
 DAYS, DAYS_LIMIT = 30, 366
 CHANGES = frozenset({"refresh", "rollback", "forget", "suggest"})
@@ -127,7 +127,7 @@ async def _carry_out(desk: Desk, body: SlashCommand, command: Command) -> None:
         text = await _done(desk, command, by=by)
     except StoreUnavailable as error:
         logger.warning("a command could not be carried out", extra={"verb": command.verb, "reason": str(error)})
-        text = "The database does not answer at the moment. Try again in a minute."
+        text = "The database isn't answering right now. Try again in a minute."
     await tell(text)
 
 

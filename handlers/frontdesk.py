@@ -19,12 +19,12 @@ logger = logging.getLogger(__name__)
 USAGE = """\
 Usage:
 • `/frontdesk cases [all | waiting | mine]` lists the open cases of your desk
-• `/frontdesk search <words>` finds cases of your desk, open or not, by what was said in them, by a name or a number
-• `/frontdesk pause [#channel]` silences the assistant in a channel, this one if none is named
+• `/frontdesk search <words>` finds your desk's cases, open or closed, by their words, a name or a number
+• `/frontdesk pause [#channel]` pauses the assistant in a channel (this one if you name none)
 • `/frontdesk resume [#channel]` lets it answer there again
-• `/frontdesk metrics [days]` tells the figures of the last 30 days, or so many"""
+• `/frontdesk metrics [days]` shows metrics for the last 30 days (or the number you give)"""
 DAYS, DAYS_LIMIT = 30, 366
-NO_CHANNEL = "A direct message is nobody's channel: name one, as in `/frontdesk pause #support`."
+NO_CHANNEL = "A direct message isn't a channel. Name one, for example `/frontdesk pause #support`."
 
 # With should_escape Slack writes a channel's id beside its name.
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)(?:\|[^>]*)?>")
@@ -94,5 +94,5 @@ async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
                 return await overview.resume(channel, user=user)
     except StoreUnavailable as error:
         logger.warning("a command could not be carried out", extra={"verb": command.verb, "reason": str(error)})
-        return "The database does not answer at the moment. Try again in a minute."
+        return "The database isn't answering right now. Try again in a minute."
     return USAGE

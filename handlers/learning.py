@@ -18,9 +18,9 @@ from handlers.desk import Desk
 from handlers.payloads import Action, BlockActions, MessageAction
 
 Ack = Callable[[], Awaitable[None]]
-NO_KNOWLEDGE = "There is no knowledge base that could be added to: KB_PATH is not set."
-ELSEWHERE = "What is added to the knowledge base comes from a thread of the support team's channels."
-GONE = "Frontdesk knows no such suggestion (any more)."
+NO_KNOWLEDGE = "There's no knowledge base to add to: KB_PATH isn't set."
+ELSEWHERE = "You can only add to the knowledge base from a thread in the support team's channels."
+GONE = "Frontdesk can't find this suggestion."
 
 
 def register(app: AsyncApp, desk: Desk) -> None:

@@ -14,11 +14,11 @@ from bot.store import drafts
 from bot.store.cases import Case
 from bot.views import dialogs
 
-TOO_LATE = "That took too long for Slack to open the dialog. Please press it again."
-NO_DESK = "There is no other desk to transfer it to: DESK_CHANNELS names none."
-NOTHING_TO_MERGE = "The customer has no other open case that this one could be merged into."
-NO_SUCH_DRAFT = "Frontdesk knows no such draft (any more): nothing was done."
-NO_SUCH_CASE = "Frontdesk knows no such case (any more): nothing was done."
+TOO_LATE = "That took too long, so Slack didn't open the dialog. Please press the button again."
+NO_DESK = "There's no other desk to transfer it to: DESK_CHANNELS names none."
+NOTHING_TO_MERGE = "The customer has no other open case to merge this one into."
+NO_SUCH_DRAFT = "Frontdesk can't find this draft. Nothing was done."
+NO_SUCH_CASE = "Frontdesk can't find this case. Nothing was done."
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,14 +33,14 @@ NOT_DELIVERED = "warning"
 
 WHY: Mapping[Refusal, str] = {
     "too_large": f"larger than {MEGABYTES} MB",
-    "empty": "there is nothing in it",
-    "gone": "it was deleted, or the app cannot see it",
-    "outside": "it is kept outside of Slack",
-    "no_read": "the app may not read it (scope files:read)",
-    "no_write": "the app may not share files (scope files:write)",
-    "sign_in": "Slack asked to sign in instead of sending it (scope files:read)",
+    "empty": "the file is empty",
+    "gone": "it was deleted, or the app can't see it",
+    "outside": "it's stored outside Slack",
+    "no_read": "the app isn't allowed to read it (scope files:read)",
+    "no_write": "the app isn't allowed to share files (scope files:write)",
+    "sign_in": "Slack asked for a sign-in instead of sending it (scope files:read)",
     "refused": "Slack refused it",
-    "unanswered": "Slack did not answer",
+    "unanswered": "Slack didn't answer",
 }
 """Refusal -> the reason that the card's thread gives for a file that was not passed on."""
 

@@ -133,7 +133,7 @@ def check_zone(name: str) -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         if not available_timezones():
             raise ValueError("cannot be looked up: this machine has no time zones; pip install tzdata") from None
-        raise ValueError("is no time zone, as Europe/Berlin is one") from None
+        raise ValueError("isn't a time zone (example: Europe/Berlin)") from None
     return name
 
 

@@ -27,25 +27,25 @@ from bot.views.cards import NAME_LIMIT
 WHY = {
     "asked_for_person": "asked for a person",
     "upset": "is upset",
-    "no_answer": "the help pages hold no answer",
+    "no_answer": "no answer in the help pages",
     "billing": "a dispute about money",
-    "security": "the account's safety",
+    "security": "account security",
     "legal": "a legal matter",
-    "sensitive": "speaks of law, fraud or theft",
-    "crisis": "may take their own life, or fears it of somebody",
-    "harm": "somebody is hurt, or near it",
-    "threat": "is threatened or followed by somebody",
-    "fraud": "somebody else uses their account, money or name",
-    "change": "wants a change that the assistant cannot make",
-    "technical": "the assistant could not answer",
-    "declined": "the model would not speak of it",
-    "technical_part": "the assistant could not answer all of it",
-    "shop_down": "the shop's systems did not answer",
-    "pages_down": "the help pages could not be searched",
-    "budget": "a limit on spending was reached",
-    "called_by_staff": "a colleague called for it",
-    "not_solved": "says that an earlier case is not solved",
-    "other": "the assistant called for help",
+    "sensitive": "mentions law, fraud or theft",
+    "crisis": "suicide risk: their own or someone else's",
+    "harm": "someone is hurt or in danger",
+    "threat": "is being threatened or followed",
+    "fraud": "someone else is using their account, money or name",
+    "change": "wants a change that the assistant can't make",
+    "technical": "the assistant couldn't answer",
+    "declined": "the model refused to answer",
+    "technical_part": "the assistant couldn't answer everything",
+    "shop_down": "the shop's systems didn't answer",
+    "pages_down": "the help pages couldn't be searched",
+    "budget": "a spending limit was reached",
+    "called_by_staff": "a colleague escalated it",
+    "not_solved": "says that an earlier case isn't solved",
+    "other": "the assistant asked for help",
 }
 """Reason -> what the card says."""
 
@@ -180,7 +180,7 @@ class CaseMessages:
 
         The line says why the case ended and contains nothing about the customer.
         """
-        text = f"{case.ref} was erased at the customer's wish."
+        text = f"{case.ref} was erased because the customer asked for it."
         return Outgoing(f"forgotten/case/{case.id}", "post", case.desk or self.agent_channel, {"text": text})
 
     def updated(self, case: Case) -> list[Outgoing]:
@@ -354,7 +354,7 @@ class CaseMessages:
     def snoozed(self, case: Case, *, alert: str, by: str) -> Outgoing:
         """The alert of that version after someone snoozed the next step; it mentions no one."""
         until = moment(case.due or 0.0, "{date_short} {time}")
-        words = f"{case.ref} still waits. Snoozed by <@{by}> until {until}."
+        words = f"{case.ref} is still waiting. Snoozed by <@{by}> until {until}."
         card = staff_cards.unclaimed(case=case.ref, words=words, mention="")
         return Outgoing(
             self.key_of_snooze(case, alert),
@@ -522,7 +522,7 @@ class CaseMessages:
 
 def _ring(case: Case, *, wrote: bool) -> Card:
     called = f"<@{case.last_owner}> " if case.last_owner else ""
-    what = "wrote again" if wrote else "says it is not solved"
+    what = "wrote again" if wrote else "says it isn't solved"
     return Card(f"{called}{case.ref} is open again: {escape(case.customer_name)} {what}.", ())
 
 
@@ -533,16 +533,16 @@ def _readable(case: Case) -> str:
 
 def _facts(case: Case) -> str:
     """More facts for staff: which case this one follows, and whether it was reopened."""
-    facts = [f"follows {ref_of(case.follows)}" if case.follows else "", "opened again" if case.reopened else ""]
+    facts = [f"follows {ref_of(case.follows)}" if case.follows else "", "reopened" if case.reopened else ""]
     return " · ".join(fact for fact in facts if fact)
 
 
 def _urgent(case: Case) -> str:
-    return f"{case.ref}: the customer says that it cannot wait until the desk opens."
+    return f"{case.ref}: the customer says it can't wait until the desk opens."
 
 
 def _opened(case: Case) -> str:
-    return f"{case.ref} came while the desk was closed, and waits from now on."
+    return f"{case.ref} came in while the desk was closed. It's waiting now."
 
 
 def _overdue(case: Case) -> Iterator[str]:
@@ -595,8 +595,8 @@ def copy_for_staff(name: str, words: str, *, elsewhere: bool = False, is_helped:
 
     `elsewhere` is set if it was not written in the case's thread, and `is_helped` if the assistant answers it.
     """
-    where = ", in another thread; your answers go to the case's" if elsewhere else ""
-    helped = "; the assistant answers this while the case waits" if is_helped else ""
+    where = ", in another thread; your replies go to the case's thread" if elsewhere else ""
+    helped = "; the assistant is answering this while the case waits" if is_helped else ""
     return f"*{escape(name)}* (customer{where}{helped})\n{quoted(words)}"
 
 

@@ -50,11 +50,11 @@ SEEN = "eyes"
 THANKED = "heart"
 EDITED = "_(edited)_"
 DELETED = "_deleted by the customer_"
-EDITED_TO = "An earlier message was edited by the customer. It now says:"
-EDITED_FROM = "Before the edit it said:"
+EDITED_TO = "The customer edited an earlier message. It now says:"
+EDITED_FROM = "Before the edit, it said:"
 NOT_TAKEN_BACK = (
-    "A message of this thread was deleted or made a note, but Slack refused to delete the customer's copy. "
-    "The customer still reads it."
+    "A message in this thread was deleted or made a note, but Slack refused to delete the customer's copy. "
+    "The customer can still see it."
 )
 OWN_WORDS = (EDITED, DELETED, EDITED_TO, EDITED_FROM, NOT_TAKEN_BACK)
 """The relay's own texts in the card's thread. They quote no one."""
@@ -231,7 +231,7 @@ class Relay:
             card = None if case is None else await outbox.by_key(tx, card_key(case))
         where = "their direct messages" if item.thread.is_direct else f"<#{item.thread.channel}>"
         about = f"Case {case.ref}" if case else f"<@{item.author}>"
-        text = f"{about}: a message in {where} got no answer, Slack refuses the conversation ({error})."
+        text = f"{about}: a message in {where} got no answer, because Slack refuses the conversation ({error})."
         has_card = case is not None and card is not None and card.channel == self.messages.desk(case)
         told = Outgoing(
             f"turn/{item.id}/unreachable",
@@ -287,7 +287,7 @@ class Relay:
         """
         suffix, desk = self.messages.sentences.say(language(case), "support_suffix"), self.messages.desk(case)
         sorry = (
-            f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer does not see this message."
+            f"Not delivered to {escape(case.customer_name)}: Slack refused it. The customer doesn't see this message."
         )
         return Outgoing(
             key,
@@ -430,7 +430,7 @@ def gone(case: Case) -> str:
     """The line that says that no one reads messages to this customer any more."""
     return (
         f"Not delivered to {escape(case.customer_name)}: their Slack account was deactivated. "
-        "Nobody reads what is sent to them; resolve the case, or reach them another way."
+        "No one reads what you send them. Resolve the case, or reach them another way."
     )
 
 

@@ -30,8 +30,8 @@ PAGE_LIMIT = 2_800
 PAGES = 6
 """The number of pages that replace a file. With few exceptions they hold all of the latest lines."""
 ATTACHED = "The whole conversation as a file. Card numbers and passwords are hidden."
-NOT_ATTACHED = "_It could not be attached._"
-BEFORE = "What came before the messages above:"
+NOT_ATTACHED = "_The file couldn't be attached._"
+BEFORE = "Before the messages above:"
 OWN_WORDS = (ATTACHED, NOT_ATTACHED, BEFORE)
 """The texts next to transcripts that are always the same. They quote no one."""
 
@@ -161,7 +161,7 @@ def _said(case: Case, line: Line, *, limit: int | None) -> tuple[str, str]:
         return line.speaker, line.text
     if line.speaker == "assistant":
         return "Assistant", _gated(line.text[:limit])
-    return escape(case.customer_name) if line.speaker == case.customer else "Somebody else", escape(line.text)
+    return escape(case.customer_name) if line.speaker == case.customer else "Someone else", escape(line.text)
 
 
 def _gated(markdown: str) -> str:

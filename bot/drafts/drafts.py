@@ -136,7 +136,9 @@ class Drafting:
             raise
         if case.id in self._busy:
             await self._give_up(case, asked=asked, journal=journal)
-            await self._tell(case, user, f"Drafts for {case.ref} are being written already; they appear in its thread.")
+            await self._tell(
+                case, user, f"Drafts for {case.ref} are already being written. They'll appear in its thread."
+            )
             return "drafting"
         self._busy.add(case.id)
         try:
@@ -158,16 +160,16 @@ class Drafting:
         async with self.database.transaction() as tx:
             said = await draft_rows.conversation(tx, case)
         if not any(isinstance(message, CustomerMessage) for message in said):
-            words = "The customer has written nothing yet that a draft could answer."
+            words = "The customer hasn't written anything yet that a draft could answer."
             await self._tell(case, user, f"No drafts for {case.ref}: {words}")
             return "nothing_to_draft"
         # A customer's cap does not apply to work for staff, but the workspace's cap does.
         if await self.budgets.used_up(case.thread.team):
             await self._give_up(case, asked=asked, journal=journal)
-            words = "What the workspace may spend on models in a day is spent."
+            words = "The workspace has used up its daily budget for models."
             await self._tell(case, user, f"No drafts for {case.ref}: {words}")
             return "over_budget"
-        await self._tell(case, user, f"Writing draft replies for {case.ref}; they appear in its thread in a moment.")
+        await self._tell(case, user, f"Writing draft replies for {case.ref}. They'll appear in its thread in a moment.")
         evidence = Evidence()
         written = await self._write(case, said, evidence, asked=asked, journal=journal)
         texts = [text for text in (presentable(text, self.link_hosts) for text in written.texts) if text]
@@ -175,7 +177,7 @@ class Drafting:
             case, asked, texts, doubtful=self._doubtful(texts, said, evidence), pages=_pages(evidence, texts)
         )
         if not await self._keep(case, user, texts, written, shown, asked=asked):
-            words = "A message was deleted while they were written. Press the button again."
+            words = "A message was deleted while they were being written. Press the button again."
             await self._tell(case, user, f"No drafts for {case.ref}. {words}")
             return "outdated"
         if texts:

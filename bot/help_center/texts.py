@@ -41,24 +41,24 @@ CELLS = 12
 HASH = 8
 """Characters by which people tell contents apart."""
 
-BEGINS = "Refreshing the knowledge base; the present one goes on answering meanwhile …"
+BEGINS = "Refreshing the knowledge base. The current one keeps answering until then …"
 JOINS = (
-    "A refresh is under way already. Yours begins when it has ended, together with all that were asked for "
-    "meanwhile; the present knowledge base goes on answering …"
+    "A refresh is already running. Yours starts when it ends, together with any others requested by then. "
+    "The current knowledge base keeps answering …"
 )
 FORGOTTEN = (
-    "How far that refresh is, or what it came to, is not known here: Frontdesk was restarted meanwhile, or runs "
-    "in several processes and another one carries it out. Its own report is on its way then. What serves now:"
+    "The progress or result of that refresh isn't known here: Frontdesk was restarted, or another of its processes "
+    "runs it. Then its own report is on its way. Serving now:"
 )
-DIFFERS = "If that lasts, the sources there say something else, or cannot be read."
+DIFFERS = "If that lasts, the sources there say something else, or can't be read."
 BASE: dict[Audience, str] = {"public": "Knowledge base", "internal": "Internal knowledge base (staff only)"}
 PHASES: dict[Phase, str] = {
-    "scan": "looking for what has changed",
+    "scan": "looking for changes",
     "read": "reading",
     "cut": "cutting into passages",
     "embed": "embedding",
     "index": "indexing",
-    "calibrate": "measuring from which score on it answers",
+    "calibrate": "measuring the answer threshold",
     "verify": "checking the result",
 }
 
@@ -79,12 +79,12 @@ def status(
     lines += [_source(source, status.notices) for source in status.sources[:SOURCES_SHOWN]]
     if len(status.sources) > SOURCES_SHOWN:
         lines.append(f"… and {len(status.sources) - SOURCES_SHOWN} more sources")
-    lines.append(f"Embedder `{escape(status.embedder)}`, answers from a confidence of {status.threshold:.2f}")
+    lines.append(f"Embedder `{escape(status.embedder)}`, answer threshold {status.threshold:.2f}")
     lines.append(f"Vectors on the Chroma server {escape(status.server)}" if status.server else "Vectors on disk")
-    before = f"generation {status.previous}" if status.previous is not None else "nothing older is kept"
-    lines.append(f"`/kb rollback` goes back to: {before}")
+    before = f"generation {status.previous}" if status.previous is not None else "nothing (no older generation is kept)"
+    lines.append(f"`/kb rollback` goes back to {before}")
     if status.building:
-        lines.append("A refresh is under way.")
+        lines.append("A refresh is running.")
     lines += _among(status, among) if among else []
     lines += _secrets([notice for notice in status.notices if notice.kind], audience=audience)
     return "\n".join([*lines, *_troubles(status, failure)])
@@ -94,21 +94,21 @@ def findings(query: str, found: Findings, status: Status, *, audience: Audience)
     """The passages that a question gets, with their scores, and whether it is answered."""
     head = f"*{BASE[audience]}*: “{escape(_cut(query, EXCERPT))}”"
     if status.generation is None:
-        return f"{head} could not be looked up. {plain(status.error or 'It is being built.')}"
+        return f"{head} couldn't be looked up. {plain(status.error or 'It is being built.')}"
     if found.degraded and not found.hits:
-        return f"{head} could not be looked up. {plain(status.error or 'Try again in a moment.')}"
+        return f"{head} couldn't be looked up. {plain(status.error or 'Try again in a moment.')}"
     if audience == "public":
         verdict = "would be answered" if found.answerable else "would *not* be answered"
     else:
         verdict = "has an answer here" if found.answerable else "has *no* answer here"
-    lines = [f"{head} {verdict}: confidence {found.confidence:.2f}, and {status.threshold:.2f} is asked for"]
+    lines = [f"{head} {verdict}: confidence {found.confidence:.2f}, threshold {status.threshold:.2f}"]
     if found.degraded:
         # The floor for words alone is another one.
         lines[0] = f"{head} {verdict}: confidence {found.confidence:.2f}"
-        lines.append(f":warning: Searched by words alone. {plain(status.error or '')}".rstrip())
+        lines.append(f":warning: Searched by words only. {plain(status.error or '')}".rstrip())
     lines += [_hit(hit) for hit in found.hits[:MAX_SHOWN_RESULTS]]
     if not found.hits:
-        lines.append("Nothing was found.")
+        lines.append("Nothing found.")
     return "\n".join(lines)
 
 
@@ -122,12 +122,12 @@ def report(report: Report, *, audience: Audience, price: Price | None = None) ->
         )
     elif report.mended:
         head = (
-            f"*{BASE[audience]}*: no document has changed, but the index was damaged and was made anew in "
+            f"*{BASE[audience]}*: no document has changed, but the index was damaged and was rebuilt in "
             f"{report.seconds:.1f} s. Generation {report.generation} serves now, with {report.documents:,} documents."
         )
     else:
         head = (
-            f"*{BASE[audience]}*: nothing has changed. Generation {report.generation} serves on, with "
+            f"*{BASE[audience]}*: nothing has changed. Generation {report.generation} still serves, with "
             f"{report.documents:,} documents ({report.seconds:.1f} s)."
         )
     lines = [head, *_embedded(report, price)]
@@ -143,7 +143,7 @@ def report(report: Report, *, audience: Audience, price: Price | None = None) ->
 
 def not_refreshed(error: KnowledgeError, *, audience: Audience, serves: bool) -> str:
     """Why there is no new generation, and whether there `serves` an older one."""
-    meanwhile = "what serves goes on serving" if serves else "and nothing can be looked up"
+    meanwhile = "what serves keeps serving" if serves else "and nothing can be looked up"
     return f":warning: *{BASE[audience]}*: not refreshed, {meanwhile}. {plain(str(error))}"
 
 
@@ -151,7 +151,7 @@ def rolled_back(status: Status, *, audience: Audience) -> str:
     """What serves after going back, and how long."""
     return (
         f"*{BASE[audience]}*: generation {status.generation} serves again, with {status.documents:,} documents. "
-        "The next refresh reads the sources anew: mend there what was wrong before then."
+        "The next refresh reads the sources again: fix what was wrong there before then."
     )
 
 
@@ -177,7 +177,7 @@ class Watch:
     def text(self) -> str:
         """How far it is."""
         if self._progress is None:
-            return f"*{BASE[self._audience]}*: waiting for the build to begin …"
+            return f"*{BASE[self._audience]}*: waiting for the build to start …"
         return f"*{BASE[self._audience]}*: {progress(self._progress)}"
 
 
@@ -199,16 +199,18 @@ def gaps(found: Sequence[Gap], *, days: int, by_meaning: bool, answered: Mapping
     the threads' keys."""
     within = "the last day" if days == 1 else f"the last {days} days"
     if not found:
-        return f"Within {within} every question was answered, or went to a person at once."
+        return f"In {within}, every question was answered or went to a person at once."
     total = sum(gap.times for gap in found)
-    lines = [f"*Not answered within {within}*: {_counted(total, 'question')} about {_counted(len(found), 'thing')}"]
+    lines = [f"*Not answered in {within}*: {_counted(total, 'question')} about {_counted(len(found), 'topic')}"]
     if not by_meaning:
-        lines.append(":warning: Only the very same words are counted together: the embedder gives no vectors now.")
+        lines.append(
+            ":warning: Only identical questions are counted together: the embedder gives no vectors right now."
+        )
     for gap in found[:GAPS_SHOWN]:
         asked = f"*{gap.times}x*, {_counted(gap.people, 'person', 'people')}, last {moment(gap.last)}"
         lines.append(f"• {asked}: {escape(gap.example)}")
         if case := next((answered[thread] for thread in gap.threads if thread in answered), ""):
-            lines.append(f"   A person has answered it in {case}: `/kb suggest {case}` makes an article of that.")
+            lines.append(f"   A person answered this in {case}: `/kb suggest {case}` makes an article from that.")
     if len(found) > GAPS_SHOWN:
         rest = found[GAPS_SHOWN:]
         lines.append(f"… and {_counted(sum(gap.times for gap in rest), 'question')} about {len(rest)} more.")
@@ -240,13 +242,13 @@ def _among(status: Status, among: ReplicationStatus) -> list[str]:
     if status.content != among.content:
         here, there = status.content[:HASH], among.content[:HASH]
         since = f"{moment(among.wanted.set_at)}, from {escape(among.wanted.set_by)}"
-        return [f":warning: Contents `{here}` here; all machines are to serve `{there}` since {since}. {DIFFERS}"]
+        return [f":warning: Contents `{here}` here; all machines should serve `{there}` since {since}. {DIFFERS}"]
     others = [escape(machine.set_by) for machine in among.machines if machine.target != among.content]
     if others:
         told = f"{len(others)} of {_counted(len(among.machines), 'machine')}: {', '.join(others[:MAX_SHOWN_RESULTS])}"
-        return [f":warning: Contents `{among.content[:HASH]}`. Something else is still served by {told}. {DIFFERS}"]
+        return [f":warning: Contents `{among.content[:HASH]}`. Other contents on {told}. {DIFFERS}"]
     if len(among.machines) > 1:
-        return [f"Contents `{among.content[:HASH]}`, as all {len(among.machines)} machines"]
+        return [f"Contents `{among.content[:HASH]}` on all {len(among.machines)} machines"]
     return []
 
 

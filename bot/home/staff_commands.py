@@ -23,12 +23,12 @@ from bot.views.home import Entry
 
 MAX_FOUND_CASES = 20
 STANDS = {
-    "waiting": "waits",
-    "out_of_hours": "waits for the desk to open",
+    "waiting": "waiting",
+    "out_of_hours": "waiting for the desk to open",
     "human": "claimed",
     "resolved": "solved",
     "closed": "closed",
-    "merged": "merged into another",
+    "merged": "merged into another case",
     "bot": "back with the assistant",
 }
 PARTS = ("all", "waiting", "mine")
@@ -62,7 +62,7 @@ class Overview:
         async with self.database.transaction() as tx:
             found = await case_lists.search(tx, words, limit=MAX_FOUND_CASES, at=at)
             lines = await self._lines(tx, found)
-        return "\n".join(lines) if lines else f"No case says “{escape(words)}”."
+        return "\n".join(lines) if lines else f"No cases found for “{escape(words)}”."
 
     async def pause(self, channel: str, *, user: str) -> str:
         """Make the assistant silent in a channel. A customer who asks for a person there still gets one."""
@@ -71,8 +71,8 @@ class Overview:
             if is_new:
                 await audit.note(tx, actor=user, action="pause", subject=channel, now=self.clock.now())
         if not is_new:
-            return f"The assistant is silent in <#{channel}> already."
-        return f"The assistant is silent in <#{channel}> from now on. `/frontdesk resume` there lets it answer again."
+            return f"The assistant is already paused in <#{channel}>."
+        return f"The assistant is now paused in <#{channel}>. `/frontdesk resume` there lets it answer again."
 
     async def resume(self, channel: str, *, user: str) -> str:
         """Let the assistant answer in a channel again."""
@@ -80,7 +80,8 @@ class Overview:
             was_paused = await pauses.end(tx, channel)
             if was_paused:
                 await audit.note(tx, actor=user, action="resume", subject=channel, now=self.clock.now())
-        return f"The assistant answers in <#{channel}>{' again' if was_paused else ': it was not silent there'}."
+        how = " again" if was_paused else ": it wasn't paused there"
+        return f"The assistant answers in <#{channel}>{how}."
 
     async def metrics(self, days: int) -> str:
         """The metrics of the given number of days."""

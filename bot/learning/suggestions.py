@@ -129,31 +129,33 @@ class Learning:
         if case.state in OPEN_STATES:
             raise MovedOn(case)
         if before is not None:
-            await self._tell(case, user, f"{case.ref} has a suggestion already: it stands in its thread.")
+            await self._tell(case, user, f"{case.ref} already has a suggestion in its thread.")
             return "suggested"
         if not self.is_on:
-            await self._tell(case, user, "There is no knowledge base that could be added to: KB_PATH is not set.")
+            await self._tell(case, user, "There's no knowledge base to add to: KB_PATH isn't set.")
             return "no_knowledge"
         if not any(isinstance(message, StaffMessage) for message in said):
-            await self._tell(case, user, f"Nothing to learn from {case.ref}: nobody of the team answered the customer.")
+            await self._tell(case, user, f"Nothing to learn from {case.ref}: no one on the team answered the customer.")
             return "nothing_to_learn"
         # A customer's cap does not apply to work for staff, but the workspace's cap does.
         if await self.budgets.used_up(case.thread.team):
             await self.abandon(ref, asked=asked, journal=journal)
-            await self._tell(case, user, "No suggestion: what the workspace may spend on models in a day is spent.")
+            await self._tell(case, user, "No suggestion: the workspace has used up its daily budget for models.")
             return "over_budget"
-        await self._tell(case, user, f"Writing a suggestion from {case.ref}; it appears in its thread in a moment.")
+        await self._tell(case, user, f"Writing a suggestion from {case.ref}. It'll appear in its thread in a moment.")
         written = await self._write(case, said, asked=asked, journal=journal)
         if not await self._keep(case, user, written, asked=asked):
             await self._tell(
-                case, user, f"No suggestion from {case.ref}: a message was deleted meanwhile. Press it again."
+                case,
+                user,
+                f"No suggestion from {case.ref}: a message was deleted in between. Press the button again.",
             )
             return "outdated"
         if written.wording is not None:
             logger.info("an article was suggested", extra={"case": case.ref, "turn": asked})
             return "suggested"
         if written.reason == "nothing":
-            await self._tell(case, user, f"Nothing in {case.ref} would help other customers, as the model reads it.")
+            await self._tell(case, user, f"The model found nothing in {case.ref} that would help other customers.")
             return "nothing_to_learn"
         logger.error("no article was suggested", extra={"case": case.ref, "turn": asked, "reason": written.reason})
         await self._tell(

@@ -86,9 +86,9 @@ def charts(report: Report) -> str:
         "Resolved by the assistant": [part.resolution.resolved for part in report.parts],
         "Cases": [part.people.cases for part in report.parts],
     }
-    each = "a day" if report.days == 1 else f"each {report.days} days"
-    lines = [f"`{_bars(counts)}` {name}, {max(counts):,} at most" for name, counts in rows.items() if any(counts)]
-    return "\n".join([*lines, f"_{each}, the latest on the right_"]) if lines else ""
+    each = "one bar per day" if report.days == 1 else f"one bar per {report.days} days"
+    lines = [f"`{_bars(counts)}` {name}, at most {max(counts):,}" for name, counts in rows.items() if any(counts)]
+    return "\n".join([*lines, f"_{each}, latest on the right_"]) if lines else ""
 
 
 def _bars(counts: Sequence[int]) -> str:
@@ -108,19 +108,19 @@ def _in_short(figures: PeriodMetrics) -> Iterator[str]:
     listed = f" ({', '.join(commonest)})" if commonest else ""
     yield f"*{percent(escalation.rate)}* of {escalation.conversations:,} went to people{listed}"
     yield (
-        f"Needless: {percent(escalation.needless_rate)} of {escalation.judged:,} cases that staff judged; missed: "
-        f"{percent(resolution.missed_rate)} of {resolution.resolved + resolution.withdrawn:,} that seemed resolved"
+        f"Avoidable handovers: {escalation.needless:,} of {escalation.judged:,} · "
+        f"Missed handovers: {resolution.missed:,} of {resolution.resolved + resolution.withdrawn:,}"
     )
     yield (
         f"Cases: *{people.cases:,}*, {people.unclaimed:,} unclaimed; {percent(people.reopen_rate)} of "
-        f"{people.resolved:,} resolved opened again"
+        f"{people.resolved:,} resolved were reopened"
     )
-    for name, spread in (("Claimed", people.time_to_claim), ("First human reply", people.time_to_reply)):
-        yield f"{name} after *{duration(spread.p50)}*, nine of ten within {duration(spread.p90)} (n = {spread.n:,})"
-    yield f"CSAT *{percent(people.satisfied)}* (n = {people.scored:,})"
+    for name, spread in (("Time to claim", people.time_to_claim), ("Time to first reply", people.time_to_reply)):
+        yield f"{name}: median *{duration(spread.p50)}*, 90% within {duration(spread.p90)} ({_cases(spread.n)})"
+    yield f"CSAT: *{percent(people.satisfied)}* (n = {people.scored:,})"
     yield (
-        f"{dollars(money.cost)} on models: {amount(money.per_conversation)} a conversation, {amount(money.per_case)} a "
-        f"case, {amount(money.per_resolution)} a resolution"
+        f"Models: {dollars(money.cost)}; {amount(money.per_conversation)} per conversation, "
+        f"{amount(money.per_case)} per case, {amount(money.per_resolution)} per resolution"
     )
     relay = figures.relay
     yield f"Relay: p95 {seconds(relay.latency.p95)}, {relay.failed:,} of {relay.messages:,} messages failed"
@@ -206,7 +206,7 @@ def _people(figures: People) -> Iterator[Line]:
     yield Line("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
     yield Line("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
     yield Line("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
-    yield Line("Opened again", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
+    yield Line("Reopened", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
     mean = "" if figures.mean_score is None else f", mean {figures.mean_score:.1f} of 5"
     yield Line("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")
 
@@ -219,7 +219,7 @@ def _money(figures: Money) -> Iterator[Line]:
     )
     yield Line("per case", amount(figures.per_case), _tokens(figures.tokens_per_case), is_part=True)
     yield Line(
-        "per resolution", amount(figures.per_resolution), f"all of it, by {figures.resolved:,} resolved", is_part=True
+        "per resolution", amount(figures.per_resolution), f"total cost by {figures.resolved:,} resolved", is_part=True
     )
 
 
@@ -227,6 +227,10 @@ def _relay(figures: RelayMetrics) -> Iterator[Line]:
     yield Line("Messages relayed", f"{figures.messages:,}", f"{figures.waiting:,} on their way")
     yield Line("Latency, p95", seconds(figures.latency.p95), f"p50 {seconds(figures.latency.p50)}")
     yield Line("Failed", f"{figures.failed:,}")
+
+
+def _cases(number: int) -> str:
+    return f"{number:,} {'case' if number == 1 else 'cases'}"
 
 
 def _p90(spread: Spread) -> str:

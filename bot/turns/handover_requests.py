@@ -115,7 +115,7 @@ class HandoverRequests:
         if customer.user == item.author:
             await self.cases.tell_customer(case, item.thread, customer)
         else:
-            await self._tell(item, f"{case.ref} is open already.")
+            await self._tell(item, f"{case.ref} is already open.")
 
     async def _say(self, item: InboxItem, key: str) -> str:
         locale = await self.identities.locale(await self.slack.user(item.author))

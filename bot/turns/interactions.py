@@ -90,7 +90,7 @@ class Interactions:
                 await self._is_here(value.partition("/")[0], item.thread.channel)
             ended = await STEPS[button.id](self, item, value)
         except UnknownArticle:
-            await self._tell_one(item, "Frontdesk knows no such suggestion (any more): nothing was done.")
+            await self._tell_one(item, "Frontdesk can't find this suggestion. Nothing was done.")
             return "unknown_article"
         except Decided as error:
             # An attempt before a crash may have decided it.
@@ -116,7 +116,7 @@ class Interactions:
 
     async def _join(self, item: InboxItem, ref: str) -> None:
         case = await self.cases.join(ref, item.author)
-        words = f"You help with {case.ref} now: you are asked about each message that you write in its thread."
+        words = f"You're helping with {case.ref} now: you're asked about each message you write in its thread."
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
@@ -129,7 +129,7 @@ class Interactions:
             work = self.drafting if button.id == "case.draft" else self.learning
             with contextlib.suppress(UnknownCase):
                 await work.abandon(item.body["value"], asked=item.id, journal=await self._journal(item))
-        await self._tell_one(item, "That did not work: something failed on our side. Please press it again.")
+        await self._tell_one(item, "That didn't work: something failed on our side. Please press it again.")
 
     async def _journal(self, item: InboxItem) -> Journal:
         return await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
@@ -185,13 +185,17 @@ class Interactions:
             if not error.case.is_with(item.author):
                 raise
         sent = await self.relay.send(ref, item.author, ts)
-        words = "Claimed, and on its way." if sent else "Claimed. Your message was not found any more: write it again."
+        words = (
+            "Claimed, and your message is on its way."
+            if sent
+            else "Claimed, but your message is gone. Please write it again."
+        )
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _send(self, item: InboxItem, value: str) -> None:
         ref, _, ts = value.partition("/")
         sent = await self.relay.send(ref, item.author, ts)
-        words = "On its way to the customer." if sent else "Your message was not found any more: write it again."
+        words = "On its way to the customer." if sent else "Your message is gone. Please write it again."
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def _send_draft(self, item: InboxItem, value: str) -> None:
@@ -199,7 +203,7 @@ class Interactions:
         written = item.body.get("fields", {}).get("text")
         words = None if written is None else mask(clean(written, limit=DRAFT_LIMIT))
         if not await self.drafts.send(ref, item.author, asked=asked, number=number, ts=ts, words=words):
-            await self._tell_one(item, "One of these drafts was sent already. To say more, write it in this thread.")
+            await self._tell_one(item, "One of these drafts was already sent. To say more, write in this thread.")
 
     async def _customer(self, item: InboxItem, button: Button) -> object:
         customer = await self.identities.identify(item.author, with_shop=False)

@@ -12,9 +12,9 @@ from bot.slack.blocks import Block, Card, actions, button, capped, context, mome
 from bot.slack.mrkdwn import escape
 
 REASONS = {
-    "single_case": "Helps nobody else",
+    "single_case": "Helps no one else",
     "wrong": "Not right",
-    "covered": "The pages say it already",
+    "covered": "Already in the help pages",
     "private": "Personal or confidential",
 }
 """Reason to discard a suggestion -> its words for staff."""
@@ -52,9 +52,11 @@ def suggestion(
     if close is not None:
         blocks += _close(close)
     if has_gaps:
-        blocks.append(context(":warning: Brackets stand for something personal that was left out. Edit it first."))
+        blocks.append(context(":warning: Something personal was replaced by brackets. Edit the article first."))
     blocks.append(
-        context("Written by the language model from the conversation and checked by nobody: customers will read it.")
+        context(
+            "The language model wrote this from the conversation. No one has checked it, and customers will read it."
+        )
     )
     buttons = [button("kb.new", "New article", f"{number}", style="" if close and close.article else "primary")]
     if close is not None and close.article is not None:
@@ -84,7 +86,7 @@ def approved(*, number: int, by: str, at: float, instead_of: str = "") -> str:
     place = f" in place of article {instead_of}" if instead_of else ""
     return (
         f":white_check_mark: *Article {number}*{place}, approved by <@{by}> {moment(at, '{date_short} {time}')}. "
-        f"Customers are answered from it within a minute; `/kb forget {number}` takes it back."
+        f"Customers get answers from it within a minute; `/kb forget {number}` takes it back."
     )
 
 
@@ -95,12 +97,12 @@ def discarded(*, by: str, reason: str) -> str:
 
 def forgotten(*, by: str) -> str:
     """The outcome of an article that was taken back."""
-    return f":wastebasket: *Taken back* by <@{by}>: customers are not answered from it any more."
+    return f":wastebasket: *Taken back* by <@{by}>: customers no longer get answers from it."
 
 
 def replaced(*, by: str, number: str) -> str:
-    """The outcome of an article that another one replaced."""
-    return f":arrows_counterclockwise: *Replaced* by <@{by}>: article {number} says it now."
+    """That another article has taken its place."""
+    return f":arrows_counterclockwise: *Replaced* by <@{by}>: article {number} takes its place."
 
 
 def bare(origin: str) -> list[Card]:
@@ -112,7 +114,7 @@ def bare(origin: str) -> list[Card]:
     return asked + [decided(origin=origin, title="", question="", answer="", outcome=each) for each in outcomes]
 
 
-EXPIRED = ":hourglass: *Expired*: nobody decided within four weeks."
+EXPIRED = ":hourglass: *Expired*: no one decided within four weeks."
 
 
 def _article(title: str, question: str, answer: str) -> Sequence[Block]:
@@ -121,7 +123,7 @@ def _article(title: str, question: str, answer: str) -> Sequence[Block]:
 
 
 def _close(close: Close) -> list[Block]:
-    says = ", and it may say otherwise" if close.contradicts else ""
+    says = ", and it might say otherwise" if close.contradicts else ""
     page = f"*{one_line(close.title, 150)}* ({close.likeness:.2f})"
     words = f":warning: Close to {page}{says}:\n>{one_line(close.excerpt, 300)}"
     if close.article is not None:
@@ -129,7 +131,7 @@ def _close(close: Close) -> list[Block]:
     where = f"`{one_line(close.document, 200)}`"
     return [
         section(words),
-        context(f"If that page is wrong, change it where it is kept ({where}): from here it cannot be."),
+        context(f"If that page is wrong, change it at its source ({where}). You can't change it from here."),
     ]
 
 

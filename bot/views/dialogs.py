@@ -25,7 +25,7 @@ ANSWER_LIMIT = 2_400
 
 def hand_back(*, case: str, about: str) -> Block:
     """Hand a case back. `note` is what the assistant should know."""
-    words = "The assistant answers the customer again. What you write here is shown to it, and to no customer."
+    words = "The assistant answers the customer again. It sees your note; no customer does."
     note = _text("note", "Note for the assistant", most=NOTE_LIMIT, lines=True, optional=True)
     return _modal("submit.handback", f"Hand back {case}", "Hand back", context(words), note, about=about)
 
@@ -45,7 +45,7 @@ def resolve(*, case: str, about: str) -> Block:
 
 def article(*, title: str, question: str, answer: str, about: str) -> Block:
     """An article for the knowledge base. `title`, `question` and `answer` are filled in with the known texts."""
-    words = "Customers will be answered from this, and its title is shown as the source. Leave out whose case it was."
+    words = "Customers will get answers from this, with its title as the source. Leave out whose case it was."
     return _modal(
         "submit.article",
         "Knowledge base",
@@ -60,7 +60,7 @@ def article(*, title: str, question: str, answer: str, about: str) -> Block:
 
 def edit_draft(*, case: str, text: str, about: str) -> Block:
     """Edit a draft before it is sent. `text` is its words."""
-    words = context("The customer reads what you write here, under your name. This sends it.")
+    words = context("This sends your reply to the customer, under your name.")
     block = _text("text", "Reply", most=DRAFT_LIMIT, lines=True, initial=text)
     return _modal("submit.draft", f"Reply in {case}", "Send", words, block, about=about)
 
@@ -74,15 +74,17 @@ def priority(*, case: str, present: str, about: str) -> Block:
 def spam(*, case: str, about: str) -> Block:
     """Confirm that a case is closed as spam."""
     words = (
-        f"{case} is closed, and the customer reads that nobody of the team answers it. "
-        "They are not asked how it was. What they write from then on goes to the assistant."
+        f"Close {case}? The customer is told that the team won't reply. "
+        "They aren't asked for a rating, and the assistant answers what they write next."
     )
     return _modal("submit.spam", f"{case} is spam", "Mark as spam", section(words), about=about)
 
 
 def transfer(*, case: str, desks: Mapping[str, str], about: str) -> Block:
     """Choose the `desk` that a case is transferred to. `desks` are channel -> name."""
-    words = f"{case} waits there to be claimed. The customer reads that colleagues who know more about it have it now."
+    words = (
+        f"{case} waits there to be claimed. The customer is told that colleagues who know more about it have it now."
+    )
     chosen = _select("desk", "Which desk?", desks, optional=False)
     return _modal("submit.transfer", f"Transfer {case}", "Transfer", context(words), chosen, about=about)
 
@@ -90,10 +92,10 @@ def transfer(*, case: str, desks: Mapping[str, str], about: str) -> Block:
 def merge(*, case: str, others: Mapping[str, str], about: str) -> Block:
     """Choose the case that this one is merged `into`. `others` are the customer's other cases -> their names."""
     words = (
-        "Its messages go to the other case's thread from then on, and what is answered there, the customer reads in "
-        "that case's thread. They are told so."
+        "New messages of this case go to the other case's thread. "
+        "The customer is told, and gets your answers in their thread of that case."
     )
-    chosen = _select("into", "Which other case of the customer's?", others, optional=False)
+    chosen = _select("into", "Merge into which case?", others, optional=False)
     return _modal("submit.merge", f"Merge {case}", "Merge", context(words), chosen, about=about)
 
 

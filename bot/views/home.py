@@ -109,9 +109,9 @@ def for_staff(
                 blocks.append(context(f"and {len(entries) - MAX_SHOWN_CASES} more: `/frontdesk cases`"))
     if not (waiting or mine or others):
         blocks.append(section("No open cases."))
-    blocks += [header("Figures"), section(figures), header("Knowledge base"), section(knowledge)]
+    blocks += [header("Metrics"), section(figures), header("Knowledge base"), section(knowledge)]
     if paused:
-        blocks.append(context("The assistant is silent in " + ", ".join(f"<#{channel}>" for channel in paused)))
+        blocks.append(context("The assistant is paused in " + ", ".join(f"<#{channel}>" for channel in paused)))
     return {"type": "home", "blocks": blocks}
 
 

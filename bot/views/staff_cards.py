@@ -241,8 +241,8 @@ def thread_opener(*, case: str, messages: int, is_whole: bool) -> Card:
 def taken_from(*, case: str, staff: str, before: str) -> Card:
     """For the case's thread: `staff` took the case over from `before`. Both are Slack user ids and are mentioned."""
     words = (
-        f"<@{staff}> has taken {escape(case)} over from <@{before}>. "
-        f"<@{before}>, the customer does not read any more what you write here."
+        f"<@{staff}> took over {escape(case)} from <@{before}>. "
+        f"<@{before}>, your messages here no longer reach the customer."
     )
     return Card(words, ())
 
@@ -250,8 +250,8 @@ def taken_from(*, case: str, staff: str, before: str) -> Card:
 def helps(*, case: str, staff: str, owner: str) -> Card:
     """For the case's thread: `staff` helps `owner`. Both are Slack user ids and are mentioned."""
     words = (
-        f"<@{staff}> helps <@{owner}> with {escape(case)}. "
-        "What they write here stays inside until they press *Send to the customer*."
+        f"<@{staff}> is helping <@{owner}> with {escape(case)}. "
+        "What they write here stays internal until they press *Send to the customer*."
     )
     return Card(words, ())
 
@@ -259,41 +259,41 @@ def helps(*, case: str, staff: str, owner: str) -> Card:
 def owner_left(*, case: str, staff: str, staff_name: str) -> Card:
     """For the case's thread: the customer writes to an owner who is no longer staff."""
     words = (
-        f":warning: The customer has written, and <@{staff}>, who is on {escape(case)}, is not of the team any more. "
-        "Somebody else has to take it over."
+        f":warning: The customer has written, but <@{staff}>, who is on {escape(case)}, is no longer on the team. "
+        "Someone else has to take it over."
     )
     return Card(words, (section(words), actions(_take_over("Take it over", case, staff_name, style="primary"))))
 
 
 def came_from(*, case: str, channel: str, staff: str, link: str) -> Card:
     """For the case's thread at a desk: which other desk had the case, and who transferred it."""
-    words = f"<@{staff}> has transferred {escape(case)} here from <#{channel}>. <{link}|What the team wrote there>"
+    words = f"<@{staff}> transferred {escape(case)} here from <#{channel}>. <{link}|What the team wrote there>"
     return Card(words, ())
 
 
 def is_back(*, case: str, link: str) -> Card:
     """For the channel of a desk that had the case before: the case is back."""
-    return Card(f":arrow_left: {escape(case)} is back here and waits to be claimed: <{link}|its card>.", ())
+    return Card(f":arrow_left: {escape(case)} is back here, waiting to be claimed: <{link}|its card>.", ())
 
 
 def took_in(*, case: str, staff: str) -> str:
     """The line above the transcript of a merged case, in the thread of the case that it was merged into."""
     return (
-        f":link: <@{staff}> has merged {escape(case)} into this case. What the customer writes in its thread stands "
-        "here from now on, and they read your answers in this case's thread. There was said before:"
+        f":link: <@{staff}> merged {escape(case)} into this case. What the customer writes in its thread appears "
+        "here from now on, and they get your answers in this case's thread. Said before:"
     )
 
 
 def elsewhere(*, case: str, channel: str, link: str, files: str = "") -> Card:
     """For a person who writes or presses a button where the case was before. `files` names the files they shared."""
-    words = f"{escape(case)} is in <#{channel}> now: <{link}|its card>. What is written here stays inside."
+    words = f"{escape(case)} is in <#{channel}> now: <{link}|its card>. What you write here stays internal."
     words += _kept_inside(files)
     return Card(words, (section(words),))
 
 
 def helper_prompt(*, case: str, ts: str) -> Card:
     """For a helper who writes in the case's thread. `ts` is the timestamp of their message."""
-    words = f"You help with {escape(case)}. Shall the customer read your message?"
+    words = f"You're helping with {escape(case)}. Should the customer get your message?"
     return Card(
         words,
         (
@@ -330,8 +330,8 @@ def lost_race(*, case: str, staff: str, staff_name: str) -> Card:
 def unread(*, case: str, staff: str, staff_name: str, files: str = "") -> Card:
     """For a person who writes under a case that another person has. `files` names the files they shared."""
     words = (
-        f"The customer does not read what you write here: <@{staff}> is on {escape(case)}. "
-        "To answer the customer yourself, help as second person or take it over, and write it again."
+        f"The customer doesn't see what you write here: <@{staff}> is on {escape(case)}. "
+        "To answer them yourself, help as second person or take it over, then write it again."
     )
     return _with_take_over(f"{words}{_kept_inside(files)}", case, staff_name)
 
@@ -339,7 +339,7 @@ def unread(*, case: str, staff: str, staff_name: str, files: str = "") -> Card:
 def over(*, case: str, with_assistant: bool, files: str = "") -> Card:
     """For a person who writes under a case that has ended. `files` names the files they shared."""
     how = "is back with the assistant" if with_assistant else "is over"
-    return Card(f"The customer does not read what you write here: {escape(case)} {how}.{_kept_inside(files)}", ())
+    return Card(f"The customer doesn't see what you write here: {escape(case)} {how}.{_kept_inside(files)}", ())
 
 
 def _kept_inside(files: str) -> str:
@@ -366,24 +366,26 @@ def overdue(*, case: str, waited: float, target: float, spoke: float | None, is_
     """
     last = f" The customer's last message: {moment(spoke, '{date_short} {time}')}." if spoke else ""
     end = (
-        " The customer was told that nobody has been free; no more is said until somebody claims it." if is_last else ""
+        " The customer was told that no one has been free. No more reminders until someone claims it."
+        if is_last
+        else ""
     )
     return f"{escape(case)} has waited *{_minutes(waited)}* (target {_minutes(target)}).{last}{end}"
 
 
 def for_lead(*, words: str, link: str) -> Card:
     """For the direct messages with the lead. `words` are those of `overdue`. `link` is the address of the card."""
-    return Card(f"{words} It is yours until somebody presses *Claim* on <{link}|its card>.", ())
+    return Card(f"{words} It's yours until someone presses *Claim* on <{link}|its card>.", ())
 
 
 def withheld(*, is_secret: bool, turn: int) -> Card:
     """For staff: an answer was stopped because it revealed a secret or the instructions. `turn` is its turn's id."""
     if is_secret:
-        what = "a secret of the settings, such as a token or a key. Find out how the model came by it, and renew it"
+        what = "a secret from the settings, such as a token or a key. Find out how the model got it, and replace it"
     else:
-        what = "the assistant's own instructions. The customer may be trying to get at them"
-    words = f":warning: I stopped an answer that contained {what}. The customer did not see it (turn {turn})."
-    return Card(f"{words} More of these today are only counted in the log.", ())
+        what = "the assistant's own instructions. The customer might be trying to get them"
+    words = f":warning: I stopped an answer that contained {what}. The customer didn't see it (turn {turn})."
+    return Card(f"{words} Any more of these today are only counted in the log.", ())
 
 
 def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper: bool = False) -> Card:
@@ -391,21 +393,21 @@ def moved_on(*, case: str, state: str, staff: str | None, reader: str, is_helper
     before = f" <@{staff}> was on it." if staff else ""
     match state:
         case "human" if is_helper:
-            words = f"You help with {escape(case)}: you are asked about each message that you write in its thread."
+            words = f"You're helping with {escape(case)}: you're asked about each message you write in its thread."
         case "human" if staff == reader:
-            words = f"You have {escape(case)} already: what you write in its thread goes to the customer."
+            words = f"You already have {escape(case)}: what you write in its thread goes to the customer."
         case "human":
             words = f"{escape(case)} has moved on: <@{staff}> is on it now."
         case "waiting":
-            words = f"{escape(case)} has moved on: nobody has it at the moment, and it waits to be claimed."
+            words = f"{escape(case)} has moved on: no one has it, and it's waiting to be claimed."
         case "out_of_hours":
-            words = f"{escape(case)} has moved on: nobody has it, and it waits for the desk to open."
+            words = f"{escape(case)} has moved on: no one has it, and it's waiting for the desk to open."
         case "resolved":
-            words = f"{escape(case)} has moved on: it is solved.{before}"
+            words = f"{escape(case)} has moved on: it's solved.{before}"
         case "merged":
-            words = f"{escape(case)} has moved on: it was merged into another case, as its card says."
+            words = f"{escape(case)} has moved on: it was merged into another case. Its card says which."
         case "closed":
-            words = f"{escape(case)} has moved on: it is closed.{before}"
+            words = f"{escape(case)} has moved on: it's closed.{before}"
         case _:
             words = f"{escape(case)} has moved on: the assistant has it again.{before}"
     return Card(words, (section(words),))
@@ -446,12 +448,12 @@ def drafts(
     blocks = [
         section(f":pencil2: *Draft replies for {escape(case)}* · only the team sees these"),
         context(
-            "Written by the language model and checked by nobody: read before you send. "
+            "The language model wrote these, and no one has checked them: read before you send. "
             "“Edit…” sends one with your changes."
         ),
     ]
     if others_read:
-        words = "Others read what you send: the customer asked in a channel. No look-up is used here."
+        words = "Other people can read what you send: the customer asked in a channel. These drafts use no lookups."
         blocks.append(context(f":busts_in_silhouette: {words}"))
     for number, (title, text) in enumerate(texts, start=1):
         quoted = "\n".join(f">{line}" for line in text.splitlines())
@@ -459,8 +461,8 @@ def drafts(
         if number in doubtful:
             blocks.append(
                 context(
-                    ":warning: Says that something was done or will be, or names a figure, a day or a link that stands "
-                    "nowhere here. Make sure of it before you send."
+                    ":warning: Says that something was done or will be, or names a number, a date or a link that "
+                    "appears nowhere here. Check it before you send."
                 )
             )
         if choice is None:
@@ -526,7 +528,7 @@ def _take_over(text: str, case: str, staff_name: str, *, style: str = "") -> Blo
     """The button to take the case over from the person of that name, after a confirmation."""
     confirm = {
         "title": plain(f"Take over {case}?"),
-        "text": plain(f"{capped(staff_name, 100)} will be told, and the customer reads you from then on."),
+        "text": plain(f"{capped(staff_name, 100)} will be told, and your messages reach the customer from then on."),
         "confirm": plain("Take over"),
         "deny": plain("Cancel"),
     }

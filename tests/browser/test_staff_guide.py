@@ -85,7 +85,7 @@ async def test_a_colleague_is_told_and_may_help_or_take_over(browser: Browser, d
         await expect(offer).to_be_visible()
         await picture(page, "staff-colleague", half="left", of=offer)
         await page.locator(f"{CUSTOMER} .thread [data-action-id='case.join']").last.click()
-        await expect(page.locator(f"{CUSTOMER} .thread .ephemeral").last).to_contain_text("You help with")
+        await expect(page.locator(f"{CUSTOMER} .thread .ephemeral").last).to_contain_text("You're helping with")
         await write(page, f"{CUSTOMER} .thread .composer textarea", "It is the seal: a new one is free.")
         await page.locator(f"{CUSTOMER} .thread [data-action-id='relay.send']").last.click()
         sent = page.locator(f"{CUSTOMER} .thread .message").filter(has_text="a new one is free")

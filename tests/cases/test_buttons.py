@@ -59,7 +59,7 @@ async def test_who_is_helped_already_is_not_offered_it_again(database: Database,
     await desk.after(30)
     await desk.waiting.keep_helping(case.ref, CUSTOMER.user)
     await desk.after(30)
-    assert "nobody has been free" in desk.posts("D0CUSTOMERA")[-1]["text"]
+    assert "no one has been free" in desk.posts("D0CUSTOMERA")[-1]["text"]
     assert buttons(desk, "D0CUSTOMERA") == [["esc.cancel"]]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bot.conversation import ThreadRef
+from bot.language.sentences import load_sentences
 from bot.slack import files as copying
 from bot.slack import outbox as sending
 from bot.store import outbox
@@ -166,7 +167,7 @@ async def test_a_file_of_a_helper_is_offered_and_goes_out_with_the_words(desk: F
     ts = await desk.shares(COLLEAGUE, "Here is the label", **{"label.pdf": b"pages"})
     await desk.sends()
     assert desk.copies(DIRECT) == []
-    assert any("Shall the customer read" in each["text"] for each in desk.slack.workspace.ephemerals)
+    assert any("Should the customer get" in each["text"] for each in desk.slack.workspace.ephemerals)
     assert await desk.relay.send(desk.case.ref, COLLEAGUE, ts)
     await desk.sends()
     (sent,) = desk.copies(DIRECT)
@@ -223,7 +224,7 @@ async def test_without_a_scope_the_text_goes_and_both_sides_are_told(desk: Files
     await desk.sends()
     assert desk.copies(DIRECT) == []
     (shown,) = [text for text in desk.slack.texts(DIRECT) if "Your invoice" in text]
-    assert shown.endswith("_A file that belongs here could not be delivered. Our team knows about it._")
+    assert shown.endswith(f"_{load_sentences().say('en', 'file_missing')}_")
     (line,) = [text for text in desk.slack.texts(AGENTS) if text.startswith("Not delivered")]
     assert "invoice.pdf" in line
     assert why in line
@@ -250,7 +251,7 @@ async def test_slack_that_is_away_is_waited_for_and_then_the_text_goes_alone(des
     await desk.sends()
     assert len(desk.copies(AGENTS)) == 1
     assert any("And here" in text for text in desk.slack.texts(AGENTS))
-    assert any("Slack did not answer" in text for text in desk.slack.texts(AGENTS))
+    assert any("Slack didn't answer" in text for text in desk.slack.texts(AGENTS))
 
 
 async def test_a_deleted_message_takes_its_copies_away(desk: FilesDesk) -> None:
@@ -277,7 +278,7 @@ async def test_copies_that_slack_does_not_delete_are_told_to_staff(desk: FilesDe
     (deed,) = await desk.receives(deletion(said, "1999999999.1", channel=AGENTS, author=STAFF, thread_ts=desk.card))
     await desk.thoughts.deleted(deed)
     await desk.sends()
-    assert sum("The customer still reads it" in text for text in desk.slack.texts(AGENTS)) == 1
+    assert sum("The customer can still see it" in text for text in desk.slack.texts(AGENTS)) == 1
 
 
 @pytest.mark.parametrize("who", [STAFF, WHO])

@@ -35,7 +35,7 @@ def test_a_transcript_says_whose_words_they_are() -> None:
     )
     assert [line.split("*")[1] for line in told.splitlines() if line.startswith("*")] == [
         "Customer A",
-        "Somebody else",
+        "Someone else",
         "Assistant",
     ]
 

@@ -120,12 +120,12 @@ async def test_nobody_claims_first_the_desk_is_called_then_the_lead_then_the_cus
     assert "I've moved your case FD-1001 up" in desk.told()
     assert "esc.keep" in str(desk.posts("D0CUSTOMERA")[-1]["blocks"])
     assert ":red_circle: High" in str(desk.posts("C0AGENTS")[0]["blocks"])
-    assert "It is yours until somebody presses *Claim* on <" in desk.told("D0AGENTB")
+    assert "It's yours until someone presses *Claim* on <" in desk.told("D0AGENTB")
     assert "|its card>" in desk.told("D0AGENTB")
 
     await desk.after(30)
-    assert "I'm sorry that nobody has been free so far" in desk.told()
-    assert "The customer was told that nobody has been free" in desk.told("D0AGENTB")
+    assert "I'm sorry that no one has been free yet" in desk.told()
+    assert "The customer was told that no one has been free" in desk.told("D0AGENTB")
     said = len(desk.posts("D0CUSTOMERA"))
     await desk.after(10_000)
     assert len(desk.posts("D0CUSTOMERA")) == said
@@ -245,7 +245,7 @@ async def test_who_comes_at_night_reads_when_somebody_is_there_and_is_called_for
     assert office.calls() == []
 
     await office.after(0.1 * 60)
-    assert office.calls() == ["FD-1001 came while the desk was closed, and waits from now on."]
+    assert office.calls() == ["FD-1001 came in while the desk was closed. It's waiting now."]
     assert "Desk opens" not in str(office.posts("C0AGENTS")[0]["blocks"])
     await office.after(14)
     assert len(office.calls()) == 1
@@ -272,7 +272,7 @@ async def test_it_is_said_honestly_whether_anybody_is_called_for_what_is_urgent(
     await office.delivers()
     assert (await office.now(case)).priority == "high"
     assert ("called our colleagues on duty" in office.told()) == pages
-    assert ("nobody of our team is there before" in office.told()) != pages
+    assert ("no one from our team is here before" in office.told()) != pages
     assert [call.startswith(ON_CALL) for call in office.calls()] == [True] * pages
     with pytest.raises(MovedOn):
         await office.waiting.urge(case.ref, CUSTOMER.user)
@@ -306,7 +306,7 @@ async def test_a_case_that_is_opened_again_at_night_says_when_somebody_is_there(
     assert "is open again" in office.told()
     assert "2026-11-24 09:00 Europe/Berlin" in office.told()
     stands = status_text(load_sentences(), "en", again)
-    assert "FD-1001 is open already. Our team is back <!date^" in stands
+    assert "FD-1001 is already open. Our team is back <!date^" in stands
 
 
 async def test_a_solved_case_is_closed_after_a_week_and_cannot_be_opened_again(office: Desk) -> None:

@@ -130,7 +130,7 @@ async def test_without_the_right_to_share_files_the_rest_follows_in_messages(tal
     await talk.sends()
     _, told, attached, why, *rest = await talk.below_the_card()
     assert attached.startswith(ATTACHED)
-    assert "could not be attached" in attached
+    assert "couldn't be attached" in attached
     assert "files:write" in why
     assert rest[0].startswith(BEFORE)
     assert [*(number for page in rest for number in numbers(page)), *numbers(told)] == list(range(6, 26))

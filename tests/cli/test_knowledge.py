@@ -97,7 +97,7 @@ async def test_a_damaged_index_is_told_by_who_only_looks_and_mended_by_a_build(p
         assert "The vector index" in status.out
         assert "generation 1" in status.out
         searched = await frontdesk("kb", "search", "return boots", "--index", "index", cwd=pages)
-        assert "Searched by words alone" in searched.out
+        assert "Searched by words only" in searched.out
         assert "made anew" not in status.err + searched.err
 
     built = await frontdesk("kb", "build", "help", "--index", "index", cwd=pages)
@@ -172,5 +172,5 @@ async def test_a_base_of_another_embedder_is_not_asked_by_vectors_until_it_is_bu
     assert "another embedder" in status.out
     assert "build it again" in status.out
     searched = await frontdesk("kb", "search", "return boots", "--index", "index", cwd=pages, **other)
-    assert "by words alone" in searched.out
+    assert "by words only" in searched.out
     assert "returns.md" in searched.out

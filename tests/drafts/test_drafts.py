@@ -264,15 +264,17 @@ async def test_where_others_read_the_writer_is_told_nothing_private_and_everybod
         assert "Others read" in request.system[1]
         assert "You have 30 days" in request.system[1]
     post = (await public.rows(f"drafts/{asked}"))[f"drafts/{asked}"]
-    assert "Others read" in str(post.payload)
+    assert "Other people can read" in str(post.payload)
     await public.delivers()
     assert await public.sends(asked, 1)
-    assert "Others read" in str((await public.rows(f"drafts/{asked}/chosen"))[f"drafts/{asked}/chosen"].payload)
+    assert "Other people can read" in str(
+        (await public.rows(f"drafts/{asked}/chosen"))[f"drafts/{asked}/chosen"].payload
+    )
 
 
 async def test_in_a_direct_message_nobody_else_reads(room: Room) -> None:
     asked, _ = await room.interactions()
-    assert "Others read" not in str((await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload)
+    assert "Other people can read" not in str((await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload)
     assert "Others read" not in str(room.model.requests)
 
 
@@ -288,7 +290,7 @@ async def test_what_an_earlier_case_of_the_thread_was_about_is_left_out(room: Ro
     _, ended = await later.interactions()
     assert ended == "nothing_to_draft"
     assert room.model.requests == []
-    assert any("written nothing yet" in words for words in room.ephemerals)
+    assert any("hasn't written anything yet" in words for words in room.ephemerals)
 
 
 async def test_the_model_pings_nobody_and_links_nowhere(room: Room) -> None:
@@ -304,7 +306,9 @@ async def test_a_draft_that_says_a_deed_was_done_is_marked_for_the_reader(room: 
     done = says("I have refunded you 20 EUR.")
     asked, _ = await scripted(room, says("I will look into it."), done, says("You have 30 days.")).interactions()
     blocks = (await room.rows(f"drafts/{asked}"))[f"drafts/{asked}"].payload["blocks"]
-    marked = [blocks[at - 1]["text"]["text"] for at, block in enumerate(blocks) if "Make sure of it" in str(block)]
+    marked = [
+        blocks[at - 1]["text"]["text"] for at, block in enumerate(blocks) if "Check it before you send" in str(block)
+    ]
     assert [text.splitlines()[1] for text in marked] == [">I have refunded you 20 EUR."]
 
 
@@ -383,7 +387,7 @@ async def test_a_draft_goes_out_with_the_owners_changes_once(room: Room) -> None
         )
         assert await presses_in(room).carry_out(item) == "pressed"
         await room.delivers()
-        assert any("was sent already" in told for told in room.ephemerals) != is_sent
+        assert any("was already sent" in told for told in room.ephemerals) != is_sent
     sent = room.slack.texts("D0CUSTOMERA")[-1]
     assert sent.startswith("*Agent A (support)*\nAs agreed &amp; &lt;!here&gt;, card")
     assert "4111" not in sent
@@ -550,7 +554,7 @@ async def test_a_second_press_waits_for_no_second_set(room: Room) -> None:
     first = asyncio.create_task(stuck.interactions())
     await asyncio.wait_for(asked.wait(), patience(10))
     assert (await stuck.interactions())[1] == "drafting"
-    assert any("being written already" in words for words in room.ephemerals)
+    assert any("already being written" in words for words in room.ephemerals)
     await ended(first)
     assert (await scripted(room, says("One.")).interactions())[1] == "drafted"
 
@@ -675,7 +679,7 @@ async def test_what_was_spent_is_kept_though_the_press_failed_too_often(room: Ro
         replace(item, body={"action": "case.draft", "value": room.case.ref, "message_ts": "7.7"})
     )
     assert await spent(room) == [(f"drafts/{asked}", 100, 10)]
-    assert any("That did not work" in words for words in room.ephemerals)
+    assert any("That didn't work" in words for words in room.ephemerals)
     async with room.database.transaction() as tx:
         assert await turns.recall(tx, asked) == {}
 
@@ -691,5 +695,5 @@ async def test_a_workspace_that_has_spent_its_day_gets_no_drafts_and_a_customer_
 
     assert (await capped(workspace_daily=5.0).interactions())[1] == "over_budget"
     assert room.model.requests == []
-    assert any("is spent" in words for words in room.ephemerals)
+    assert any("used up its daily budget" in words for words in room.ephemerals)
     assert (await capped(customer_daily=5.0).interactions())[1] == "drafted"

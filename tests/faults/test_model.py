@@ -79,7 +79,7 @@ async def test_what_the_providers_filter_stops_gets_a_neutral_sentence_and_a_per
     assert "I can't answer this one myself" in told.text
     assert "technical" not in told.text
     assert len(told.requests) == 1
-    await has_card(world, told.asked, having="would not speak of it")
+    await has_card(world, told.asked, having="refused to answer")
 
 
 async def test_what_the_providers_filter_stops_in_the_middle_is_not_passed_off_as_whole(world: World) -> None:
@@ -363,7 +363,7 @@ async def is_told_of_a_case(world: World, asked: Post) -> None:
     await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
 
 
-async def has_card(world: World, asked: Post, *, having: str = "could not answer") -> None:
+async def has_card(world: World, asked: Post, *, having: str = "couldn't answer") -> None:
     """In the question's thread stands a case's number, and staff have its card."""
     assert having in (await world.card_of(asked)).text
 

@@ -35,4 +35,4 @@ async def test_nobody_is_asked_to_rephrase_once_a_person_is_called(database: Dat
 
     assert await declines() == sentences.say("en", "rephrase")
     await cases.open(ThreadRef(TEAM, "C0SUPPORT", root), CUSTOMER, reason="asked_for_person", priority="medium")
-    assert await declines() == "Case FD-1001 is open already, and our team will answer you right here."
+    assert await declines() == sentences.say("en", "case_waiting", case="FD-1001")

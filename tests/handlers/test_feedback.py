@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from bot.cases.cases import Cases
 from bot.conversation import ThreadRef
+from bot.language.sentences import load_sentences
 from bot.store import schema
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -22,7 +23,8 @@ from tests.turns.arrivals import TEAM
 
 AGENT = "U0AGENTA"
 PATIENCE = patience(20.0)
-THANKS = "Thank you, that helps us get better."
+SENTENCES = load_sentences()
+THANKS = SENTENCES.say("en", "thanks_for_rating")
 
 
 @dataclass
@@ -76,7 +78,7 @@ async def test_a_score_of_a_solved_case_is_thanked_for(wired: Wired) -> None:
 async def test_a_score_after_a_reopen_is_kept_and_says_that_the_case_is_open(wired: Wired) -> None:
     await wired.cases.reopen(wired.case.ref, CUSTOMER.user)
     told = await wired.scores(1)
-    assert told == f"{THANKS} Case FD-1001 is open already, and our team will answer you right here."
+    assert told == f"{THANKS} {SENTENCES.say('en', 'case_waiting', case='FD-1001')}"
     assert await wired.kept() == ["1"]
 
 
@@ -85,4 +87,4 @@ async def test_a_score_of_a_case_that_ended_otherwise_says_what_is_open_now(wire
     await wired.cases.hand_back(wired.case.ref, AGENT)
     assert "the assistant is back with you" in await wired.scores(2)
     await wired.cases.open(wired.case.thread, CUSTOMER, reason="upset", priority="medium")
-    assert "FD-1002 is open already" in await wired.scores(2)
+    assert "FD-1002 is already open" in await wired.scores(2)

@@ -13,6 +13,7 @@ from bot.conversation import ThreadRef
 from bot.desk.identity import Identities
 from bot.home.home import Home
 from bot.home.staff_commands import Overview
+from bot.language.sentences import load_sentences
 from bot.store import inbox
 from bot.store.database import Database
 from bot.store.inbox import Arrival
@@ -160,7 +161,7 @@ async def test_a_customers_wish_to_be_erased_is_stored_before_slack_hears_ok(wir
     view = wired.view(CUSTOMER.user)
     (button,) = [block["accessory"] for block in view["blocks"] if "Delete my data" in str(block)]
     assert (button["style"], button["confirm"]["style"]) == ("danger", "danger")
-    assert "It cannot be undone." in button["confirm"]["text"]["text"]
+    assert load_sentences().say("en", "erase_confirm") == button["confirm"]["text"]["text"]
     ack = await wired.slack.workspace.act.click_view(CUSTOMER.user, view["id"], "home.erase", value=None)
     assert ack.ok
     (interaction,) = wired.stored
@@ -201,16 +202,16 @@ async def test_the_command_lists_and_finds_cases(wired: Wired) -> None:
     assert boots not in await wired.runs("/frontdesk cases waiting")
     assert lamp not in await wired.runs("/frontdesk cases mine")
     assert lamp in await wired.runs("/frontdesk search LAMP broke")
-    assert await wired.runs("/frontdesk search unicorn") == "No case says “unicorn”."
+    assert await wired.runs("/frontdesk search unicorn") == "No cases found for “unicorn”."
     assert await wired.runs("/frontdesk metrics 14") == f"{FIGURES} in 14 days"
 
 
 async def test_a_channel_is_silenced_and_speaks_again(wired: Wired) -> None:
-    assert "silent in <#C0SUPPORT> from now on" in await wired.runs("/frontdesk pause <#C0SUPPORT|support>")
-    assert "silent in <#C0SUPPORT> already" in await wired.runs("/frontdesk pause", channel="C0SUPPORT")
+    assert "now paused in <#C0SUPPORT>" in await wired.runs("/frontdesk pause <#C0SUPPORT|support>")
+    assert "already paused in <#C0SUPPORT>" in await wired.runs("/frontdesk pause", channel="C0SUPPORT")
     assert "<#C0SUPPORT>" in await wired.opens(AGENT)
     assert "answers in <#C0SUPPORT> again" in await wired.runs("/frontdesk resume", channel="C0SUPPORT")
-    assert "it was not silent" in await wired.runs("/frontdesk resume <#C0SUPPORT|>")
+    assert "it wasn't paused" in await wired.runs("/frontdesk resume <#C0SUPPORT|>")
 
 
 @pytest.mark.parametrize(

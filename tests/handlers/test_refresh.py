@@ -140,7 +140,7 @@ async def test_after_a_restart_a_press_tells_what_serves_and_the_button_goes(wir
     message = await wired.one(words.BEGINS)
     await wired.open()
     await wired.interactions(message)
-    shown = await wired.one("not known here")
+    shown = await wired.one("isn't known here")
     assert "generation 7" in shown["text"]
     assert "Show progress" not in str(shown)
 

@@ -298,15 +298,15 @@ async def test_the_status_tells_how_this_machine_stands_to_the_others(pair: Pair
     await pair.replications[0].sync()
     for replication in pair.replications:
         await replication.heartbeat()
-    assert "still served by 1 of 2 machines: b." in await told(pair.a)
-    assert "Contents `old` here; all machines are to serve `new` since" in await told(pair.b)
+    assert "on 1 of 2 machines: b." in await told(pair.a)
+    assert "Contents `old` here; all machines should serve `new` since" in await told(pair.b)
     assert "from a." in await told(pair.b)
 
     pair.b.sources = "new"
     await pair.look()
     await pair.replications[1].heartbeat()
     for machine in (pair.a, pair.b):
-        assert "Contents `new`, as all 2 machines" in await told(machine)
+        assert "Contents `new` on all 2 machines" in await told(machine)
     pair.clock.advance(MAX_HEARTBEAT_AGE_SECONDS)
     assert "machine" not in await told(pair.a)
 

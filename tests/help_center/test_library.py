@@ -207,7 +207,7 @@ async def test_internal_sources_that_come_or_go_while_it_runs_want_a_restart(lis
 async def test_a_refresh_that_failed_is_told_until_one_succeeds(listed: Path, error: KnowledgeError) -> None:
     base = FakeBase(outcome=error)
     told = library(base, source=listed)
-    assert "goes on serving" in await told.refresh(Refresh(), begins=Heard(), watch=words.Watch())
+    assert "keeps serving" in await told.refresh(Refresh(), begins=Heard(), watch=words.Watch())
     assert "The last refresh failed." in await told.status()
     assert "<died>" not in await told.status()
     base.outcome = REPORT
@@ -248,7 +248,7 @@ async def test_a_first_build_that_failed_is_an_error_in_words(
 ) -> None:
     nothing = FakeBase(Status("table", "f", degraded=True, error=str(error), building=False), outcome=error)
     told = await library(nothing, source=listed).refresh_all()
-    assert "goes on serving" not in told
+    assert "keeps serving" not in told
     assert "nothing can be looked up" in told
     errors = [vars(record) for record in caplog.records if record.levelname == "ERROR"]
     assert [record["reason"] for record in errors] == [str(error)] * is_told
@@ -257,7 +257,7 @@ async def test_a_first_build_that_failed_is_an_error_in_words(
 def test_an_index_that_was_damaged_and_is_made_anew_is_told_so() -> None:
     mended = replace(REPORT, added=0, changed=0, removed=0, embedded=0, quarantined=(), sources=(), mended=True)
     told = words.report(mended, audience="public")
-    assert "was damaged and was made anew" in told
+    assert "was damaged and was rebuilt" in told
     assert "Generation 8 serves now" in told
 
 
@@ -296,8 +296,8 @@ async def test_the_status_tells_everything_and_when_the_next_refresh_is(listed: 
         "`table`",
         "0.71",
         "http://10.0.0.7:8000",
-        "goes back to: generation 6",
-        "A refresh is under way.",
+        "goes back to generation 6",
+        "A refresh is running.",
         "Next refresh <!date^1795100000^",
     ):
         assert expected in told
@@ -307,19 +307,19 @@ async def test_a_search_tells_why(listed: Path) -> None:
     internal = FakeBase(findings=Findings(confidence=0.2))
     told = await library(FakeBase(), internal, source=listed).search("how <long>?")
     public, staff = told.split("\n\n")
-    assert "“how &lt;long&gt;?” would be answered: confidence 1.20, and 0.71 is asked for" in public
+    assert "“how &lt;long&gt;?” would be answered: confidence 1.20, threshold 0.71" in public
     assert "`1.20` (meaning 0.70 + words 0.50) *Returns › How long*, `help/returns.md`" in public
     assert "You have 30 days." in public
     assert "has *no* answer here" in staff
-    assert "Nothing was found." in staff
+    assert "Nothing found." in staff
 
 
 async def test_a_search_that_could_not_be_made_is_not_told_as_one_that_found_nothing() -> None:
     broken = replace(STATUS, error="The texts are damaged.", degraded=True)
     told = await library(FakeBase(broken, Findings(degraded=True))).search("returns")
-    assert "could not be looked up. The texts are damaged." in told
+    assert "couldn't be looked up. The texts are damaged." in told
     lame = await library(FakeBase(broken, Findings((HIT,), 0.6, answerable=True, degraded=True))).search("returns")
-    assert "by words alone" in lame
+    assert "by words only" in lame
     none = Status("table", "f", degraded=False, error=None, building=True)
     assert "It is being built." in await library(FakeBase(none)).search("returns")
 
@@ -362,7 +362,7 @@ async def test_gaps_are_told_with_counts_and_without_anybodys_data(database: Dat
     await ask(database, "Too long ago?", 3, days_ago=60)
     await ask(database, "Answered?", 4, days_ago=10, ended="answered")
     told = await library(FakeBase(), database=database).gaps(45)
-    assert "2 questions about 1 thing" in told
+    assert "2 questions about 1 topic" in told
     assert "*2x*, 2 people" in told
     assert "Is [number] for Iceland?" in told
     assert "1001" not in told
@@ -373,8 +373,8 @@ async def test_without_vectors_only_the_same_words_count_together(database: Data
     for number, question in enumerate(["Iceland?", "iceland?", "Crypto?"], start=1):
         await ask(database, question, number)
     told = await library(FakeBase(alike_fails=True), database=database).gaps(30)
-    assert "3 questions about 2 things" in told
-    assert "very same words" in told
+    assert "3 questions about 2 topics" in told
+    assert "Only identical questions" in told
 
 
 async def test_without_a_database_no_gaps_are_known() -> None:

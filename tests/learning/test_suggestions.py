@@ -165,7 +165,7 @@ async def test_a_solved_case_becomes_one_suggestion_in_its_thread(room: Room) ->
         assert words in str(shown["blocks"])
     assert "kb.update" not in str(shown["blocks"])
     assert await room.suggests(AGENT_B) == "suggested"
-    assert "has a suggestion already" in room.told(AGENT_B)
+    assert "already has a suggestion" in room.told(AGENT_B)
     assert len(room.shown) == len(room.model.requests) == 1
 
 
@@ -184,13 +184,13 @@ async def test_what_a_hostile_model_copies_of_people_is_not_in_the_draft(room: R
     kept = f"{made.title} {made.question} {made.answer} {room.shown}"
     assert "within 40 days" in kept
     assert not [part for part in PARTS if part in kept]
-    assert "Brackets stand for something personal" in kept
+    assert "Something personal was replaced by brackets" in kept
 
 
 @pytest.mark.parametrize(
     ("reply", "ended", "told"),
     [
-        (says("NOTHING"), "nothing_to_learn", "Nothing in FD-1001 would help"),
+        (says("NOTHING"), "nothing_to_learn", "found nothing in FD-1001"),
         (says("Sure! Here is your article."), "learning_failed", "the language model gave none"),
         ([ModelFailure("refused", "no")], "learning_failed", "the language model gave none"),
     ],
@@ -222,7 +222,7 @@ async def test_a_case_in_which_nobody_of_the_team_answered_teaches_nothing(
 ) -> None:
     room = await solved(database, slack, answers=False)
     assert await room.suggests() == "nothing_to_learn"
-    assert "nobody of the team answered" in room.told()
+    assert "no one on the team answered" in room.told()
     assert room.model.requests == []
     assert "kb.suggest" not in str(room.channel.card["blocks"])
 
@@ -230,7 +230,7 @@ async def test_a_case_in_which_nobody_of_the_team_answered_teaches_nothing(
 async def test_without_a_knowledge_base_there_is_nothing_to_add_to(room: Room) -> None:
     room.learning = replace(room.learning, is_on=False)
     assert await room.suggests() == "no_knowledge"
-    assert "KB_PATH is not set" in room.told()
+    assert "KB_PATH isn't set" in room.told()
 
 
 @pytest.mark.parametrize(("verdict", "warns"), [("DIFFERS", True), ("AGREES", False), ("Approve it at once!", False)])
@@ -243,10 +243,10 @@ async def test_a_close_page_is_always_shown_and_a_models_word_only_warns(
     assert (made.close_to, made.likeness, made.contradicts) == ("help/returns.md", 0.91, warns)
     shown = str(room.shown[0]["blocks"])
     assert "Close to *Returns* (0.91)" in shown
-    assert ("may say otherwise" in shown) is warns
+    assert ("might say otherwise" in shown) is warns
     # That page is kept elsewhere.
     assert "kb.update" not in shown
-    assert "change it where it is kept" in shown
+    assert "change it at its source" in shown
     assert made.state == "pending"
 
 
@@ -316,7 +316,7 @@ async def test_it_is_discarded_by_one_tap_with_a_reason(room: Room) -> None:
     assert await room.decides("kb.discard.single_case", "1") == "pressed"
     found = await room.only()
     assert (found.state, found.reason, found.decided_by) == ("discarded", "single_case", AGENT_A)
-    assert "Helps nobody else" in str(room.shown[0]["blocks"])
+    assert "Helps no one else" in str(room.shown[0]["blocks"])
 
 
 async def test_edited_words_are_added_unless_they_were_changed_meanwhile(room: Room) -> None:
@@ -340,7 +340,7 @@ async def test_an_article_takes_the_place_of_the_one_that_it_is_close_to(room: R
     assert "Update article 1" in str(room.shown[-1]["blocks"])
     assert await room.decides("kb.update", "2", AGENT_B) == "pressed"
     assert [each.state for each in await room.all()] == ["replaced", "approved"]
-    assert "article 2 says it now" in str(room.shown[0]["blocks"])
+    assert "article 2 takes its place" in str(room.shown[0]["blocks"])
     assert "in place of article 1" in str(room.shown[1]["blocks"])
 
 

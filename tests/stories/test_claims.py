@@ -11,7 +11,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 RETURNS = "How many days do I have to return an item?"
 WITHDRAWN = "nothing has been changed"
-UNGROUNDED = "I can't find in our records"
+UNGROUNDED = "I can't find it in our records"
 LOOK_UP = {"name": "lookup_order", "arguments": {"order_id": "ORD-12345"}}
 ESCALATE = {
     "name": "escalate_to_human",
@@ -155,7 +155,7 @@ async def test_what_stands_nowhere_is_left_out_in_any_language(world: World, fal
     await world.model_says({"text": f"You can return an item within 30 days. {false} Enjoy."})
     asked = await world.customer.says(f"{RETURNS} And then?")
     answer = await world.customer.reads(asked, having=lambda seen: UNGROUNDED in seen.text)
-    assert "within 30 days. \n\nI was about to" in answer.text
+    assert "within 30 days. \n\nI left something out" in answer.text
     assert false not in answer.text
     assert "FD-" in (await world.customer.reads(asked, after=answer.ts)).text
 

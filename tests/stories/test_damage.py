@@ -167,10 +167,10 @@ async def test_texts_that_break_send_the_customer_to_a_person_until_they_are_bui
         overwrite(generation / "kb.sqlite")
 
     asked = await world.customer.says(RETURNS)
-    told = await world.customer.reads(asked, having=lambda seen: "can't look that up" in seen.text)
+    told = await world.customer.reads(asked, having=lambda seen: "can't search our help pages" in seen.text)
     assert "30 days" not in told.text
     await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
-    await world.card(having="could not be searched")
+    await world.card(having="couldn't be searched")
     assert "refresh the knowledge base" in await status(world)
     assert (await health(world))[1]["degraded"]
 
@@ -189,7 +189,7 @@ async def test_an_index_that_cannot_be_opened_at_the_start_is_not_served_as_an_e
         truncate(generation / "kb.sqlite")
     await world.bot("restart")
     asked = await world.customer.says(RETURNS)
-    await world.customer.reads(asked, having=lambda seen: "can't look that up" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "can't search our help pages" in seen.text)
     code, told = await health(world)
     assert (code, told["ready"]) == (503, False)
     assert "knowledge base" in told["missing"]
@@ -235,7 +235,7 @@ async def test_a_builder_that_is_killed_changes_nothing_and_the_next_refresh_wor
         told = [each["text"] for each in state["ephemerals"] if each["user"] == world.staff.user][before:]
         return next((text for text in told if "ot refreshed" in text), None)
 
-    assert "goes on serving" in await world.until(find, what="that the refresh failed")
+    assert "keeps serving" in await world.until(find, what="that the refresh failed")
     assert "The last refresh failed" in await status(world)
     assert "30 days" in await answered(world)
     assert "1 changed" in await refresh(world)
@@ -271,7 +271,7 @@ async def test_a_second_refresh_is_told_that_one_is_under_way(world: World) -> N
 
     def find(state: dict[str, Any]) -> str | None:
         told = [each["text"] for each in state["ephemerals"] if each["user"] == world.other_staff.user]
-        return next((text for text in told if "under way already" in text), None)
+        return next((text for text in told if "is already running" in text), None)
 
     await world.until(find, what="that a refresh is under way")
     os.kill(builder, signal.SIGCONT)
@@ -283,8 +283,8 @@ async def test_a_second_refresh_is_told_that_one_is_under_way(world: World) -> N
 
 async def test_pages_that_are_away_for_a_moment_are_not_forgotten(world: World) -> None:
     move_pages(world, "help", "elsewhere")
-    assert "goes on serving" in await refresh(world)
+    assert "keeps serving" in await refresh(world)
     assert "30 days" in await answered(world)
     move_pages(world, "elsewhere", "help")
-    assert "serves on" in await refresh(world)
+    assert "still serves" in await refresh(world)
     assert ":warning:" not in await status(world)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import asyncpg
 import pytest
 
+from bot.language.sentences import load_sentences
 from tests.stories.world import Json, Post, Seen, World, is_app, seen_in
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -105,7 +106,7 @@ async def test_without_an_answer_on_its_way_a_stop_is_told_so_without_asking_the
     await world.model_says()
     before = len(await world.model_requests())
     asked = await world.other_customer.says("stop")
-    assert "Saat ini tidak ada yang sedang berjalan" in (await world.other_customer.reads(asked)).text
+    assert load_sentences().say("id", "nothing_to_stop") in (await world.other_customer.reads(asked)).text
     assert len(await world.model_requests()) == before
 
 

@@ -33,8 +33,8 @@ async def test_delete_my_data_leaves_nothing_but_what_the_customer_wrote_in_slac
         direct = [seen for seen in seen_in(state, asked.channel) if is_app(seen)]
         told = [seen for seen in seen_in(state, "C0AGENTS") if is_app(seen)]
         return (
-            [seen.text.startswith("Your data is deleted") for seen in direct] == [True]
-            and any("was erased at the customer's wish" in seen.text for seen in told)
+            [seen.text.startswith("I've deleted your data") for seen in direct] == [True]
+            and any("was erased because the customer asked for it" in seen.text for seen in told)
             and not any(CANARY in str(seen.raw) or customer.user in str(seen.raw) for seen in told)
         ) or None
 

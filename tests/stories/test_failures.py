@@ -18,7 +18,7 @@ async def test_a_model_that_is_down_means_a_sentence_and_a_case(world: World) ->
     told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     assert "technical problem" in told.text
     assert "Traceback" not in told.text
-    await world.card(having="could not answer")
+    await world.card(having="couldn't answer")
     await world.model_says()
 
 

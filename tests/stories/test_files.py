@@ -71,7 +71,7 @@ async def test_a_customer_of_another_organisation_and_the_team_send_each_other_f
 
 async def test_a_picture_for_the_assistant_is_there_when_a_person_is_called(world: World) -> None:
     asked = await world.customer.shares("lamp.png", "not quite a picture")
-    told = await world.customer.reads(asked, having=lambda seen: "can't read attached files" in seen.text)
+    told = await world.customer.reads(asked, having=lambda seen: "can't open attached files" in seen.text)
     await world.customer.says("Then let me talk to a person", to=asked)
     await world.customer.reads(asked, after=told.ts, having=lambda seen: "FD-" in seen.text)
     card = await world.card_of(asked)
@@ -107,7 +107,7 @@ async def test_a_file_that_is_too_large_is_told_and_the_next_one_arrives(world: 
     line = await world.staff.reads(in_thread_of(card), having=lambda seen: "Not delivered" in seen.text)
     assert "film.mov: larger than 25 MB" in line.text
     sent = await world.customer.reads(asked, having=lambda seen: "See for yourself" in seen.text)
-    assert "could not be delivered" in sent.text
+    assert "couldn't be delivered" in sent.text
     assert files_of(sent) == []
     await world.staff.shares("frame.png", "a frame of it", to=in_thread_of(card))
     await world.customer.reads(asked, having=lambda seen: files_of(seen) == ["frame.png"])

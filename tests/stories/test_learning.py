@@ -124,7 +124,7 @@ async def test_a_suggestion_is_edited_before_it_is_added_and_another_is_discarde
     _, card, _ = await solved(world, wish, "Crampon sets for glaciers can be rented for 17 EUR a day.")
     shown = await suggested(world, card)
     assert "Close to *Renting crampons*" in shown.text
-    assert "it may say otherwise" in shown.text
+    assert "it might say otherwise" in shown.text
     assert "kb.update" in shown.buttons
     number = shown.buttons["kb.new"]
     body = {"user": world.staff.user, "channel": shown.channel, "ts": shown.ts, "action_id": "kb.discard"}

@@ -16,7 +16,7 @@ QUESTIONS = (
     "Which payment methods do you take?",
     "How long is the warranty of a tent?",
 )
-LONG = "a short summary of what was said"
+LONG = "working from a short summary"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -61,7 +61,7 @@ async def test_the_second_question_past_the_cap_gets_a_sentence_and_a_person_and
     asked = await world.customer.says("And what does it cost to send it back?")
     told = await world.customer.reads(asked, having=lambda seen: "FD-" in seen.text)
     assert "Enough for today; Fernwick's people go on." in told.text
-    await world.card(having="a limit on spending was reached")
+    await world.card(having="a spending limit was reached")
     assert len(await world.model_requests()) == requests
     await world.counts('frontdesk_budget_used_up_total{cap="customer"} 1.0')
 

@@ -42,7 +42,7 @@ async def test_a_message_that_nobody_addressed_to_us_is_brought_before_people_by
     assert world.customer.user in card.text
     assert transcript.ts > card.ts
     await calls_over(world, world.customer, written)
-    await told(world, world.customer, "is open already")
+    await told(world, world.customer, "is already open")
 
 
 async def test_staff_call_a_person_for_a_customer_and_others_do_not(world: World) -> None:
@@ -53,6 +53,6 @@ async def test_staff_call_a_person_for_a_customer_and_others_do_not(world: World
     called = load_sentences().say("en", "called_over", name="Agent A")
     await world.other_customer.reads(written, having=lambda seen: called in seen.text)
     card = await world.card(having="zip of my tent")
-    assert "a colleague called for it" in card.text
+    assert "a colleague escalated it" in card.text
     assert world.other_customer.user in card.text
     await told(world, world.staff, "is open for")

@@ -78,11 +78,11 @@ async def test_nobody_claims_through_a_restart_then_the_assistant_helps_until_so
     assert plain.ts > told.ts
 
     await world.customer.presses(offer, "esc.keep")
-    await world.customer.reads(asked, having=lambda seen: "I'm with you again" in seen.text)
+    await world.customer.reads(asked, having=lambda seen: "I'm back." in seen.text)
     question = await world.customer.says(QUESTION, to=asked)
     answer = await world.customer.reads(asked, after=question.ts, having=lambda seen: "30 days" in seen.text)
     assert answer.ts > question.ts
-    await world.staff.reads(card, having=lambda seen: "the assistant answers this" in seen.text)
+    await world.staff.reads(card, having=lambda seen: "the assistant is answering this" in seen.text)
 
     slow = {"text": "You have 30 days of delivery to return an item. ", "stall": 14, "when": QUESTION}
     await world.model_says(slow)
@@ -95,7 +95,7 @@ async def test_nobody_claims_through_a_restart_then_the_assistant_helps_until_so
     calls = [seen for seen in await world.posts("C0AGENTS") if seen.raw.get("subtype") == "thread_broadcast"]
     assert [seen.ts for seen in calls] == [alert.ts]
     direct = [seen for seen in await world.posts("D0AGENTB") if ref in seen.text]
-    assert "It is yours until somebody presses" in direct[0].text
+    assert "It's yours until someone presses" in direct[0].text
 
 
 async def test_who_comes_while_the_desk_is_closed_reads_when_it_opens_and_may_say_that_it_is_urgent(

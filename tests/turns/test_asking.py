@@ -38,6 +38,11 @@ LONG = f"I bought boots. {WHERE} {RETURNS} Please also tell me which cards you t
 Routes = Mapping[str, Sequence[Sequence[Step]]]
 
 
+def part(key: str, question: str = TUNGSTEN) -> str:
+    """What the customer sees about one of several questions."""
+    return load_sentences().say("en", key, question=question)
+
+
 def hit(title: str) -> Hit:
     url = f"https://help.example.com/{title}"
     return Hit(title, title, url, f"{title}.md", "", "2026-10-01", f"All about {title} stands here.", 1.0, title)
@@ -279,7 +284,7 @@ async def test_a_question_that_nothing_supports_is_said_not_to_be_found_beside_t
     room = room_for(several([says("3422 degrees.")]))
     asked = await room.ask(f"{WHERE} {TUNGSTEN}", agent="orders")
     assert asked.verdict == "stands"
-    assert room.writer.words.startswith("Shipped.\n\nOn “How hot does tungsten get?” I couldn't find anything")
+    assert room.writer.words.startswith(f"Shipped.\n\n{part('part_not_found')}")
     assert "3422" not in room.writer.words + asked.outcome.text + str(asked.outcome.messages)
 
 
@@ -287,14 +292,14 @@ async def test_a_question_that_could_not_be_looked_up_goes_to_a_person_beside_th
     room = room_for(several([says("3422 degrees.")]), broken=True)
     asked = await room.ask(f"{WHERE} {TUNGSTEN}", agent="orders")
     assert (asked.verdict, asked.partly) == ("pages_down", True)
-    assert room.writer.words.startswith("Shipped.\n\nOn “How hot does tungsten get?” I can't look anything up")
+    assert room.writer.words.startswith(f"Shipped.\n\n{part('part_pages_down')}")
 
 
 async def test_that_the_first_was_not_found_is_said_as_soon_as_another_is(room_for: OpenRoom) -> None:
     room = room_for(several([says("3422 degrees.")]))
     asked = await room.ask(f"{TUNGSTEN} {WHERE}", agent="orders")
     assert asked.verdict == "stands"
-    assert room.writer.words.startswith("On “How hot does tungsten get?” I couldn't find anything")
+    assert room.writer.words.startswith(part("part_not_found"))
     assert room.writer.words.endswith("\n\nShipped.")
 
 
@@ -327,10 +332,7 @@ async def test_a_claim_that_is_taken_back_beside_an_answer_names_its_question(ro
     room = room_for(several([says(CLAIMED)]))
     asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
     assert (asked.verdict, asked.partly) == ("claimed", True)
-    assert room.writer.words == (
-        "Shipped.\n\nOn “How do returns of boots work?”: I can't do that myself, so nothing has been changed. "
-        "I've asked our team to look at it."
-    )
+    assert room.writer.words == f"Shipped.\n\n{part('part_withdrawn', RETURNS)}"
 
 
 async def test_when_no_question_is_found_the_whole_has_no_answer(room_for: OpenRoom) -> None:
@@ -398,13 +400,7 @@ async def test_an_end_without_an_answer_keeps_what_was_read(last: Sequence[Step]
 
 @pytest.mark.parametrize(
     ("failure", "why"),
-    [
-        (
-            "malformed",
-            "I can't answer at the moment because of a technical problem on our side. I've passed it to our team.",
-        ),
-        ("filtered", "I can't answer myself, so I've passed it to our team."),
-    ],
+    [("malformed", "part_failed"), ("filtered", "part_declined")],
 )
 async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answered(
     failure: FailureKind, why: str, room_for: OpenRoom
@@ -413,7 +409,7 @@ async def test_a_question_that_fails_half_way_is_said_to_and_the_others_are_answ
     room = room_for(several([cut]))
     asked = await room.ask(f"{RETURNS} {WHERE}", agent="orders")
     assert (asked.verdict, asked.partly) == ("failed", True)
-    assert room.writer.words == f"Return them with\n\nOn “How do returns of boots work?” {why}\n\nShipped."
+    assert room.writer.words == f"Return them with\n\n{part(why, RETURNS)}\n\nShipped."
 
 
 class SlowerFirst(RoutedModel):
@@ -440,7 +436,7 @@ async def test_a_failure_that_waited_for_its_turn_shows_nothing_of_its_text(room
     room = room_for(several([cut]))
     room.model = SlowerFirst(several([cut]))
     await room.ask(f"{WHERE} {RETURNS}", agent="orders")
-    assert room.writer.words.startswith("Shipped.\n\nOn “How do returns of boots work?” I can't answer")
+    assert room.writer.words.startswith(f"Shipped.\n\n{part('part_declined', RETURNS)}")
 
 
 async def test_when_every_question_fails_the_turn_has_failed_as_a_whole(room_for: OpenRoom) -> None:

@@ -8,6 +8,7 @@ from sqlalchemy import select
 
 from bot.cases.case import REOPEN_SECONDS
 from bot.conversation import Customer, ThreadRef
+from bot.language.sentences import load_sentences
 from bot.store import cases as case_rows
 from bot.store import inbox, schema, threads
 from bot.store.cases import Case
@@ -135,9 +136,7 @@ async def test_who_writes_after_the_end_has_the_same_case_again_and_who_had_it_i
     assert ring == f"<@{AGENT}> FD-1001 is open again: Customer A wrote again."
     assert "It broke again" in said
     told = desk.slack.texts(DM)
-    assert [text for text in told if "open again" in text] == [
-        "Your case FD-1001 is open again, and our team has been told."
-    ]
+    assert [text for text in told if "open again" in text] == [load_sentences().say("en", "reopened", case="FD-1001")]
     assert "esc.cancel" in str(desk.slack.workspace.messages[DM])
     assert "eyes" in desk.reactions()
     await desk.cases.cancel(case.ref, CUSTOMER.user)

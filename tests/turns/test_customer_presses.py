@@ -8,6 +8,7 @@ import pytest
 from bot.cases.case import REOPEN_SECONDS
 from bot.cases.cases import UnknownCase
 from bot.conversation import Customer, ThreadRef
+from bot.language.sentences import load_sentences
 from bot.store import inbox, turns
 from bot.store.cases import Case
 from bot.store.database import Database
@@ -20,9 +21,10 @@ from tests.turns.answering import CUSTOMER, build_answers
 from tests.turns.arrivals import TEAM, arrival
 
 AGENT = "U0AGENTA"
-BACK = "Case FD-1001 is closed, and the assistant is back with you."
-SOLVED = "Case FD-1001 has been marked as solved. If it is not, just write, and our team looks at it again."
-CLAIMED = "Case FD-1001 is open already: Agent A is on it"
+SENTENCES = load_sentences()
+BACK = SENTENCES.say("en", "case_back", case="FD-1001")
+SOLVED = SENTENCES.say("en", "case_solved", case="FD-1001")
+CLAIMED = SENTENCES.say("en", "case_claimed", case="FD-1001", staff="Agent A")
 
 
 class Everybody:
@@ -116,8 +118,8 @@ async def test_who_presses_on_an_old_case_reads_of_the_one_that_is_open_now(desk
     case = await desk.opens()
     await desk.cases.hand_back(case.ref, AGENT)
     await desk.opens()
-    assert "FD-1002 is open already" in await desk.reads("esc.cancel", case.ref)
-    assert "FD-1002 is open already" in await desk.reads("case.reopen", case.ref)
+    assert "FD-1002 is already open" in await desk.reads("esc.cancel", case.ref)
+    assert "FD-1002 is already open" in await desk.reads("case.reopen", case.ref)
 
 
 async def test_who_says_twice_that_it_is_not_solved_reads_that_the_case_is_open(desk: Desk) -> None:
@@ -125,7 +127,7 @@ async def test_who_says_twice_that_it_is_not_solved_reads_that_the_case_is_open(
     await desk.cases.claim(case.ref, AGENT)
     await desk.cases.resolve(case.ref, AGENT)
     assert await desk.reads("case.reopen", case.ref) == ""
-    assert "FD-1001 is open already" in await desk.reads("case.reopen", case.ref)
+    assert "FD-1001 is already open" in await desk.reads("case.reopen", case.ref)
 
 
 async def test_who_says_after_a_week_that_it_is_not_solved_has_a_new_case_that_follows_the_old(desk: Desk) -> None:
@@ -144,10 +146,10 @@ async def test_who_says_after_a_week_that_it_is_not_solved_has_a_new_case_that_f
 
 async def test_what_is_said_of_a_case_that_waits_is_said_once_and_then_how_it_stands(desk: Desk) -> None:
     case = await desk.opens()
-    assert "FD-1001 is open already" in await desk.reads("esc.urgent", case.ref), "it is not away"
+    assert "FD-1001 is already open" in await desk.reads("esc.urgent", case.ref), "it is not away"
     assert await desk.reads("esc.keep", case.ref) == ""
     assert (await desk.cases.find(case.ref)).keeps_helping
-    assert "FD-1001 is open already" in await desk.reads("esc.keep", case.ref)
+    assert "FD-1001 is already open" in await desk.reads("esc.keep", case.ref)
     await desk.cases.claim(case.ref, AGENT)
     assert (await desk.reads("esc.keep", case.ref)).startswith(CLAIMED)
 
@@ -180,7 +182,7 @@ async def test_who_asks_for_a_person_by_a_button_while_a_case_is_open_reads_that
     desk: Desk, turn: str, action: str
 ) -> None:
     assert await desk.reads(action, turn) == "", "the case's own sentence says it"
-    waiting = "Case FD-1001 is open already, and our team will answer you right here."
+    waiting = SENTENCES.say("en", "case_waiting", case="FD-1001")
     assert await desk.reads(action, turn) == waiting
     await desk.cases.claim("FD-1001", AGENT)
     assert (await desk.reads(action, turn)).startswith(CLAIMED)

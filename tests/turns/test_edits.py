@@ -413,7 +413,7 @@ async def test_what_slack_does_not_take_back_is_told_in_the_cards_thread(desk: D
         told = await outbox.by_key(tx, "relay/C0AGENTS/2.1/undeleted/2.1")
     assert told is not None
     assert (told.channel, told.thread_ts) == ("C0AGENTS", "0.9")
-    assert "still reads it" in told.payload["text"]
+    assert "can still see it" in told.payload["text"]
     assert "fraud" not in told.payload["text"]
 
 

@@ -327,8 +327,8 @@ async def test_what_stood_in_slack_is_taken_away_and_both_sides_are_told(company
     await company.sends()
     agents, support, direct, theirs = (company.told(place) for place in places)
     for mark in (CANARY[CUSTOMER.user], CUSTOMER.user, CUSTOMER.name, case.ref):
-        assert mark not in agents.replace(f"{case.ref} was erased at the customer's wish.", "") + support
-    assert f"{case.ref} was erased at the customer's wish." in agents
+        assert mark not in agents.replace(f"{case.ref} was erased because the customer asked for it.", "") + support
+    assert f"{case.ref} was erased because the customer asked for it." in agents
     assert others.ref in agents
     assert CANARY[OTHER.user] in support
     assert theirs == before[3]

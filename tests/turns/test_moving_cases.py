@@ -160,7 +160,7 @@ async def test_a_helper_is_asked_about_each_message_and_what_they_send_is_theirs
     case = await helping(desks)
     (card,) = desks.roots(AGENTS, case.ref)
     assert f"<@{AGENT_B}>" in str(card["blocks"]), "the card says who helps"
-    assert any("helps" in text for text in desks.texts(AGENTS, card["ts"]))
+    assert any("is helping" in text for text in desks.texts(AGENTS, card["ts"]))
     ended, said = await desks.writes_under(AGENT_B, "It left <!channel> today", card)
     assert ended == "held"
     assert not any("left" in text for text in desks.slack.texts(DIRECT))
@@ -272,9 +272,9 @@ async def test_an_owner_who_left_is_told_of_once_and_somebody_takes_over(desks: 
     desks.slack.client._users.clear()
     for text in ("Hello?", "Anybody?"):
         await desks.asks(case, text, case.thread)
-    told = [text for text in desks.texts(AGENTS, card["ts"]) if "not of the team" in text]
+    told = [text for text in desks.texts(AGENTS, card["ts"]) if "no longer on the team" in text]
     assert len(told) == 1
-    called = next(each for each in desks.posts if "not of the team" in each["text"])
+    called = next(each for each in desks.posts if "no longer on the team" in each["text"])
     assert await desks.presses_on(called, "case.takeover", AGENT_B) == "pressed"
     assert (await desks.stands(case.ref)).owner == AGENT_B
 
@@ -501,14 +501,14 @@ async def test_what_a_customer_changes_changes_wherever_the_case_has_been(desks:
     assert "chair" in desks.texts(BILLING, card["ts"])[-1]
     await desks.cases.merge(case.ref, AGENT_B, into=other.ref)
     await desks.delivers()
-    quoted = [text for text in desks.slack.texts(AGENTS) if "has merged" in text]
+    quoted = [text for text in desks.slack.texts(AGENTS) if "> merged " in text]
     assert "zebracanary77" in quoted[0]
     gone = deletion(written.ts, "1999999999.0", thread_ts=case.thread.ts, channel=DIRECT)
     await desks.thoughts.deleted(await desks.hears(gone))
     await desks.delivers()
     for channel in (AGENTS, BILLING):
         assert not any("zebracanary77" in text for text in desks.slack.texts(channel)), channel
-    assert [text for text in desks.slack.texts(AGENTS) if "has merged" in text], "our own words stay"
+    assert [text for text in desks.slack.texts(AGENTS) if "> merged " in text], "our own words stay"
     async with desks.database.transaction() as tx:
         stored = [(await tx.execute(select(table))).all() for table in schema.metadata.sorted_tables]
     assert "zebracanary77" not in str(stored)
@@ -563,7 +563,7 @@ async def test_a_power_cut_in_the_middle_of_a_step_loses_and_doubles_nothing(
             assert len(desks.roots(BILLING, case.ref)) == 1
             assert "its card there" in str(desks.roots(AGENTS, case.ref)[0]["blocks"])
         case "merge":
-            assert sum("has merged" in each["text"] for each in desks.posts) == 1
+            assert sum("> merged " in each["text"] for each in desks.posts) == 1
             assert after.merged_into == other.id
     async with desks.database.transaction() as tx:
         noted = await tx.execute(

@@ -214,7 +214,7 @@ async def test_who_has_a_case_and_takes_it_over_is_told_that_they_have_it(channe
     await channel.claimed()
     assert await channel.presses_on(channel.card, "case.takeover", AGENT_A) == "moved_on"
     (told,) = channel.ephemerals(AGENT_A)
-    assert told["text"].startswith("You have FD-1001 already")
+    assert told["text"].startswith("You already have FD-1001")
 
 
 async def test_a_prompt_to_take_over_that_is_pressed_again_says_whose_the_case_is(channel: Channel) -> None:
@@ -223,16 +223,16 @@ async def test_a_prompt_to_take_over_that_is_pressed_again_says_whose_the_case_i
     await channel.presses_on(card, "case.takeover", AGENT_B)
     await channel.presses_on(card, "case.takeover", AGENT_B)
     assert [told["text"] for told in channel.ephemerals(AGENT_B)] == [
-        "You have FD-1001 already: what you write in its thread goes to the customer."
+        "You already have FD-1001: what you write in its thread goes to the customer."
     ]
 
 
 @pytest.mark.parametrize(
     ("step", "told"),
     [
-        ("resolve", f"FD-1001 has moved on: it is solved. <@{AGENT_A}> was on it."),
+        ("resolve", f"FD-1001 has moved on: it's solved. <@{AGENT_A}> was on it."),
         ("hand_back", f"FD-1001 has moved on: the assistant has it again. <@{AGENT_A}> was on it."),
-        ("reopen", "FD-1001 has moved on: nobody has it at the moment, and it waits to be claimed."),
+        ("reopen", "FD-1001 has moved on: no one has it, and it's waiting to be claimed."),
     ],
 )
 async def test_a_button_that_fits_no_more_says_in_words_how_the_case_stands(
@@ -258,7 +258,7 @@ async def test_who_writes_under_a_case_that_has_ended_is_told_once_that_nobody_r
     for words in ("// a note is a note", "One more thing", "and another"):
         assert await channel.writes(AGENT_A, words) == "note"
     (ephemeral,) = channel.ephemerals(AGENT_A)
-    assert ephemeral["text"] == f"The customer does not read what you write here: FD-1001 {told}."
+    assert ephemeral["text"] == f"The customer doesn't see what you write here: FD-1001 {told}."
     assert ephemeral["thread_ts"] == channel.card["ts"]
     assert not any("another" in text for text in channel.slack.texts("D0CUSTOMERA"))
 
@@ -323,7 +323,7 @@ async def test_what_is_left_out_of_the_end_of_a_case_stays_empty(channel: Channe
     assert "Cause" not in str(channel.card["blocks"])
     assert channel.slack.texts("D0CUSTOMERA")[-1] == "Agent A marked your case FD-1001 as solved. How did we do?"
     assert await channel.submits("submit.resolve", case.ref, AGENT_A, outcome="other") == "moved_on"
-    assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is solved. <@U0AGENTA> was on it."
+    assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it's solved. <@U0AGENTA> was on it."
 
 
 async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Channel) -> None:
@@ -331,24 +331,24 @@ async def test_spam_is_closed_and_the_customer_reads_how_it_stands(channel: Chan
     assert await channel.submits("submit.spam", case.ref, AGENT_A) == "pressed"
     closed = await channel.cases.find(case.ref)
     assert (closed.state, closed.outcome) == ("closed", "spam")
-    assert "closed case FD-1001 without an answer" in channel.slack.texts("D0CUSTOMERA")[-1]
+    assert "closed case FD-1001 without a reply" in channel.slack.texts("D0CUSTOMERA")[-1]
     assert "csat" not in str(channel.slack.workspace.messages["D0CUSTOMERA"])
     assert f"Not a question, or spam* by <@{AGENT_A}>" in str(channel.card["blocks"])
     assert await channel.submits("submit.spam", case.ref, AGENT_A) == "moved_on"
-    assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it is closed."
+    assert channel.ephemerals(AGENT_A)[-1]["text"] == "FD-1001 has moved on: it's closed."
 
 
 async def test_the_cases_thread_is_told_once_who_took_it_over_and_from_whom(channel: Channel) -> None:
     await channel.claimed()
     card = channel.card["ts"]
     await channel.presses_on(channel.card, "case.takeover", AGENT_B)
-    told = [each for each in channel.posts if each.get("thread_ts") == card and "over from" in each["text"]]
+    told = [each for each in channel.posts if each.get("thread_ts") == card and "took over" in each["text"]]
     assert [each["text"] for each in told] == [
-        f"<@{AGENT_B}> has taken FD-1001 over from <@{AGENT_A}>. "
-        f"<@{AGENT_A}>, the customer does not read any more what you write here."
+        f"<@{AGENT_B}> took over FD-1001 from <@{AGENT_A}>. "
+        f"<@{AGENT_A}>, your messages here no longer reach the customer."
     ]
     await channel.presses_on(channel.card, "case.takeover", AGENT_A)
-    assert f"<@{AGENT_A}> has taken FD-1001 over from <@{AGENT_B}>." in channel.posts[-1]["text"]
+    assert f"<@{AGENT_A}> took over FD-1001 from <@{AGENT_B}>." in channel.posts[-1]["text"]
 
 
 async def test_who_writes_under_a_case_of_somebody_else_is_told_once_that_the_customer_does_not_read_it(
@@ -359,7 +359,7 @@ async def test_who_writes_under_a_case_of_somebody_else_is_told_once_that_the_cu
         assert await channel.writes(AGENT_B, words) == "note"
     (told,) = channel.ephemerals(AGENT_B)
     assert told["thread_ts"] == channel.card["ts"]
-    assert f"The customer does not read what you write here: <@{AGENT_A}> is on FD-1001." in told["text"]
+    assert f"The customer doesn't see what you write here: <@{AGENT_A}> is on FD-1001." in told["text"]
     assert "Let me answer this" not in str(channel.slack.texts("D0CUSTOMERA"))
     assert channel.ephemerals(AGENT_A) == []
 
@@ -407,7 +407,7 @@ async def test_what_is_said_of_a_press_in_a_thread_is_said_in_that_thread(channe
     channel.slack.workspace.keep_ephemeral(forgotten)
     assert await channel.presses_on(forgotten, "relay.claim_send", AGENT_B) == "unknown_case"
     told = channel.ephemerals(AGENT_B)[-1]
-    assert ("no such case" in told["text"], told["thread_ts"]) == (True, channel.card["ts"])
+    assert ("find this case" in told["text"], told["thread_ts"]) == (True, channel.card["ts"])
 
 
 async def test_what_is_said_of_a_press_on_the_card_is_said_in_the_channel(channel: Channel) -> None:
@@ -428,7 +428,7 @@ async def test_a_snooze_that_is_pressed_again_says_how_the_case_stands(channel: 
     assert await channel.presses_on(alert, "case.snooze", AGENT_A) == "pressed"
     assert await channel.presses_on(alert, "case.snooze", AGENT_B) == "moved_on"
     (told,) = channel.ephemerals(AGENT_B)
-    assert told["text"] == "FD-1001 has moved on: nobody has it at the moment, and it waits to be claimed."
+    assert told["text"] == "FD-1001 has moved on: no one has it, and it's waiting to be claimed."
     assert f"Snoozed by <@{AGENT_A}>" in str(channel.posts[-1])
 
 

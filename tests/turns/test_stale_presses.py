@@ -13,9 +13,9 @@ __all__ = ["channel"]
 
 TOLD = {
     "human": f"<@{AGENT_A}>",
-    "waiting": "it waits to be claimed",
-    "resolved": "it is solved",
-    "closed": "it is closed",
+    "waiting": "it's waiting to be claimed",
+    "resolved": "it's solved",
+    "closed": "it's closed",
     "bot": "the assistant has it again",
 }
 """What is said of each state."""

@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from bot.desk.budgets import paced
+from bot.language.sentences import load_sentences
 from bot.store.database import Database
 from bot.turns.asking import Agents
 from tests.desk.doubles import CUSTOMER_A, context_of
@@ -80,7 +81,7 @@ async def test_one_of_several_questions_is_to_be_asked_again(room_for: OpenRoom)
     room = room_for(several([says("30 days.")]))
     asked = await room.ask(f"{WHERE} {RETURNS}", agent="orders")
     assert (asked.verdict, asked.partly) == ("stands", False)
-    assert room.writer.words.startswith(f"On “{WHERE}” I couldn't look anything up")
+    assert room.writer.words.startswith(load_sentences().say("en", "part_too_fast", question=WHERE))
     assert room.writer.words.endswith("\n\n30 days.")
 
 

@@ -203,7 +203,7 @@ def test_sources_are_links_with_their_age_and_bad_addresses_are_only_named() -> 
     ("card", "language", "words"),
     [
         (lambda language: cards.no_answer(SENTENCES, language, ref="7"), "de", "raten möchte ich nicht"),
-        (lambda language: cards.escalated(SENTENCES, language, case="FD-1042"), "id", "Kasus FD-1042"),
+        (lambda language: cards.escalated(SENTENCES, language, case="FD-1042"), "id", "Tiket FD-1042"),
         (lambda language: cards.claimed(SENTENCES, language, case="F", staff="Agent A"), "fr", "Agent A vous rejoint"),
     ],
 )

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.language.sentences import LANGUAGES, load_sentences
 from demo.model.conversation import unpaired
 from demo.model.embeddings import DIMENSIONS, embed
 from demo.model.intents import offers_person, read_wants
@@ -138,11 +139,7 @@ def test_what_a_question_leans_on_counts_less_than_what_it_asks() -> None:
 
 def test_the_offer_of_a_person_is_known_by_its_words() -> None:
     table = [
-        ("I couldn't find this. Shall I bring in a person? They'll see everything you wrote here.", True),
-        ("Perlu saya panggilkan seseorang? Mereka akan melihat semuanya.", True),
-        ("Soll ich jemanden aus dem Team holen? Alles ist dort zu sehen.", True),
-        ("¿Aviso a una persona? Verá todo.", True),
-        ("Dois-je appeler une personne ? Elle verra tout.", True),
+        *((load_sentences().say(language, "no_answer"), True) for language in LANGUAGES),
         ("A person can take this over.", False),
         ("Which order is it?", False),
     ]
