@@ -9,7 +9,7 @@ from bot.store.outbox import Outgoing
 from bot.store.persons import REQUEST
 
 UNSTORABLE = "unstorable"
-"""The key in a row's body that says: the event could not be stored as it came. Only the storable parts are there."""
+"""The key in a row's body that says: the event could not be stored as it came. The row holds only the rest."""
 
 _WHAT: dict[Kind, str] = {
     "message": "A customer's message",
@@ -22,7 +22,7 @@ _WHAT: dict[Kind, str] = {
 
 
 def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
-    """Return the line about a dead letter. It goes to the channel where staff wrote the message, else the agent channel."""
+    """Return the post about a dead letter: for a message of staff to its channel, else to the agent channel."""
     what = _WHAT[item.kind]
     why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.failures} times"
     text = (

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 TakeTurn = Callable[[int], Awaitable[None]]
 """Works on one inbox row. After a crash it is called again with the same row."""
 ROW_RETRY_DELAYS = (0.5, 5.0, 20.0, 60.0)
-"""Seconds before each retry of a failed row. The last one repeats. The turn itself gives a row up after three tries."""
+"""Seconds before each retry of a failed row. The last one repeats. The turn gives a row up after three tries."""
 CLEANUP_TIMEOUT = 4.5
 """How long running turns may take to end after an engine cancels them, in seconds.
 
@@ -48,7 +48,7 @@ class TurnEngine(TurnQueue, Protocol):
         """Start to work on submitted rows and on rows that an earlier process left open. Return the number of those."""
 
     async def drain(self, seconds: float) -> None:
-        """Start nothing more, wait up to `seconds` for running turns, and cancel the rest. Another process continues them.
+        """Start nothing more, wait up to `seconds` for running turns, cancel the rest. Another process continues them.
 
         Cancelled turns have until CLEANUP_TIMEOUT to end. After that the engine does not wait for them.
         """

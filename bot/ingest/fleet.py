@@ -41,7 +41,7 @@ QUEUE = "turns"
 WORKFLOW = "take_turn"
 APPLICATION = "frontdesk"
 VERSION = "1"
-"""The version of the queue's entries, not of the program. If it changed, entries of an older program would never run."""
+"""The version of the queue's entries, not of the program. If it changed, older entries would never run."""
 QUEUE_POLL_INTERVAL = 0.15
 """Seconds between two queries of a worker for entries."""
 THREADS = 16
@@ -173,7 +173,7 @@ class Fleet:
         return waiting
 
     async def drain(self, seconds: float) -> None:
-        """Start nothing more, wait up to `seconds` for running turns, and cancel the rest. Other workers get it at once."""
+        """Start nothing more, wait up to `seconds` for running turns, cancel the rest. Other workers get it at once."""
         self._runner.close()
         for task in self._side_tasks:
             task.cancel()
@@ -191,7 +191,7 @@ class Fleet:
         await asyncio.wait({closing}, timeout=DBOS_STOP_TIMEOUT)
 
     def let_go(self) -> None:
-        """Cancel running turns, because the lease is lost and other processes may take them. The sweep finds the rest."""
+        """Cancel running turns: the lease is lost, and other processes may take them. The sweep finds the rest."""
         for turn in tuple(self._turns):
             turn.cancel()
 

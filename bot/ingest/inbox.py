@@ -34,7 +34,7 @@ from bot.telemetry import Metrics
 logger = logging.getLogger(__name__)
 
 QUEUE_LIMIT = 5_000
-"""The number of arrivals that can wait for the disk. Beyond it the inbox refuses events, and Slack delivers them again."""
+"""How many arrivals can wait for the disk. Beyond it the inbox refuses events, and Slack delivers them again."""
 GROUP_LIMIT = 500
 """The largest number of arrivals in one transaction."""
 WRITE_RETRY_INTERVAL = 1.0
@@ -91,7 +91,7 @@ class Inbox:
         failpoint("before_ack")
 
     async def is_first(self, arrival: Arrival) -> bool:
-        """Deduplicate an arrival that is handled at once and not in a lane: return whether it is the first delivery.
+        """Deduplicate an arrival that is handled at once, not in a lane. Return whether it is the first delivery.
 
         The arrival is then on disk, with the state "done". If the process ends now, it is never handled rather than
         handled twice.
@@ -101,7 +101,7 @@ class Inbox:
         return row is not None
 
     async def find_fault(self) -> str | None:
-        """Return the present `fault`. It is checked anew, because no arrival may have come since writing became possible."""
+        """Check whether writing works again, and return `fault`: no arrival may have come since to clear it."""
         now = self._clock.monotonic()
         if self.fault is not None and now - self._looked_at >= WRITE_RETRY_INTERVAL:
             self._looked_at = now
@@ -138,7 +138,7 @@ class Inbox:
             kept = await self._store([arrival for arrival, _ in group])
         except Exception as error:
             if not isinstance(error, StoreUnavailable) and not alone:
-                # One arrival cannot be stored. Each is tried alone, so that it does not fail the others at every redelivery.
+                # One arrival cannot be stored. Try each alone, so that it does not fail the others at every redelivery.
                 for one in group:
                     await self._write([one], alone=True)
                 return
