@@ -62,7 +62,7 @@ from knowledge.passages import Hit
 logger = logging.getLogger(__name__)
 
 ANSWER_OVERHEAD_TIMEOUT = 30.0
-"""Seconds for an answer in addition to the agent's own limit: for the search, the end of the stream, the storage."""
+"""Seconds for an answer in addition to the agent's own limit: for the search, the stream's end, the storage."""
 ANSWER_SLOT_TIMEOUT = 300.0
 """How long a question may wait for a slot, in seconds. After that the attempt has failed."""
 UNANSWERED = "unanswered"
@@ -580,7 +580,7 @@ class Answers:
         begun = journal.known(name)
         opened: list[str] = begun["opened"] if begun else []
         if begun is None:
-            # This is recorded before anything is opened. A later attempt that finds it knows that there may be a stream.
+            # This is recorded before anything is opened, so a later attempt knows that there may be a stream.
             await journal.record(name, {"opened": opened})
 
         async def note(ts: str) -> None:
