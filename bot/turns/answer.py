@@ -62,7 +62,7 @@ from knowledge.passages import Hit
 logger = logging.getLogger(__name__)
 
 ANSWER_OVERHEAD_TIMEOUT = 30.0
-"""Seconds for an answer in addition to the agent's own limit: for the search, the stream's end, the storage."""
+"""Seconds for an answer in addition to the agent's own limit: for search, end of the stream, storage."""
 ANSWER_SLOT_TIMEOUT = 300.0
 """How long a question may wait for a slot, in seconds. After that the attempt has failed."""
 UNANSWERED = "unanswered"

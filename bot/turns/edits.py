@@ -113,7 +113,7 @@ class MessageEdits:
         return replace(edit, body=noted) if answers else None
 
     async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
-        """Handle an edit of a message to others. Return it if it now mentions the app, else erase it and return None."""
+        """Handle an edit of a message to others: return it if it now mentions the app, else erase it."""
         if not edit.body.get("to_us"):
             await interrupts.overhear(tx, edit)
             return None

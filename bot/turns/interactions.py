@@ -64,7 +64,7 @@ class Interactions:
         return Waiting(self.cases)
 
     async def carry_out(self, item: InboxItem) -> str:
-        """Do what the button says, or tell the person who pressed it why not. Return how it ended, in one stable word."""
+        """Do what the button says, or tell the person why not. Return how it ended, in one stable word."""
         button = BUTTONS.get(item.body["action"])
         if button is None or button.lane == "at_once":
             logger.warning("an unknown button was pressed", extra={"action": item.body["action"], "turn": item.id})
@@ -120,7 +120,7 @@ class Interactions:
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
-        """Tell the person who pressed that it failed. It is a member of staff, or a person who wants their data erased."""
+        """Tell the person who pressed that it failed: a member of staff, or a person who wants their data erased."""
         button = BUTTONS[item.body["action"]]
         if button.id == REQUEST:
             await self.erasure.tell_failed(item)
@@ -216,7 +216,7 @@ class Interactions:
         return None
 
     async def _not_solved(self, item: InboxItem, customer: Customer) -> None:
-        """Open the case again, or another that follows it when that is too late."""
+        """Reopen the case, or open another one if it is too late for that."""
         ref = item.body["value"]
         try:
             await self.cases.reopen(ref, customer.user)
