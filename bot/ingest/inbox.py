@@ -143,7 +143,7 @@ class Inbox:
                     await self._write([one], alone=True)
                 return
             if isinstance(error, Unstorable) and UNSTORABLE not in group[0][0].body:
-                # The rest of this event can be stored. The cause of any other failure is unknown: Slack delivers it again.
+                # The rest of this event can be stored. Any other failure has an unknown cause: Slack delivers it again.
                 logger.exception("an event cannot be stored as it came", extra={"event": group[0][0].event_id})
                 await self._write([(_bare(group[0][0]), group[0][1])], alone=True)
                 return

@@ -88,7 +88,7 @@ class Answers:
     link_hosts: frozenset[str]
     cases: Cases
     slots: FairSemaphore
-    """Bounds how many answers run at once. It is fair: a customer who writes much does not delay the others for long."""
+    """Bounds how many answers run at once. A customer who writes much does not delay the others for long."""
     metrics: Metrics
     epochs: EpochReader
     sessions: TurnSessions

@@ -16,7 +16,7 @@ MAX_TRANSACTION_TIME = 0.05
 After a batch with a longer one the next batch is smaller. After a batch with only short ones it is larger.
 """
 SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 10, 20, 40
-"""The smallest, the first and the largest number of rows in a batch. On a busy machine smaller batches are no quicker."""
+"""The bounds and the first size of a batch, in rows. On a busy machine smaller batches are no quicker."""
 ENOUGH = 0.2
 """The share of MAX_TRANSACTION_TIME after which a new transaction begins. The next piece needs some time as well."""
 
@@ -29,10 +29,10 @@ class Steps:
         self._clock = clock
         self._size = FIRST_STEP
         self._longest: float | None = None
-        """How long the longest transaction of the latest batch held the database, in seconds. None if there was none."""
+        """How long the latest batch's longest transaction held the database, in seconds. None before the first."""
 
     def next_size(self) -> int:
-        """Return the number of rows for the next batch. It depends on the longest transaction of the last batch.
+        """Return the number of rows for the next batch. It depends on the longest transaction before.
 
         The shorter ones do not count, because one transaction of a batch holds most of the work.
         """

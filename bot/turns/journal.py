@@ -23,7 +23,7 @@ _CALL = re.compile(rf"(?:(?:.+/)?call-|{WRITE}).+")
 
 
 class TurnJournal:
-    """Recalls what earlier attempts finished, and records what this one does. Implements `bot.agent.journal.Journal`."""
+    """Recalls what earlier attempts finished, and records what this one does: a `bot.agent.journal.Journal`."""
 
     def __init__(self, database: Database, clock: Clock, *, turn: int, attempt: int, known: dict[str, Any]) -> None:
         self._database = database

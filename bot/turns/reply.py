@@ -79,7 +79,7 @@ class Reply:
     failures: list[str] = field(default_factory=list)
     """Failed requests to a model, at most FAILURES_KEPT: the model's name, and what its provider said."""
     is_unasked: bool = False
-    """True if the app was not mentioned: no progress card is shown before the answer."""
+    """True if the app was not mentioned. Then no progress card is shown before the answer."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Set when the page turns out to be stopped, so that the agents do not continue."""
     _held: list[str] = field(default_factory=list)

@@ -92,7 +92,7 @@ class TurnSessions:
             raise gone[0] from None
 
     async def settle(self, item: InboxItem) -> Outgoing | None:
-        """Show that the turn has ended. If Slack does not answer now, return a row for the outbox that shows it later."""
+        """Show that the turn has ended. If Slack does not answer, return a row for the outbox that shows it later."""
         if item.kind not in KINDS:
             return None
         thread = item.thread
