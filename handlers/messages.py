@@ -143,8 +143,8 @@ def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: C
 def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
     """Return the arrival of an edit, or None if the person changed nothing.
 
-    Slack's own changes have no `edited` mark, or an old one. The deletion of a file has none either, so its event's time
-    counts.
+    Slack's own changes have no `edited` mark, or an old one. Neither has the deletion of a file: the event's
+    time counts there.
     """
     event = body["event"]
     now, before = event.get("message") or EarlierMessage(), event.get("previous_message") or EarlierMessage()

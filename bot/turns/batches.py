@@ -29,7 +29,7 @@ class Steps:
         self._clock = clock
         self._size = FIRST_STEP
         self._longest: float | None = None
-        """How long the latest batch's longest transaction held the database, in seconds. None before the first."""
+        """How long the latest batch's longest transaction held the database, in seconds."""
 
     def next_size(self) -> int:
         """Return the number of rows for the next batch. It depends on the longest transaction before.
