@@ -82,7 +82,7 @@ class Terms:
     """Ends every run of the turn."""
 
     def part(self, name: str) -> "Terms":
-        """Return the terms for one of several runs in a turn, with its own steps, idempotency keys and progress cards."""
+        """Return the terms for one of a turn's runs, with its own steps, idempotency keys and progress cards."""
         return replace(
             self,
             context=replace(self.context, turn=f"{self.context.turn}/{name}"),

@@ -97,7 +97,7 @@ class StreamState:
         return self.standing and replace(self.standing, text=self.shown)
 
     def show(self, text: str) -> None:
-        """Emit text, after a paragraph break if an earlier round showed text. A round's leading white space is dropped."""
+        """Emit text, after a paragraph break if an earlier round showed text. A round's leading blanks are dropped."""
         if not self.shown:
             text = text.lstrip()
             if text and self.spoke:
