@@ -159,7 +159,10 @@ def tool(
     """Make a Tool of `async def name(context: Context, argument: Annotated[type, Field(...)], ...)`.
 
     The context can be of a subclass, if the turns run with that. Arguments are checked strictly: "17"
-    is no integer, an unknown argument is an error. Raises TypeError for a function that cannot be described to the model.
+    is no integer, and an unknown argument is an error.
+
+    Raises:
+        TypeError: the function cannot be described to the model.
     """
 
     def build(function: ToolFunction) -> Tool:
