@@ -1,11 +1,11 @@
-"""Everything the outside may start, and nothing else: parse, call one thing, answer.
+"""The entry points for everything from outside. A handler parses, makes one call and answers.
 
 messages   what people write
-actions    what customers press
-staff      what staff press
-dialogs    what staff fill in
+actions    the buttons of customers
+staff      the buttons of staff
+dialogs    the dialogs that staff fill in
 learning   what staff add to the knowledge base
-shortcuts  what a message's menu offers
+shortcuts  the entries of a message's menu
 commands   /kb
 frontdesk  /frontdesk
 feedback   "Helpful" or not, and the score after a person
@@ -31,7 +31,7 @@ from handlers.desk import Desk
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """Attach every handler to `app`. The last two catch the rest, so that Slack hears "ok" to what is new to us."""
+    """Attach every handler to `app`. The last two acknowledge everything else, so that Slack gets a 200 for it too."""
     messages.register(app, desk)
     home.register(app, desk)
     actions.register(app, desk)

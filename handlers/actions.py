@@ -1,4 +1,4 @@
-"""What customers press. A press that must not be lost goes through the inbox, in its thread's order."""
+"""The buttons of customers. An interaction that must not be lost goes through the inbox, in its thread's order."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The buttons under answers and in the case's sentences."""
+    """Attach the buttons under answers and in the messages about a case."""
 
     async def store_interaction(ack: Ack, body: BlockActions, action: Action) -> None:
         await desk.inbox.accept(read_interaction(body, action, team=desk.me.team))
@@ -37,13 +37,13 @@ def register(app: AsyncApp, desk: Desk) -> None:
         ):
             return
         language = await desk.language(interaction.author)
-        # Who has called a person since is not asked to say it again.
+        # A customer who has called a person by now is not asked to rephrase.
         words = await desk.cases.status_text(interaction.thread, language) or desk.sentences.say(language, "rephrase")
         await desk.slack.respond(body.get("response_url") or "", text=words)
 
 
 def register_rest(app: AsyncApp) -> None:
-    """Acknowledge every other press, shortcut and dialog, as link buttons are."""
+    """Acknowledge every other interaction and shortcut, such as a press of a link button."""
 
     async def ignore(ack: Ack, action: Action) -> None:
         await ack()
@@ -61,12 +61,12 @@ def register_rest(app: AsyncApp) -> None:
 
 
 def log_unknown(name: str) -> None:
-    """Log that a button was pressed that is not in the table: nothing follows from it."""
+    """Log a press of a button that is not in the table. Nothing else happens."""
     logger.warning("an unknown button was pressed", extra={"action": name})
 
 
 def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arrival:
-    """The arrival in a press of something in a message. Raises Malformed when it stands in none."""
+    """Return the arrival of an interaction with a message. Raises Malformed if the button is in no message."""
     channel, message_ts = body["container"].get("channel_id"), body["container"].get("message_ts")
     if not (channel and message_ts):
         raise Malformed("block_actions", "container without a message")
@@ -92,7 +92,7 @@ def read_interaction(body: BlockActions, action: Action, *, team: str) -> Arriva
 
 
 def read_home_interaction(body: BlockActions, action: Action, *, team: str) -> Arrival:
-    """The same for a press in somebody's Home tab, which stands in no channel: the tab is its lane."""
+    """Return the arrival of an interaction in a person's Home tab. The tab is in no channel, so it is the lane."""
     tab = body["container"].get("view_id")
     if not tab:
         raise Malformed("block_actions", "container without a view")
@@ -109,7 +109,7 @@ def read_home_interaction(body: BlockActions, action: Action, *, team: str) -> A
 
 
 def chosen(action: Action) -> str:
-    """The value of a press, or of the entry that was chosen in a menu. Raises Malformed when there is none."""
+    """Return the value of a button or of the chosen entry of a menu. Raises Malformed if there is none."""
     option = action.get("selected_option")
     value = action.get("value") if option is None else option["value"]
     if value is None:
@@ -118,7 +118,7 @@ def chosen(action: Action) -> str:
 
 
 def _chosen(action: Action) -> tuple[str, str]:
-    """What was pressed, and its value; the entry `priority/FD-1042` of the menu `case.more` is `case.more.priority`."""
+    """Return the button's id and value. The entry `priority/FD-1042` of menu `case.more` is `case.more.priority`."""
     option = action.get("selected_option")
     if option is None:
         return action["action_id"], action.get("value") or ""

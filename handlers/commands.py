@@ -1,4 +1,4 @@
-"""/kb refresh | status | search | rollback | gaps | learned | forget | suggest: for staff, who alone see the answer."""
+"""/kb refresh | status | search | rollback | gaps | learned | forget | suggest: for staff. Only they see the answer."""
 
 import html
 import logging
@@ -34,7 +34,7 @@ Usage:
 DAYS, DAYS_LIMIT = 30, 366
 CHANGES = frozenset({"refresh", "rollback", "forget", "suggest"})
 
-# Composers on phones and Macs make one long dash of two.
+# Phones and Macs replace two typed dashes with one long dash.
 _OPTION = re.compile(r"(?:--|[—–])(force|source|category|language)\b")
 _VALUE = re.compile(r"""\s*[= ]\s*(?:["“„]([^"”“]*)["”“]|(\S+))""")
 _DAYS = re.compile(r"[1-9][0-9]{0,2}")
@@ -45,7 +45,7 @@ _ALLOWED = {"refresh": {"force"}, "search": {"source", "category", "language"}}
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What stands behind `/kb`."""
+    """A parsed `/kb` command."""
 
     verb: str
     words: str = ""
@@ -53,7 +53,7 @@ class Command:
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The knowledge base's command, and the button of what it says about a refresh."""
+    """Attach the knowledge base's command, and the button in its message about a refresh."""
 
     @app.command("/kb")
     async def kb(ack: Callable[..., Awaitable[None]], body: SlashCommand) -> None:
@@ -61,7 +61,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
         if not await desk.staff.desks(body["user_id"]):
             await desk.answer_command(body, await desk.words(body["user_id"], "not_staff"))
             return
-        # A build, or a search of two bases, may take longer than the request.
+        # A build, or a search of two knowledge bases, can take longer than Slack waits.
         desk.start(_carry_out(desk, body, read_command(body.get("text") or "")))
 
     @app.action("kb.progress")
@@ -75,7 +75,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def read_command(text: str) -> Command:
-    """The command as it was typed; what it may not be has the verb "usage"."""
+    """Parse the command. Anything that is no valid command has the verb "usage"."""
     verb, _, rest = html.unescape(text).strip().partition(" ")
     verb, options = verb.lower(), {}
     while option := _OPTION.search(rest):
@@ -92,7 +92,7 @@ def read_command(text: str) -> Command:
 
 
 def _fits(verb: str, words: str) -> bool:
-    """Whether the words are what the verb wants."""
+    """Whether the words are valid arguments of the verb."""
     match verb:
         case "status" | "learned":
             return not words
@@ -151,7 +151,10 @@ async def _done(desk: Desk, command: Command, *, by: str) -> str:
 
 
 async def _suggest(desk: Desk, body: SlashCommand, case: str) -> None:
-    """Have an article suggested from a case of one of their desks; whether there is another is nobody else's."""
+    """Have an article suggested from a case of one of the person's desks.
+
+    Whether a case exists at another desk is not shown.
+    """
     desks = await desk.staff.desks(body["user_id"])
     try:
         is_theirs = desks.have(await desk.cases.find(case))
@@ -164,7 +167,7 @@ async def _suggest(desk: Desk, body: SlashCommand, case: str) -> None:
 
 
 def _suggesting(desk: Desk, body: SlashCommand, case: str) -> Arrival:
-    """The press of "Suggest an article" on a case's card, made by a command."""
+    """Return the interaction of "Suggest an article" on a case's card, for the command."""
     lane = f"suggest-{body['trigger_id']}"[:32]
     return Arrival(
         event_id=f"command/{body['trigger_id']}",

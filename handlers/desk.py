@@ -1,4 +1,4 @@
-"""What handlers may call; `bot.app` fills it in."""
+"""The parts of Frontdesk that handlers can call. `bot.app` creates them."""
 
 import hashlib
 from collections.abc import Callable, Coroutine, Sequence
@@ -28,10 +28,10 @@ from handlers.payloads import SlashCommand
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """The parts of a running Frontdesk that the outside can reach."""
+    """The parts of a running Frontdesk that handlers can reach."""
 
     me: Identity
-    """Who the app is in Slack."""
+    """The app's identity in Slack."""
     slack: SlackClient
     database: Database
     clock: Clock
@@ -47,12 +47,13 @@ class Desk:
     refreshes: Refreshes
     articles: Articles
     start: Callable[[Coroutine[Any, Any, None]], None]
-    """Runs something that outlives its request; the application owns it and ends it."""
+    """Runs a task that outlives its request. The application owns the task and ends it."""
 
     async def is_first(self, trigger: str, *, user: str, channel: str = "", reads: bool = False) -> bool:
-        """Whether Slack delivers this command, press or shortcut for the first time; for what is done at once.
+        """Deduplicate a command, interaction or shortcut that is handled at once. True for the first delivery.
 
-        What only `reads` is rather answered twice than not at all while nothing can be stored.
+        If nothing can be stored, an interaction that only `reads` counts as the first: two answers are better than
+        none.
         """
         name = hashlib.sha256(trigger.encode()).hexdigest()[:32]
         said = {"text": "", "files": [], "action": "", "value": ""}
@@ -66,11 +67,11 @@ class Desk:
             return True
 
     async def is_staff_in(self, channel: str, user: str) -> bool:
-        """Whether a press of theirs there is one of staff."""
+        """Whether the user is staff in the channel."""
         return await self.staff.includes(user, channel=channel)
 
     async def admits(self, interaction: Arrival) -> bool:
-        """Whether a member of staff pressed there; anybody else is told that it is not theirs."""
+        """Whether a member of staff pressed the button. Anyone else is told that it is only for staff."""
         if await self.is_staff_in(interaction.thread.channel, interaction.author):
             return True
         thread_ts = interaction_thread(interaction)
@@ -78,15 +79,15 @@ class Desk:
         return False
 
     async def refuse(self, channel: str, user: str, *, thread_ts: str | None) -> None:
-        """Tell somebody who is not staff, unseen by others and where they pressed, that this is not theirs."""
+        """Tell a person who is not staff, in an ephemeral message, that the button is only for staff."""
         await self.slack.post_ephemeral(channel, user, text=await self.words(user, "not_staff"), thread_ts=thread_ts)
 
     async def words(self, user_id: str, key: str) -> str:
-        """A sentence in the person's language."""
+        """Return a sentence in the person's language."""
         return self.sentences.say(await self.language(user_id), key)
 
     async def language(self, user_id: str) -> Language:
-        """The language that the person chose, else their profile's; English while neither is known."""
+        """Return the language that the person chose, else their profile's. English if neither is known."""
         try:
             locale = await self.identities.locale(await self.slack.user(user_id))
         except (SlackRefused, SlackUnanswered, StoreUnavailable):
@@ -94,6 +95,6 @@ class Desk:
         return self.sentences.language_for(locale)
 
     async def answer_command(self, body: SlashCommand, text: str, *, blocks: Sequence[Block] | None = None) -> None:
-        """Answer a slash command where only the person sees it, also when its own address serves no more."""
+        """Answer a slash command so that only the person sees it, even if its response URL has expired."""
         if not await self.slack.respond(body.get("response_url") or "", text=text, blocks=blocks or None):
             await self.slack.post_ephemeral(body["channel_id"], body["user_id"], text=text, blocks=blocks or None)

@@ -1,4 +1,4 @@
-"""Dialogs: staff press, fill in and submit; what is submitted goes through the inbox like a press of the same case."""
+"""Dialogs: staff press, fill in and submit. A submission goes through the inbox like a press on the same case."""
 
 from collections.abc import Awaitable, Callable
 
@@ -17,7 +17,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The dialogs that buttons open."""
+    """Attach the dialogs that buttons open."""
 
     async def store_submission(ack: Ack, body: ViewSubmission) -> None:
         about = read_about(body, team=desk.me.team)
@@ -40,19 +40,19 @@ async def open_dialog(desk: Desk, interaction: Arrival, *, trigger_id: str) -> N
 
 
 def read_about(body: ViewSubmission, *, team: str) -> About:
-    """What the submitted dialog is about. Raises Malformed when it does not say."""
+    """Return what the submitted dialog is about. Raises Malformed if it does not say."""
     case, channel, thread_ts, ts = parse_about(body["view"].get("private_metadata") or "")
     return About(case, ThreadRef(team, channel, thread_ts), ts)
 
 
 def read_submission(body: ViewSubmission, about: About) -> Arrival:
-    """The arrival in a view_submission payload: a press of the dialog's own name with what was filled in."""
+    """Return the arrival of a view_submission payload: the dialog's name, and what was filled in."""
     view, user = body["view"], body["user"]
     return Arrival(
         event_id=f"view/{view['id']}",
         kind="interaction",
         thread=about.thread,
-        # A submission has no time of its own, and its view is submitted once.
+        # A submission has no timestamp. Its view is submitted only once, so the view's id serves.
         ts=view["id"],
         author=user["id"],
         author_team=user.get("team_id") or about.thread.team,

@@ -1,10 +1,10 @@
-"""The one way in for what Slack sends, by HTTP and by Socket Mode: it is read, and what fits goes to Bolt.
+"""The one entry for everything that Slack sends, by HTTP and by Socket Mode. A valid payload goes to Bolt.
 
-take       read a payload and have it handled; the answer for Slack
-decode     the payload in the body of an HTTP request
+take       read a payload, have it handled, and return the answer for Slack
+decode     return the payload in the body of an HTTP request
 
-Slack delivers again what is not acknowledged, and a payload that does not fit fits no better the next time. So it is
-acknowledged, counted, and logged once by its shape.
+Slack redelivers what is not acknowledged, and a malformed payload would be malformed again. So it is acknowledged,
+counted, and logged once for each shape.
 """
 
 import json
@@ -24,19 +24,19 @@ from handlers.payloads import Malformed, kind_of, parse
 logger = logging.getLogger(__name__)
 
 NOBODY_LISTENS = 404
-"""Bolt's status for what no listener is there for."""
+"""Bolt's status for a payload without a listener."""
 FIELDS_LIMIT = 100
-"""Fields of a form; Slack's have some fifteen."""
+"""The largest number of fields in a form. Slack's forms have some fifteen."""
 RATE_LIMITED_SECONDS = 600.0
-"""For so long `/healthz` tells that Slack has held events back."""
+"""How long `/healthz` reports that Slack has held events back, in seconds."""
 
 
 class Unreadable(ValueError):
-    """The body of a request is neither JSON nor a form of Slack's; it is answered 400."""
+    """The body of a request is neither JSON nor a form of Slack's. The answer is 400."""
 
 
 class Door:
-    """Takes what Slack sends to one Bolt app."""
+    """Passes what Slack sends to one Bolt app."""
 
     def __init__(self, bolt: AsyncApp, metrics: Metrics, clock: Clock) -> None:
         self._bolt = bolt
@@ -57,7 +57,7 @@ class Door:
             return BoltResponse(status=200)
         if kind_of(body) == "ssl_check":
             return BoltResponse(status=200)
-        # In this mode Bolt takes the payload as it is, and does not parse it again.
+        # In this mode Bolt uses the payload as it is, and does not parse it again.
         answer = await self._bolt.async_dispatch(AsyncBoltRequest(mode="socket_mode", body=body))
         if answer.status == NOBODY_LISTENS:
             logger.debug("nobody listens to a payload", extra={"kind": kind_of(body)})
@@ -66,7 +66,7 @@ class Door:
 
     @property
     def impaired(self) -> str | None:
-        """What Slack has said lately about events that it holds back; None: nothing."""
+        """Return Slack's recent notice that it holds events back, in words. None if there is none."""
         if self._rate_limited_at is None or self._now() - self._rate_limited_at >= RATE_LIMITED_SECONDS:
             return None
         return "Slack: app_rate_limited, it drops events since there are too many"
@@ -90,7 +90,7 @@ class Door:
         )
 
     async def _failed(self, error: Exception) -> BoltResponse:
-        """What Slack hears when a listener fails before it has acknowledged."""
+        """Return the answer for Slack if a listener fails before it has acknowledged."""
         match error:
             case Malformed():
                 return self._leave(error)
@@ -104,9 +104,9 @@ class Door:
 
 
 def decode(content: bytes) -> object:
-    """The payload in a request's body: JSON, or a form that is a command or has JSON in `payload`.
+    """Return the payload in a request's body: JSON, or a form that is a command or has JSON in `payload`.
 
-    The body decides, and not its content type. Raises Unreadable.
+    The body decides, not its content type. Raises Unreadable if it is neither.
     """
     try:
         text = content.decode()

@@ -1,4 +1,4 @@
-"""Verdicts: "Helpful" or not under an answer, a score from 1 to 5 after a person. A later press replaces an earlier."""
+"""Feedback: "Helpful" or not under an answer, and the CSAT score (1 to 5) of a case. A later press replaces it."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -17,7 +17,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The feedback buttons and the score."""
+    """Attach the feedback buttons and the score."""
 
     # fb.positive and fb.negative are the plain buttons of workspaces that refuse feedback_buttons.
     @app.action(re.compile(r"fb(\.positive|\.negative)?"))
@@ -36,7 +36,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:
-    """What is judged, and how. Raises Malformed for a value that no button of ours has."""
+    """Return what is rated, and the rating. Raises Malformed for a value that no button of ours has."""
     found = pattern.fullmatch(chosen(action))
     if found is None:
         raise Malformed("block_actions", "actions.value is none of ours")
@@ -44,7 +44,7 @@ def _read(pattern: re.Pattern[str], action: Action) -> tuple[str, str]:
 
 
 async def _thanks(desk: Desk, ref: str, person: str) -> str:
-    """What a score is answered with; when the case is not solved any more, how it stands as well."""
+    """Return the answer to a score. If the case is no longer solved, it includes the status text."""
     language = await desk.language(person)
     return f"{desk.sentences.say(language, 'thanks_for_rating')} {await desk.cases.moved_since(ref, language)}".strip()
 

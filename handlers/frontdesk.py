@@ -26,21 +26,21 @@ Usage:
 DAYS, DAYS_LIMIT = 30, 366
 NO_CHANNEL = "A direct message isn't a channel. Name one, for example `/frontdesk pause #support`."
 
-# With should_escape Slack writes a channel's id beside its name.
+# With should_escape, Slack writes a channel's id next to its name.
 _CHANNEL = re.compile(r"<#([CG][A-Z0-9]+)(?:\|[^>]*)?>")
 _DAYS = re.compile(r"[1-9][0-9]{0,2}")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What stands behind `/frontdesk`."""
+    """A parsed `/frontdesk` command."""
 
     verb: str
     words: str = ""
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The desk's command."""
+    """Attach the desk's command."""
 
     @app.command("/frontdesk")
     async def frontdesk(ack: Callable[..., Awaitable[None]], body: SlashCommand) -> None:
@@ -55,7 +55,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def read_command(text: str) -> Command:
-    """The command as it was typed; what it may not be has the verb "usage"."""
+    """Parse the command. Anything that is no valid command has the verb "usage"."""
     verb, _, rest = text.strip().partition(" ")
     verb, words = verb.lower(), " ".join(rest.split())
     match verb:
@@ -73,7 +73,7 @@ def read_command(text: str) -> Command:
 
 
 async def _answer(desk: Desk, body: SlashCommand, desks: Desks) -> str:
-    """What the command says; nothing when it was delivered, and answered, before."""
+    """Return the command's answer. Empty for a duplicate delivery, which was answered before."""
     command, user, overview = read_command(body.get("text") or ""), body["user_id"], desk.overview
     try:
         reads = command.verb not in ("pause", "resume")

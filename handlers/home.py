@@ -18,7 +18,10 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """Opening a tab fills it; the Home tab's button and menu fill it anew. The wish to be erased must not be lost."""
+    """Attach the tabs: opening one fills it, and the Home tab's button and menu fill it again.
+
+    A request for erasure must not be lost, so it goes through the inbox.
+    """
 
     @app.event("app_home_opened")
     async def fill(event: HomeOpened) -> None:

@@ -1,10 +1,10 @@
 """The aiohttp side: Slack's signed events (without Socket Mode), health and metrics.
 
-The server listens before anything else is there, so that it can be seen what a start waits for. `/livez` says that
-the process runs, `/healthz` whether it serves.
+The server listens before all other parts exist, so that operators can see what a start waits for. `/livez` says that
+the process runs, and `/healthz` whether it serves.
 
-The guard stands before the door: it reads a bounded body, checks the signature over the raw bytes and refuses with 400
-what is no payload at all. Nothing unsigned is parsed.
+A guard comes before the door (`handlers.door`). It reads a bounded body, checks the signature over the raw bytes, and
+refuses with 400 what is no payload at all. Nothing unsigned is parsed.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ logger = logging.getLogger(__name__)
 
 EVENTS_PATH = "/slack/events"
 BODY_LIMIT = 1 << 20
-"""Bytes of one request; Slack's are far smaller."""
+"""The largest request in bytes. Slack's requests are far smaller."""
 BODY_SECONDS = 5.0
-"""How long a request may take to arrive."""
+"""How long a request may take to arrive, in seconds."""
 SIGNATURE_SECONDS = 300
-"""Slack's window for the age of a signature."""
+"""The largest age of a signature, in seconds. This is Slack's rule."""
 WRONG_TIME = (
     "a request was refused that Slack signed at another time: somebody sends it again, or this machine's clock is wrong"
 )
@@ -41,29 +41,29 @@ _SIGNATURE = re.compile(r"v0=[0-9a-f]{64}", re.ASCII)
 
 
 Probe = Callable[[], Awaitable[str | None]]
-"""Names a fault, or returns None."""
+"""Returns a fault in words, or None."""
 
 
 @dataclass(slots=True)
 class Serving:
-    """What stands behind the server: nothing at first, the whole product once it is put together."""
+    """The parts behind the server. They are None until the application is put together."""
 
     waiting_for: str = "Frontdesk is starting"
-    """What the start waits for, in words; `missing` until there is a probe."""
+    """What the start waits for, in words. It counts as what is missing until the probe `missing` is set."""
     missing: Probe | None = None
-    """Names what keeps it from serving."""
+    """Returns what keeps Frontdesk from serving."""
     degraded: Probe | None = None
-    """Names what serves worse than it should."""
+    """Returns what works worse than it should."""
     door: Door | None = None
-    """Where events over HTTP go. Until it is there they are answered 503, and Slack delivers them again."""
+    """Receives events over HTTP. Until it is set they are answered 503, and Slack delivers them again."""
 
 
 def build_web_app(
     serving: Serving, *, metrics: Metrics | None, takes_events: bool, signing_secret: str = ""
 ) -> web.Application:
-    """The server's routes. With `takes_events`, Slack's events are taken here, signed with `signing_secret`.
+    """Return the server's routes. With `takes_events` it accepts Slack's events, signed with `signing_secret`.
 
-    With `metrics` they are shown here.
+    With `metrics` it also shows the metrics.
     """
 
     async def live(_request: web.Request) -> web.Response:
@@ -86,7 +86,7 @@ def build_web_app(
 
 
 def build_metrics_app(metrics: Metrics) -> web.Application:
-    """The routes of a port that shows the metrics and nothing else."""
+    """Return the routes of a port that shows only the metrics."""
     app = web.Application()
     add_metrics(app, metrics)
     return app

@@ -1,6 +1,6 @@
-"""What staff add to the knowledge base in words of their own: from a suggestion, or from a message by its shortcut.
+"""What staff add to the knowledge base in their own words: from a suggestion, or from a message by its shortcut.
 
-Both open the same dialog; nothing is stored before it is submitted, and then it goes through the inbox like a press.
+Both open the same dialog. Nothing is stored before it is submitted. The submission goes through the inbox.
 """
 
 from collections.abc import Awaitable, Callable
@@ -24,7 +24,7 @@ GONE = "Frontdesk can't find this suggestion."
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The button that opens a suggestion, and the shortcut in a message's menu."""
+    """Attach the button that opens a suggestion, and the shortcut in a message's menu."""
 
     @app.action("kb.edit")
     async def edit(ack: Ack, body: BlockActions, action: Action) -> None:
@@ -48,7 +48,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 async def _edit(desk: Desk, about: About, body: BlockActions) -> str:
-    """Open the dialog for a suggestion; what is told instead, if it cannot be."""
+    """Open the dialog for a suggestion. If that is not possible, return the sentence that says why."""
     try:
         found = await desk.articles.find(int(about.case))
     except (UnknownArticle, ValueError):
@@ -61,7 +61,7 @@ async def _edit(desk: Desk, about: About, body: BlockActions) -> str:
 
 
 async def _add(desk: Desk, body: MessageAction) -> str:
-    """Open the dialog for a message; what is told instead, if it cannot be."""
+    """Open the dialog for a message. If that is not possible, return the sentence that says why."""
     channel, user, message = body["channel"]["id"], body["user"]["id"], body["message"]
     thread_ts, ts = message.get("thread_ts"), body["message_ts"]
     if channel not in desk.staff.channels or not thread_ts:

@@ -1,15 +1,15 @@
-"""What people write. A message is stored before Slack hears "ok"; when it cannot be, Slack hears an error.
+"""What people write. A message is stored before Slack gets its acknowledgement. If that fails, Slack gets an error.
 
-Stored are direct messages to the app, messages that mention it, replies in threads that are conversations, and
-replies in the team channels' threads; card numbers and the like are hidden first. Stored as well is what people do to
-those afterwards: they edit or delete them, or press Stop. Everything else starts nothing: edits that change no word,
-joins, unknown subtypes, bots, the app's own posts.
+These are stored: direct messages to the app, messages that mention it, replies in threads that are conversations, and
+replies in the team channels' threads. Card numbers and similar data are masked first. Edits and deletions of these
+messages, and presses of Stop, are stored too. Everything else is ignored: edits that change no word, joins, unknown
+subtypes, bots, and the app's own posts.
 
-read_event     what of it an event is
-  _read_message  something is said
-  _read_edit     something said before is said otherwise, or taken back
-  _read_delete   it is taken back
-  _read_stop     its answer is not wanted any more
+read_event       find the arrival in an event
+  _read_message  a message
+  _read_edit     an edit, or a deletion that Slack sends as an edit
+  _read_delete   a deletion
+  _read_stop     a press of Stop
 """
 
 import logging
@@ -45,9 +45,9 @@ logger = logging.getLogger(__name__)
 
 
 class StoreFirst(AsyncMiddleware):
-    """Bolt awaits it before it acknowledges, and with 503 it does not.
+    """Stores messages before Bolt acknowledges them. If that fails, Slack gets a 503.
 
-    No listener is asked for messages: that would cost as much again, and keep those waiting who come next.
+    Messages have no listeners: these would cost as much again, and delay the next events.
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -79,7 +79,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def register_rest(app: AsyncApp) -> None:
-    """Acknowledge every event; what mattered has been stored by the middleware."""
+    """Acknowledge every event. The middleware has stored those that matter."""
 
     @app.event(re.compile(".*"))
     async def acknowledge() -> None:
@@ -87,7 +87,7 @@ def register_rest(app: AsyncApp) -> None:
 
 
 def read_event(body: Mapping[str, Any], me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
-    """The arrival in a payload that was parsed, or None when it is nothing to us."""
+    """Return the arrival in a parsed payload, or None if Frontdesk ignores it."""
     match kind_of(body):
         case "message":
             posted = cast(MessagePostedCallback, body)
@@ -108,12 +108,12 @@ def read_event(body: Mapping[str, Any], me: Identity, *, team_channels: Collecti
 
 
 def _is_ours(body: Callback, me: Identity) -> bool:
-    """Whether the event is of the workspace in which the app is installed."""
+    """Whether the event comes from the workspace in which the app is installed."""
     return me.team in {body.get("team_id"), *(each.get("team_id") for each in body.get("authorizations") or ())}
 
 
 def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
-    """What somebody says in a payload that is of our workspace, or None when nobody speaks to us."""
+    """Return the arrival of a message in our workspace, or None if it is not for us."""
     event = body["event"]
     author = _author(event, me)
     if author is None:
@@ -141,12 +141,15 @@ def _read_message(body: MessagePostedCallback, me: Identity, *, team_channels: C
 
 
 def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Collection[str]) -> Arrival | None:
-    """What somebody changed about their words; Slack's own changes bear no `edited`, or none of now. Nor do those of
-    somebody who deletes one of the files."""
+    """Return the arrival of an edit, or None if the person changed nothing.
+
+    Slack's own changes have no `edited` mark, or an old one. Neither has the deletion of a file: the event's
+    time counts there.
+    """
     event = body["event"]
     now, before = event.get("message") or EarlierMessage(), event.get("previous_message") or EarlierMessage()
     if now.get("subtype") == "tombstone":
-        # A root that has replies is not taken away, but changed into this.
+        # If a deleted message has replies, Slack does not remove it but changes it into a tombstone.
         return _read_delete(body, {**before, "ts": before.get("ts") or now.get("ts")}, me, team_channels=team_channels)
     at = event.get("event_ts") if _deleted_files(now) - _deleted_files(before) else (now.get("edited") or {}).get("ts")
     channel, ts, author = event["channel"], now.get("ts"), _author(now, me)
@@ -174,9 +177,9 @@ def _read_edit(body: MessageChangedCallback, me: Identity, *, team_channels: Col
 def _read_delete(
     body: MessageChangedCallback, gone: EarlierMessage, me: Identity, *, team_channels: Collection[str]
 ) -> Arrival | None:
-    """That somebody's message is gone; nothing of what it said is kept.
+    """Return the arrival of a deletion, without the deleted words.
 
-    Slack may leave out whose it was and in which thread: then the author is empty, and the stored message decides.
+    Slack may leave out the author and the thread. Then the author is empty, and the stored message decides.
     """
     event = body["event"]
     channel, ts, author = event["channel"], gone.get("ts"), _author(gone, me)
@@ -200,7 +203,7 @@ def _read_delete(
 
 
 def _read_stop(body: SessionStoppedCallback, me: Identity) -> Arrival | None:
-    """A press of Stop under an answer that is on its way."""
+    """Return the arrival of a press of Stop under an answer that is being written."""
     event = body["event"]
     channel, thread_ts = event.get("channel") or event.get("channel_id"), event.get("thread_ts")
     user, at = event.get("user") or event.get("user_id"), event.get("event_ts")
@@ -220,7 +223,7 @@ def _read_stop(body: SessionStoppedCallback, me: Identity) -> Arrival | None:
 
 
 def _author(message: Said | MessagePosted, me: Identity) -> str | None:
-    """The person who wrote it; None for apps, Slack itself, and what nobody wrote."""
+    """Return the person who wrote the message. None for apps, for Slack itself, and if there is no author."""
     author = message.get("user")
     if message.get("subtype") not in SPOKEN or message.get("bot_id") or author in (me.user, "USLACKBOT"):
         return None
@@ -232,10 +235,10 @@ def _mentions(message: Said | MessagePosted, me: Identity) -> bool:
 
 
 def _team(message: Said | MessagePosted, me: Identity) -> str:
-    """The author's own workspace."""
+    """Return the author's own workspace."""
     return message.get("user_team") or message.get("team") or me.team
 
 
 def _deleted_files(message: Said) -> set[str]:
-    """The files of which a message has but the place where they were."""
+    """Return the ids of a message's files that are deleted, so that only a tombstone is left."""
     return {str(file.get("id")) for file in message.get("files") or () if file.get("mode") == "tombstone"}

@@ -1,11 +1,12 @@
-"""What Slack sends, as far as Frontdesk reads it. Bolt and every handler see only what has been read here.
+"""The payloads from Slack, with the fields that Frontdesk reads. Bolt and every handler see only parsed payloads.
 
-parse      a payload of any kind, checked and reduced to the fields below
-Malformed  why it is none of these, by its shape and never by what it holds
+parse      check a payload of any kind and reduce it to the fields below
+Malformed  says why a payload does not fit, by its shape and never by its content
 
-What says who somebody is, or where something stands, must be as Slack documents it; otherwise the payload does not fit.
-A field of the kinds `Maybe…` that is missing, null or odd is None. What is not listed is left out, so that nothing
-further inside has to ask what type a value has. The check is compiled, and costs a few microseconds.
+Fields that say who a person is, or where something is, must have the form that Slack documents. Otherwise the payload
+is malformed. A field of a `Maybe…` type is None if it is missing, null or odd. Fields that are not listed are left
+out. So the code behind this module need not check the type of any value. The check is compiled, and costs a few
+microseconds.
 """
 
 import re
@@ -27,12 +28,15 @@ from typing_extensions import TypedDict
 from bot.errors import FrontdeskError
 
 SPOKEN = frozenset({None, "file_share", "thread_broadcast", "me_message"})
-"""Subtypes of messages that are somebody speaking."""
+"""Subtypes of messages that a person wrote."""
 
 
 class Malformed(FrontdeskError):
-    """A payload does not fit. `kind` is one of `KINDS`, and `shape` says which field is wrong in which way: both are
-    made of names in this module, so that they may be counted and logged."""
+    """A payload is malformed.
+
+    `kind` is one of `KINDS`, and `shape` says which field is wrong in which way. Both consist of names in this
+    module, so they can be counted and logged.
+    """
 
     def __init__(self, kind: str, shape: str) -> None:
         self.kind = kind
@@ -50,17 +54,17 @@ class _OddIsNone:
 _ODD_IS_NONE = _OddIsNone()
 
 Id = Annotated[str, StringConstraints(strict=True, pattern=r"^[A-Za-z0-9_-]{1,32}$")]
-"""Slack's name of a person, a channel, a workspace, a view or a file. The database's columns are as wide."""
+"""Slack's id of a person, a channel, a workspace, a view or a file. The database's columns have the same width."""
 Ts = Annotated[str, StringConstraints(strict=True, pattern=r"^[0-9]{1,15}\.[0-9]{1,15}$")]
-"""The timestamp by which Slack names a message."""
+"""The timestamp that identifies a message in Slack."""
 Token = Annotated[str, StringConstraints(strict=True, pattern=r"^[!-~]{1,200}$")]
-"""Slack's name of a delivery or an interaction."""
+"""Slack's id of a delivery or an interaction."""
 Name = Annotated[str, StringConstraints(strict=True, pattern=r"^[!-~]{1,255}$")]
-"""The name of a kind of payload, or what the app has called a button, a dialog or a shortcut."""
+"""The name of a kind of payload, or the app's name of a button, a dialog or a shortcut."""
 Value = Annotated[str, StringConstraints(strict=True, pattern=r"^[^\x00-\x1f\x7f]{0,3000}$")]
-"""What the app has put into a button, an option or a dialog."""
+"""A value that the app put into a button, an option or a dialog."""
 Words = InstanceOf[str]
-"""What a person wrote, whatever signs are in it: whoever keeps it cleans it (bot/turns/message_body.py)."""
+"""A person's words, with any characters. The code that stores them cleans them (bot/turns/message_body.py)."""
 MaybeId = Annotated[Id | None, _ODD_IS_NONE]
 MaybeTs = Annotated[Ts | None, _ODD_IS_NONE]
 MaybeValue = Annotated[Value | None, _ODD_IS_NONE]
@@ -84,7 +88,7 @@ class Edited(TypedDict, total=False):
 
 
 class Said(TypedDict, total=False):
-    """A message's words and author; `bot_id` alone tells that an app wrote it."""
+    """A message's words and author. Only `bot_id` says that an app wrote it."""
 
     subtype: Value | None
     user: Id | None
@@ -104,15 +108,15 @@ class EarlierMessage(Said, total=False):
 
 
 class Event(TypedDict, total=False):
-    """An event that nothing follows from."""
+    """An event that Frontdesk ignores."""
 
     type: Required[Name]
-    # An odd one must not become none: a message without a subtype is one that a person wrote.
+    # An odd subtype must not become None: a message without a subtype is one that a person wrote.
     subtype: Value | None
 
 
 class MessagePosted(Said, total=False):
-    """Somebody says something: `message`, `app_mention`."""
+    """A person posts a message: `message`, `app_mention`."""
 
     type: Required[Name]
     channel: Required[Id]
@@ -121,7 +125,7 @@ class MessagePosted(Said, total=False):
 
 
 class MessageChanged(TypedDict, total=False):
-    """Somebody says it otherwise (`message_changed`) or takes it back (`message_deleted`)."""
+    """A person edits a message (`message_changed`) or deletes it (`message_deleted`)."""
 
     type: Required[Name]
     subtype: Required[Name]
@@ -134,7 +138,7 @@ class MessageChanged(TypedDict, total=False):
 
 
 class SessionStopped(TypedDict, total=False):
-    """Somebody presses Stop: `agent_session_stopped`."""
+    """A person presses Stop: `agent_session_stopped`."""
 
     type: Required[Name]
     channel: Id | None
@@ -148,7 +152,7 @@ class SessionStopped(TypedDict, total=False):
 
 
 class HomeOpened(TypedDict, total=False):
-    """Somebody opens one of the app's tabs: `app_home_opened`."""
+    """A person opens one of the app's tabs: `app_home_opened`."""
 
     type: Required[Name]
     user: Required[Id]
@@ -157,13 +161,13 @@ class HomeOpened(TypedDict, total=False):
 
 
 class Authorization(TypedDict, total=False):
-    """An installation that may see the event."""
+    """An installation that can see the event."""
 
     team_id: MaybeId
 
 
 class Callback(TypedDict, total=False):
-    """What stands around an event."""
+    """The envelope of an event."""
 
     type: Required[Name]
     event_id: Required[Token]
@@ -202,7 +206,7 @@ class HomeOpenedCallback(Callback):
 
 
 class Person(TypedDict, total=False):
-    """Who presses, submits or chooses."""
+    """The person who presses, submits or chooses."""
 
     id: Required[Id]
     team_id: MaybeId
@@ -232,7 +236,7 @@ class Action(TypedDict, total=False):
 
 
 class Container(TypedDict, total=False):
-    """Where it stands: in a message, or in a view."""
+    """Where the button is: in a message, or in a view."""
 
     channel_id: Id | None
     message_ts: Ts | None
@@ -254,7 +258,7 @@ class BlockActions(TypedDict, total=False):
 
 
 class Filled(TypedDict, total=False):
-    """What a field of a dialog holds."""
+    """The content of one field of a dialog."""
 
     value: Words | None
     selected_option: Option | None
@@ -318,7 +322,7 @@ class ViewClosed(TypedDict, total=False):
 
 
 class Shortcut(TypedDict, total=False):
-    """An entry of the app's own menu; there is none."""
+    """An entry of the app's own menu. Frontdesk has none."""
 
     type: Required[Name]
     user: Required[Person]
@@ -326,7 +330,7 @@ class Shortcut(TypedDict, total=False):
 
 
 class BlockSuggestion(TypedDict, total=False):
-    """A menu asks for its options; none of ours does."""
+    """A menu asks for its options. None of ours does."""
 
     type: Required[Name]
     user: Required[Person]
@@ -353,7 +357,7 @@ class UrlVerification(TypedDict):
 
 
 class RateLimited(TypedDict, total=False):
-    """Slack has held events back, since there were too many: `app_rate_limited`."""
+    """Slack has held events back because there were too many: `app_rate_limited`."""
 
     type: Required[Name]
     minute_rate_limited: Annotated[int | None, _ODD_IS_NONE]
@@ -391,7 +395,7 @@ _TOP_LEVEL = _INTERACTIONS | {"block_suggestion", "url_verification", "app_rate_
 
 
 def kind_of(payload: object) -> str:
-    """Which of `KINDS` a payload is, by its type alone; `event` for events that nothing follows from."""
+    """Return which of `KINDS` a payload is, by its type alone. Events that Frontdesk ignores are `event`."""
     match payload:
         case {"type": "event_callback", "event": {"type": "message", "subtype": str(subtype)}} if subtype in _CHANGES:
             return "message_changed"
@@ -413,7 +417,7 @@ def kind_of(payload: object) -> str:
 
 
 def parse(payload: object) -> dict[str, Any]:
-    """The payload as one of the types above. Raises Malformed when it does not fit."""
+    """Return the payload as one of the types above. Raises Malformed if it does not fit."""
     kind = kind_of(payload)
     if kind == "unknown":
         raise Malformed(kind, "no type that is known")
@@ -425,9 +429,9 @@ def parse(payload: object) -> dict[str, Any]:
 
 
 def parse_about(text: str) -> tuple[str, str, str, str]:
-    """What `bot.cases.dialogs.About` has written into a dialog: the case, the channel, its thread, the message.
+    """Parse what `bot.cases.dialogs.About` wrote into a dialog: the case, the channel, its thread, the message.
 
-    Raises Malformed.
+    Raises Malformed if the text does not have that form.
     """
     try:
         return _ABOUT.validate_json(text)
@@ -436,7 +440,7 @@ def parse_about(text: str) -> tuple[str, str, str, str]:
 
 
 def _shape(error: ValidationError) -> str:
-    """Where the first fault is, and which one. Keys of what people fill in are no names of ours and are left out."""
+    """Return where the first fault is, and which one. Keys that come from people are left out."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
     names = [each if isinstance(each, str) and _FIELD.fullmatch(each) else "*" for each in fault["loc"]]
     if "values" in names:

@@ -1,4 +1,4 @@
-"""Entries of a message's own menu: calling a person over it. Like a press, it goes through the inbox."""
+"""The shortcuts in a message's menu: a call for a person about the message. It goes through the inbox."""
 
 from collections.abc import Awaitable, Callable
 
@@ -14,7 +14,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The shortcuts."""
+    """Attach the shortcuts."""
 
     @app.shortcut(CALL_OVER)
     async def call_over(ack: Ack, body: MessageAction) -> None:
@@ -25,7 +25,7 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def read_call(body: MessageAction, *, team: str, by_staff: bool) -> Arrival:
-    """The arrival in a message_action payload; of the message it holds only where it stands."""
+    """Return the arrival of a message_action payload. It holds the place of the message, but not its words."""
     message, user = body["message"], body["user"]
     return Arrival(
         event_id=f"interaction/{body['trigger_id']}",

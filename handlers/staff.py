@@ -1,7 +1,7 @@
-"""What staff press. Each press is checked on the server: who is staff in its channel counts, and in doubt nobody.
+"""The buttons of staff. The server checks each press: the person must be staff in the channel. In doubt it refuses.
 
-A press goes through the inbox, in the order of what is written under the card: reply, then Resolve, and the
-reply is delivered first. A press that takes long has a lane of its own.
+An interaction goes through the inbox, in order with the messages under the card. If staff reply and then press Resolve,
+the reply is delivered first. An interaction that takes long has a lane of its own.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,7 +22,7 @@ Ack = Callable[[], Awaitable[None]]
 
 
 def register(app: AsyncApp, desk: Desk) -> None:
-    """The buttons and the menus of the cards in the team channels."""
+    """Attach the buttons and menus of the cards in the team channels."""
 
     async def press(ack: Ack, body: BlockActions, action: Action) -> None:
         interaction = read_interaction(body, action, team=desk.me.team)
@@ -51,13 +51,13 @@ def register(app: AsyncApp, desk: Desk) -> None:
 
 
 def _is_pressed_here(button: Button) -> bool:
-    """Whether staff press it, and it is stored or opens a dialog about a case."""
+    """Whether it is a button of staff that is stored or opens a dialog about a case."""
     is_answered_elsewhere = button.lane == "at_once" and button.dialog not in DIALOGS
     return button.who == "staff" and button.id not in SUBMISSIONS and not is_answered_elsewhere
 
 
 def _in_its_lane(interaction: Arrival, button: Button) -> Arrival:
-    """The press as it came, or in a thread of its own when what is written under the card must not wait for it."""
+    """Return the interaction, in a lane of its own if messages under the card must not wait for it."""
     if button.lane != "own":
         return interaction
     return replace(interaction, thread=replace(interaction.thread, ts=interaction.ts))

@@ -11,7 +11,7 @@ from bot.agent.endpoints import Tier
 from bot.agent.tools import Context, Tool, tool
 
 HANDOVER = "hand_over_to_"
-"""How the tools begin by which an agent passes the conversation on; the rest is the colleague's name."""
+"""The prefix of the tools with which an agent hands the conversation over. The rest is the colleague's name."""
 
 
 @tool(title="Handing over")
@@ -29,25 +29,25 @@ class Agent:
     """One role of the desk."""
 
     name: str
-    """Lower-case letters, digits and underscores: it becomes part of a tool's name."""
+    """The name, in lower-case letters, digits and underscores. It becomes part of a tool's name."""
     instructions: str
     """The first system message."""
     tools: tuple[Tool, ...] = ()
     hands_over_to: tuple[str, ...] = ()
-    """Names of the colleagues it may pass the conversation to."""
+    """The names of the colleagues to which it can hand the conversation over."""
     tier: Tier = "strong"
-    """Which of the turn's models it speaks with."""
+    """The tier of the models that it uses."""
     rounds: int | None = None
-    """Replies it may give in one turn; the last one is made without tools. None: the turn's own limit."""
+    """The number of its replies in one turn. The last one has no tools. None means the turn's own limit."""
     sees_passages: bool = True
-    """False: what was retrieved for the message is not sent to it, since it does not answer."""
+    """If False, it does not get the passages for the message, because it does not answer."""
     purpose: str = ""
-    """What colleagues are told about when to hand over to it, one sentence."""
+    """One sentence that tells colleagues when to hand over to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The agents that can meet in one conversation. ValueError at construction if they do not fit together."""
+    """The agents of one conversation. The constructor raises ValueError if they do not fit together."""
 
     agents: tuple[Agent, ...]
     entry: str
@@ -70,7 +70,7 @@ class Team:
         return self._by_name[name]
 
     def offered(self, agent: Agent) -> Mapping[str, Tool]:
-        """Everything the agent may call, by name: its own tools, then a handover to each of its colleagues."""
+        """Return everything that the agent can call, by name: its own tools, then a handover to each colleague."""
         return self._offered[agent.name]
 
     def _tools(self, agent: Agent) -> Iterator[Tool]:

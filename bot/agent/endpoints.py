@@ -1,7 +1,7 @@
-"""The models a turn may speak with: where each is, what it costs, and whether it is worth asking just now.
+"""The models that a turn can use: where each one is, what it costs, and whether it makes sense to ask it now.
 
-An `Endpoint` is one model at one server. `Models` lists them by tier, the one to prefer first, a fallback after it.
-A `Breaker` keeps turns from waiting for a server that is known to be away, and bounds how much is asked twice.
+An `Endpoint` is one model at one server. `Models` lists the endpoints by tier: the preferred one, then its fallbacks.
+A `Breaker` keeps turns from waiting for a server that is known to be away, and bounds the number of retries.
 """
 
 import asyncio
@@ -16,36 +16,38 @@ from bot.agent.model import FailureKind, Model, ModelFailure, Usage
 from bot.clock import HOUR
 
 Tier = Literal["strong", "cheap"]
-"""strong: answers customers. cheap: routes, summarises."""
+"""The tier of a model: "strong" answers customers, "cheap" routes and summarizes."""
 
 TRIP_AFTER = 5
-"""Failures, one after the other, after which an endpoint is left alone; what fails at the same time is one failure."""
+"""The number of failures in a row after which an endpoint rests. Failures at the same time count as one."""
 FIRST_REST_SECONDS = 1.0
-"""For how long, the first time; then requests go one by one until one of them is answered. A blip is over by then."""
+"""The first rest, in seconds: a blip is over by then. After it, requests go one by one until one is answered."""
 BREAKER_OPEN_PERIOD = 10.0
-"""For how long at the most: each time that such a request fails as well, it is twice as long."""
+"""The longest rest, in seconds. The rest doubles each time such a single request fails too."""
 PROBE_INTERVAL = 1.0
-"""Between two of these."""
+"""Seconds between two of these single requests."""
 LASTING_SECONDS = 60.0
-"""For how long an endpoint is left alone that cannot work: the key is wrong, the account is empty."""
+"""How long an endpoint rests if its key is wrong or its account is empty, in seconds."""
 FAULT_SECONDS = HOUR
-"""How old the latest failure may be for a server to be called ill: of one that nobody asks nothing is known."""
+"""Seconds. After an older failure a server is not reported: if no one asks it, its state is unknown."""
 LIMITED_SECONDS = 60.0
-"""The longest that one answer of "too many requests" keeps all turns away, whatever it asks for."""
+"""The longest time in seconds that one 429 keeps all turns away, even if it asks for more."""
 RETRY_SHARE = 0.25
-"""Retries that one request earns: a server in trouble gets a quarter more to do, not three times as much."""
+"""The retries that one request earns. A server in trouble gets a quarter more work, not three times as much."""
 RETRY_RESERVE = 20.0
-"""Retries that may be saved up, and are there at the start."""
+"""The largest number of saved retries, which is also the number at the start."""
 RETRIES_PER_SECOND = 8.0
-"""How fast retries come back by themselves: beyond the reserve they are made at this pace, none is refused for it."""
+"""How many retries come back each second. Beyond the reserve, retries are made at this pace but not refused."""
 LET_IN = 2
-"""Turns that wait for a server and go on at once when it answers one: so all are back within some round trips, and a
-server that has just come to is not met by all of them together."""
+"""How many waiting turns continue when the server answers one.
+
+So all turns are back within some round trips, but a server that has just recovered does not get all of them at once.
+"""
 
 _ILLNESS: frozenset[FailureKind] = frozenset({"model_unreachable", "deadline", "cut"})
-"""Failures of a server that is not well. All others are answers, if not those one hoped for."""
+"""Failures that show that a server is ill. All others are answers, even if they are errors."""
 _LASTING: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota"})
-"""Failures that the next request will meet as well."""
+"""Failures that the next request will meet too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Price:
 
 
 class Breaker:
-    """Whether a server is asked, and whether it is asked again. Shared by all turns of a process."""
+    """Decides whether a server is asked, and whether it is asked again. All turns of a process share it."""
 
     def __init__(self, *, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
@@ -74,46 +76,46 @@ class Breaker:
         self._because: FailureKind = "model_unreachable"
         self._next_rest = FIRST_REST_SECONDS
         self._retries = RETRY_RESERVE
-        """Less than 0: how many retries have been put off."""
+        """The saved retries. Below 0 it is the number of delayed retries."""
         self._counted_retries_at = now()
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def rest(self) -> float:
-        """Seconds until a request may be made; 0 when one may be made now."""
+        """Seconds until a request can be made. 0 if one can be made now."""
         return max(0.0, self._not_before - self._now())
 
     @property
     def is_open(self) -> bool:
-        """True while requests are kept away."""
+        """True while no requests are made."""
         return self.rest > 0
 
     @property
     def because(self) -> FailureKind:
-        """Why they are."""
+        """Why no requests are made."""
         return self._because
 
     @property
     def is_hopeless(self) -> bool:
-        """True when waiting for the end of the rest would be in vain."""
+        """True if the cause is lasting, so that waiting for the end of the rest does not help."""
         return self.is_open and self._because in _LASTING
 
     @property
     def is_ill(self) -> bool:
-        """True while requests are kept away because the server is not well, so that nobody knows until when."""
+        """True while no requests are made because the server is ill. The end of that is unknown."""
         return self.is_open and self._because in _ILLNESS
 
     @property
     def fault(self) -> FailureKind | None:
-        """Why requests are kept away, or why the latest ones failed since one was answered.
+        """Why no requests are made, or why the latest ones failed since one was answered.
 
-        None while all is well, and when the latest failure is so old that nobody can tell.
+        None if all is well, or if the latest failure is older than FAULT_SECONDS.
         """
         is_told = self._failures >= TRIP_AFTER and self._now() - self._failed_at < FAULT_SECONDS
         return self._because if self.is_open or is_told else None
 
     def enter(self) -> float | None:
-        """Begin a request; its time, for `failed`. None when it may not be made."""
+        """Begin a request and return its time, for `failed`. None if no request can be made."""
         if self.is_open:
             return None
         if self._failures >= TRIP_AFTER:
@@ -123,20 +125,20 @@ class Breaker:
 
     @property
     def retry_delay(self) -> float:
-        """Seconds until one more retry may be made, behind those that were put off before."""
+        """Return the seconds until one more retry can be made, after the retries that were delayed before."""
         now = self._now()
         earned = (now - self._counted_retries_at) * RETRIES_PER_SECOND
         self._retries, self._counted_retries_at = min(RETRY_RESERVE, self._retries + earned), now
         return max(0.0, (1 - self._retries) / RETRIES_PER_SECOND)
 
     def take_retry(self) -> float:
-        """Have a failed request made once more; seconds until it may be."""
+        """Use one retry. Return the seconds until it can be made."""
         delay = self.retry_delay
         self._retries -= 1
         return delay
 
     async def wait(self, seconds: float) -> None:
-        """Wait so long, or until the server has answered others and lets this turn in."""
+        """Wait for `seconds`, or until the server has answered others and this turn is let in."""
         let_in = asyncio.get_running_loop().create_future()
         self._waiting.append(let_in)
         try:
@@ -146,7 +148,7 @@ class Breaker:
                 self._waiting.remove(let_in)
 
     def answered(self) -> None:
-        """A request is being answered: the server is well, and some of those who wait for it may go on."""
+        """Note that a request is being answered: the server is well, and some waiting turns continue."""
         self._is_there()
         for _ in range(min(LET_IN, len(self._waiting))):
             self._waiting.popleft().set_result(None)
@@ -158,7 +160,7 @@ class Breaker:
             self._not_before = -inf
 
     def failed(self, failure: ModelFailure, *, begun: float) -> None:
-        """The request that began then got no reply."""
+        """Note that the request that began at `begun` got no reply."""
         self._failed_at = self._now()
         if failure.kind == "rate_limited":
             self._is_there()
@@ -195,37 +197,37 @@ class Endpoint:
     """The model's name as its server knows it."""
     model: Model
     price: Price | None = None
-    """None: unknown; its tokens count as free."""
+    """The price of the model. None means unknown, and its tokens count as free."""
     thinking_seconds: float = 0.0
-    """How long it may be silent whatever the turn's limits say: a model that reasons does not show its thoughts."""
+    """How long it may be silent regardless of the turn's limits, in seconds: a reasoning model hides its thoughts."""
     breaker: Breaker = field(default_factory=Breaker)
 
     @property
     def fault(self) -> str | None:
-        """What is wrong with the model, in words for operators; None while nothing is known of it."""
+        """Return what is wrong with the model, in words for operators. None if nothing is known to be."""
         kind = self.breaker.fault
         return kind and f"the model {self.name}: {_FAULTS.get(kind, f'it does not answer ({kind})')}"
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What a process may speak with."""
+    """The models that a process can use."""
 
     strong: tuple[Endpoint, ...]
-    """At least one; the first is preferred."""
+    """The strong endpoints, at least one. The first is preferred."""
     cheap: tuple[Endpoint, ...] = ()
-    """Empty: the strong ones do this work too."""
+    """The cheap endpoints. If there are none, the strong ones do this work too."""
 
     @property
     def only_cheap(self) -> "Models | None":
-        """The cheap ones without the strong ones behind them; None where there are none."""
+        """Return the cheap endpoints without the strong ones as fallback. None if there are none."""
         cheap = tuple(each for each in self.cheap if all(each is not strong for strong in self.strong))
         return Models(cheap) if cheap else None
 
     def faults(self) -> list[str]:
-        """What is wrong with any of them, each said once."""
+        """Return what is wrong with any endpoint, without repetitions."""
         return list(dict.fromkeys(fault for each in (*self.strong, *self.cheap) if (fault := each.fault)))
 
     def of(self, tier: Tier) -> tuple[Endpoint, ...]:
-        """The endpoints of a tier, the preferred one first."""
+        """Return the endpoints of a tier, the preferred one first."""
         return self.cheap or self.strong if tier == "cheap" else self.strong

@@ -1,4 +1,4 @@
-"""What a turn tells while it runs. `emit` is a plain synchronous callback, so the loop never waits for it."""
+"""The events of a running turn. `emit` is a plain synchronous callback, so the loop never waits for it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """The next piece of text for the customer. The pieces of a turn, joined, are what it said; a paragraph break
-    stands between the rounds."""
+    """The next piece of text for the customer.
+
+    The joined pieces of a turn are its whole text, with a paragraph break between the rounds.
+    """
 
     text: str
 
@@ -19,7 +21,7 @@ class ToolStarted:
     call_id: str
     name: str
     title: str
-    """What the progress card says; written by us, never by the model."""
+    """The text of the progress card. It comes from us, never from the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +33,16 @@ class ToolFinished:
     title: str
     ok: bool
     private: bool
-    """True: the text that follows may hold one customer's data."""
+    """True if the text after this can hold one customer's data."""
     broke: bool = False
-    """True: the tool could not do its work (it failed, was too slow, or said so); there is no finding either way."""
+    """True if the tool could not do its work: it failed, was too slow, or said so. Nothing was found out."""
     code: str = ""
-    """What a tool that said so calls the kind of problem; see ToolProblem."""
+    """The code of the tool's ToolProblem. Empty if it raised none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandedOver:
-    """Another agent goes on with the conversation."""
+    """Another agent continues the conversation."""
 
     source: str
     target: str
@@ -53,18 +55,18 @@ class ModelRetried:
     reason: str
     """The failure's kind, one stable word."""
     attempt: int
-    """The number of the attempt that comes now; the first retry is 2."""
+    """The number of the next attempt. The first retry is 2."""
     wait: float
-    """Seconds until then."""
+    """Seconds until that attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFailed:
-    """A request to a model gave no complete reply, whatever becomes of the turn."""
+    """A request to a model gave no complete reply. The turn may still succeed."""
 
     model: str
     words: str
-    """The failure's kind, and what the provider said of it, masked; for people, never for customers."""
+    """The failure's kind and the provider's message, masked. It is for staff, never for customers."""
 
 
 Event = TextDelta | ToolStarted | ToolFinished | HandedOver | ModelRetried | RequestFailed

@@ -1,4 +1,4 @@
-"""How a running turn is told to end: from outside, at any moment, for good."""
+"""The signal that ends a running turn from outside, at any moment and for good."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 
 class Halt:
-    """One turn's ear for that; set at the most once."""
+    """The signal of one turn. Once it is set, it stays set."""
 
     def __init__(self) -> None:
         self._clocks: set[asyncio.Timeout] = set()
         self._set = asyncio.Event()
 
     def set(self) -> None:
-        """End what runs under `bounding`, now, and whatever is begun under it from here on."""
+        """End the blocks that run under `bounding` now, and any that begin later."""
         self._set.set()
         now = asyncio.get_running_loop().time()
         for clock in self._clocks:
@@ -21,12 +21,12 @@ class Halt:
                 clock.reschedule(now)
 
     def is_set(self) -> bool:
-        """Whether it was set."""
+        """Whether the signal was set."""
         return self._set.is_set()
 
     @contextmanager
     def bounding(self, clock: asyncio.Timeout) -> Iterator[None]:
-        """Within, the halt makes the entered `clock` expire, so that it looks like a time limit that is reached."""
+        """In the block, the signal makes the entered `clock` expire. That looks like a time limit."""
         if self.is_set():
             clock.reschedule(asyncio.get_running_loop().time())
         self._clocks.add(clock)

@@ -1,6 +1,6 @@
-"""What of a conversation the model gets to read: every call paired with its result, and within a size.
+"""The part of a conversation that the model reads: within a size, and with a result for every call.
 
-`fit` runs before each request. It mends what a crash, a cancellation or a cut left behind, since a call without
+`fit` runs before each request. It repairs what a crash, a cancellation or a cut left behind, since a call without
 its result makes a provider refuse every later request of the thread.
 """
 
@@ -18,7 +18,7 @@ from bot.agent.messages import (
 )
 
 OLD_RESULT_LIMIT = 400
-"""Characters that remain of a tool result when room is short."""
+"""How many characters of an old tool result stay if there is not enough room."""
 
 _SHORTENED = " [shortened]"
 _LEFT_OUT = SystemNote("Earlier messages of this conversation are left out here.")
@@ -46,7 +46,7 @@ def fit(messages: Sequence[Message], *, characters: int) -> tuple[Message, ...]:
 
 
 def _without_old_extras(messages: list[Message]) -> list[Message]:
-    """What a model left for itself serves the turn it was left in: no provider wants it back once a person wrote."""
+    """Drop old `extra` fields. They serve only their own turn: no provider wants them after a person has written."""
     last = max((at for at, message in enumerate(messages) if isinstance(message, CustomerMessage)), default=0)
     return [
         replace(message, extra={}) if at < last and isinstance(message, AgentMessage) and message.extra else message
@@ -55,10 +55,10 @@ def _without_old_extras(messages: list[Message]) -> list[Message]:
 
 
 def repair(messages: Sequence[Message]) -> list[Message]:
-    """The same conversation, each call followed by exactly one result, in the order of the calls.
+    """Return the conversation with exactly one result after each call, in the order of the calls.
 
-    A call without a result gets one that says so, a result without a call goes, and so does an agent message that
-    says nothing. A sound conversation comes back as it is.
+    A call without a result gets one that says so. Results without a call, and empty agent messages, are dropped. A
+    valid conversation stays as it is.
     """
     sound: list[Message] = []
     for position, message in enumerate(messages):
@@ -80,12 +80,12 @@ def repair(messages: Sequence[Message]) -> list[Message]:
 
 
 def lost(call: ToolCall) -> ToolResult:
-    """The result of a call nobody knows the end of."""
+    """Return the result of a call whose end is unknown."""
     return ToolResult(call.id, call.name, _LOST, ok=False)
 
 
 def _results_after(messages: Sequence[Message], position: int) -> dict[str, ToolResult]:
-    """The first result for each id before the next message with calls, where ids may begin anew."""
+    """Return the first result for each id before the next message with calls, which may use the same ids."""
     results: dict[str, ToolResult] = {}
     for message in messages[position + 1 :]:
         match message:
@@ -97,7 +97,7 @@ def _results_after(messages: Sequence[Message], position: int) -> dict[str, Tool
 
 
 def _latest_round(messages: Sequence[Message]) -> int:
-    """Where the calls begin whose results the model has not read yet; the end, if it has read them all."""
+    """Return the position of the calls whose results the model has not read yet. The end if it has read all."""
     for position in range(len(messages) - 1, -1, -1):
         match messages[position]:
             case ToolResult():
@@ -123,9 +123,9 @@ def _shrink_results(messages: list[Message], start: int, end: int, *, limit: int
 
 
 def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
-    """Begin at the first message of a person from which on everything fits, at the latest with the last one.
+    """Begin at the first message of a person from which everything fits, or at the last one.
 
-    Notes in front of the first message stay: they say what came before.
+    Notes before the first message stay, because they say what came before.
     """
     starts = [at for at, message in enumerate(messages) if isinstance(message, CustomerMessage | StaffMessage)]
     first = starts[0] if starts else 0
@@ -140,7 +140,7 @@ def _without_oldest(messages: list[Message], characters: int) -> list[Message]:
 
 
 def size_of(messages: Sequence[Message]) -> int:
-    """Characters of the conversation, as far as they are words."""
+    """Return the number of characters of the conversation's texts."""
     return sum(map(_characters, messages))
 
 

@@ -1,4 +1,4 @@
-"""The loop's side of durability: where a turn notes each finished step."""
+"""The loop's interface for durability: a turn records each finished step here."""
 
 from typing import Protocol
 
@@ -8,17 +8,17 @@ from bot.agent.messages import JsonObject
 class Journal(Protocol):
     """The finished steps of one turn, so that a resumed turn repeats none of them.
 
-    Names are "round-1", "round-2", … for the model's replies and "call-<id>" for the results of tools. What changed
-    something also goes by "write-…" and what was asked for: so it is found again when the turn begins anew with other
-    words and its calls have other ids.
+    Names are "round-1", "round-2", … for the model's replies and "call-<id>" for the results of tools. A call
+    that changed something also has a step "write-…", named after its arguments. So it is found again if the turn begins
+    again after an edit and its calls have other ids.
     """
 
     async def recall(self, name: str) -> JsonObject | None:
-        """What this turn recorded under the name before, or None."""
+        """Return what this turn recorded under the name before, or None."""
         ...
 
     async def record(self, name: str, value: JsonObject) -> None:
-        """Keep the value; it is durable on return."""
+        """Store the value. It is durable on return."""
         ...
 
 
@@ -32,11 +32,11 @@ class _NoJournal:
 
 
 NO_JOURNAL: Journal = _NoJournal()
-"""For turns that need not survive anything."""
+"""For turns that need not survive a crash."""
 
 
 WRITE = "write-"
-"""How the names of steps begin that hold what a turn has changed, whichever of its runs did it."""
+"""The prefix of the steps that hold side effects of a turn, in any of its runs."""
 
 
 class _Part:
@@ -54,5 +54,5 @@ class _Part:
 
 
 def part_of(journal: Journal, name: str) -> Journal:
-    """The steps of one of several runs that make up a turn, kept apart from those of the others."""
+    """Return a journal for one of several runs in a turn, with steps of its own."""
     return _Part(journal, name)

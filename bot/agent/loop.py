@@ -1,10 +1,10 @@
-"""The loop: a model, its tools, and a turn that always ends in something one can say.
+"""The loop: a model, its tools, and a turn that always ends in an outcome.
 
-In reading order: `run` (the turn and its clock), `_serve` (round after round), `_ask` (one round's reply, noted in
-the journal; replies.py has what it takes to get one), and `_act` (the calls the model asked for; toolcalls.py).
+In reading order: `run` (the turn and its time limit), `_serve` (round after round), `_ask` (one round's reply, recorded
+in the journal; replies.py gets it from a model), and `_act` (the calls that the model asked for; toolcalls.py).
 
-Nothing here raises for what a model or a tool does: it becomes an Outcome. What the journal raises goes through,
-since without it a turn cannot go on.
+Nothing here raises for failures of a model or a tool: these become an Outcome. Exceptions of the journal are raised,
+because a turn cannot continue without it.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from bot.agent.tools import Context, InvalidArguments, Tool
 logger = logging.getLogger(__name__)
 
 _USABLE_ID = re.compile(r"[\w.:-]{1,64}")
-"""A call's id becomes part of a key."""
+"""Matches the ids of calls that can be used. A call's id becomes part of a key."""
 
 _ANSWER_NOW = SystemNote(
     "No more look-ups in this turn. Answer the customer now from what is known, and say what is missing."
@@ -45,23 +45,26 @@ class Outcome:
     """How a turn ended."""
 
     ended: Literal["answered", "escalated", "failed"]
-    """escalated: a terminal tool ran, its result is among the messages."""
+    """How the turn ended. "escalated" means that a terminal tool ran. Its result is among the messages."""
     agent: str
-    """Who was in charge at the end, and is again when the customer writes next."""
+    """The agent in charge at the end. It is in charge again when the customer writes next."""
     text: str
-    """What the customer should read: the text of the last round. Partial if failed, perhaps empty if escalated."""
+    """The text of the last round, for the customer. It is partial after a failure, and can be empty if escalated."""
     messages: tuple[Message, ...]
-    """What the turn added to the conversation, in order, every call with its result."""
+    """The messages that the turn added to the conversation, in order. Every call has its result."""
     usage: Usage
-    """All attempts together, those that failed too."""
+    """The usage of all attempts together, including failed ones."""
     reason: str = ""
-    """failed: why, one stable word (a FailureKind, or "halted"). answered: "shortened" if a length limit cut the text
-    off; else why the answer was forced: "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens", "cost"; else
-    empty."""
+    """The reason, in one stable word.
+
+    After a failure it is a FailureKind, or "halted". For an answer it is "shortened" if a length limit cut the text
+    off. If the answer was forced, it is "rounds", "calls", "tool_calls", "repeats", "seconds", "tokens" or "cost".
+    Otherwise it is empty.
+    """
     forced: bool = False
-    """True: a limit or a repeated call had the last round made without tools."""
+    """True if a limit or a repeated call forced the last round to have no tools."""
     models: tuple[str, ...] = ()
-    """The models that wrote, in the order they first did."""
+    """The models that wrote, in the order of their first reply."""
 
 
 async def run(
@@ -77,7 +80,7 @@ async def run(
     journal: Journal = NO_JOURNAL,
     halt: Halt | None = None,
 ) -> Outcome:
-    """Continue the conversation until there is an answer, a person is called, or nothing goes any more.
+    """Continue the conversation until there is an answer, a person is called, or the turn fails.
 
     `agent` is the one in charge now; the team's entry if it is unknown. `history` ends with the customer's latest
     message. `passages` is the text retrieved for it, sent as a second system message ("" for none). `halt` ends the
@@ -121,7 +124,7 @@ async def run(
 
 
 async def _serve(turn: "_Turn") -> Outcome:
-    """Round after round until one asks for no more tools."""
+    """Run rounds until one asks for no more tools."""
     while True:
         turn.rounds[turn.agent.name] += 1
         used_up = turn.used_up()
@@ -140,7 +143,7 @@ async def _serve(turn: "_Turn") -> Outcome:
 
 
 async def _ask(turn: "_Turn", *, forced: bool) -> Reply:
-    """One round's reply: the one in the journal, shown again, or a new one."""
+    """Return one round's reply: the recorded one, shown again, or a new one."""
     step = f"round-{turn.rounds.total()}"
     if noted := await turn.journal.recall(step):
         reply = Reply.from_json(noted)
@@ -154,7 +157,7 @@ async def _ask(turn: "_Turn", *, forced: bool) -> Reply:
 
 
 async def _act(turn: "_Turn", reply: Reply, offered: Mapping[str, Tool]) -> list[ToolResult]:
-    """A result for each call, in order. The first sound handover changes who is in charge."""
+    """Return a result for each call, in order. The first valid handover changes the agent in charge."""
     if reply.finish == "length":
         return [ToolResult(call.id, call.name, _CUT_SHORT, ok=False) for call in reply.calls]
     handovers = [call for call in reply.calls if call.name in offered and call.name.startswith(HANDOVER)]
@@ -169,7 +172,7 @@ async def _act(turn: "_Turn", reply: Reply, offered: Mapping[str, Tool]) -> list
 
 
 def _hand_over(turn: "_Turn", call: ToolCall, tool: Tool, source: Agent) -> ToolResult:
-    """Put the colleague in charge, unless a call of this round did so already or it went back and forth enough."""
+    """Put the colleague in charge, unless this round had a handover already or the limit of handovers is reached."""
     try:
         tool.read(call.arguments)
     except InvalidArguments as problem:
@@ -198,25 +201,25 @@ class _Turn:
     journal: Journal
     ledger: Ledger
     agent: Agent
-    """Who is in charge now."""
+    """The agent in charge now."""
     deadline: float
-    """When the turn ends at the latest, on the event loop's clock."""
+    """The time at which the turn ends at the latest, on the event loop's clock."""
     state: StreamState
     spent: RunUsage = field(default_factory=RunUsage)
     messages: list[Message] = field(default_factory=list)
-    """What the turn has added so far."""
+    """The messages that the turn has added so far."""
     rounds: Counter[str] = field(default_factory=Counter)
-    """Replies asked for, the current one included, by agent."""
+    """The number of replies asked for, by agent, including the current one."""
     handovers: int = 0
     wrote: dict[str, None] = field(default_factory=dict)
     """The models that wrote, in order."""
 
     def offered(self) -> Mapping[str, Tool]:
-        """What the agent in charge may call, by name."""
+        """The tools of the agent in charge, by name."""
         return self.team.offered(self.agent)
 
     def used_up(self) -> str:
-        """Which limit makes the current round the last, in one stable word; empty while none does."""
+        """Return the limit that makes the current round the last, in one stable word. Empty if none does."""
         limits, usage = self.limits, self.spent.usage
         own = self.agent.rounds or limits.rounds
         closing = min(limits.closing_seconds, limits.turn_seconds / 4)
@@ -231,7 +234,7 @@ class _Turn:
         return self.ledger.exhausted
 
     def asking(self, *, forced: bool) -> Asking:
-        """The current round, to be asked for."""
+        """Return the request for the current round."""
 
         def build(model: str, window: int) -> ModelRequest:
             return self._request(model, window, forced=forced)
@@ -254,15 +257,15 @@ class _Turn:
         )
 
     def keep(self, reply: Reply) -> None:
-        """The round is complete: its reply belongs to the conversation."""
+        """Add the reply of a complete round to the conversation."""
         self.messages.append(AgentMessage(reply.text, reply.calls, self.agent.name, reply.model, reply.extra))
         self.wrote.setdefault(reply.model)
         self.state.end_round()
 
     def with_own_ids(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """The calls under ids that can be keys, each used once in this turn.
+        """Return the calls with ids that can be keys and are unique in this turn.
 
-        Invented ones have nine letters and digits: Mistral takes no others.
+        New ids have nine letters and digits, because Mistral accepts no others.
         """
         used = {call.id for message in self.messages if isinstance(message, AgentMessage) for call in message.calls}
         own: list[ToolCall] = []
@@ -274,7 +277,7 @@ class _Turn:
         return tuple(own)
 
     def _results_of_last_round(self) -> list[ToolResult]:
-        """What calls found before the round was broken off: what is done must not be told as unknown."""
+        """Return the results from before the round was cut off: finished calls must not look unfinished."""
         last = self.messages[-1] if self.messages else None
         calls = last.calls if isinstance(last, AgentMessage) else ()
         return [result for call in calls if (result := self.ledger.known(call)) is not None]
@@ -291,7 +294,7 @@ class _Turn:
         return Outcome(ended, self.agent.name, text, messages, usage, reason, forced, tuple(self.wrote))
 
     def failed(self, reason: str) -> Outcome:
-        """The end without an answer. What the customer has seen stays in the conversation."""
+        """Return the outcome without an answer. What the customer has seen stays in the conversation."""
         text = self.state.shown
         known = self._results_of_last_round()
         self.messages = repair([*self.messages, *known, AgentMessage(text, agent=self.agent.name)])

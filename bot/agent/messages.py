@@ -1,7 +1,7 @@
-"""What a conversation is made of: frozen messages, and their form as JSON.
+"""The messages of a conversation, which are frozen, and their form as JSON.
 
-`to_json` and `from_json` serve the journal and the store; what a provider wants to read is the business of
-its adapter.
+`to_json` and `from_json` serve the journal and the store. The adapter of a provider makes the form that the provider
+reads.
 """
 
 from collections.abc import Mapping
@@ -18,9 +18,9 @@ class CustomerMessage:
 
     text: str
     speaker: str = ""
-    """The verified Slack user id; shown to the model as a tag as soon as several people write."""
+    """The verified Slack user id. The model sees it as a tag as soon as several people write."""
     ts: str = ""
-    """Slack's timestamp of the message; empty if it was never posted."""
+    """Slack's timestamp of the message. Empty if it was never posted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class ToolCall:
     """One call that the model asked for."""
 
     id: str
-    """Unique within a turn; the key of its result."""
+    """The id, unique within a turn. It is the key of the result."""
     name: str
     arguments: str
-    """JSON text exactly as the model sent it, not yet checked."""
+    """The JSON text exactly as the model sent it, unchecked."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the provider that must be sent back verbatim, as Gemini's thought signature."""
+    """Fields of the provider that must be sent back verbatim, such as Gemini's thought signature."""
 
     def to_json(self) -> JsonObject:
         """The call as a JSON object."""
@@ -57,22 +57,22 @@ class ToolCall:
 
     @classmethod
     def from_json(cls, value: JsonObject) -> "ToolCall":
-        """The call `to_json` was asked for."""
+        """Return the call from the result of `to_json`."""
         return cls(value["id"], value["name"], value["arguments"], value.get("extra", {}))
 
 
 @dataclass(frozen=True, slots=True)
 class AgentMessage:
-    """What an agent said, and the calls it asked for in the same breath."""
+    """What an agent said, and the calls in the same reply."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     agent: str = ""
     """The name of the agent that spoke."""
     model: str = ""
-    """The model that wrote it. What it left in `extra`, here and in the calls, is for this model alone."""
+    """The model that wrote it. The `extra` fields, here and in the calls, are only for this model."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Fields of the provider for the whole message that must be sent back verbatim, as reasoning only it can read."""
+    """Fields of the provider for the whole message that must be sent back verbatim, such as encrypted reasoning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,14 @@ class ToolResult:
     """What the model reads: JSON text or words."""
     ok: bool = True
     private: bool = False
-    """True: holds one customer's data and belongs only where nobody else reads."""
+    """True if it holds one customer's data. It must only be shown where no one else reads."""
 
 
 Message = CustomerMessage | StaffMessage | SystemNote | AgentMessage | ToolResult
 
 
 def to_json(message: Message) -> JsonObject:
-    """The message as a JSON object that names its kind under "type"."""
+    """Return the message as a JSON object that names its kind under "type"."""
     match message:
         case CustomerMessage(text, speaker, ts):
             return {"type": "customer", "text": text, "speaker": speaker, "ts": ts}
@@ -110,7 +110,7 @@ def to_json(message: Message) -> JsonObject:
 
 
 def from_json(value: JsonObject) -> Message:
-    """The message that `to_json` was given; KeyError or ValueError for anything else."""
+    """Return the message from the result of `to_json`. Raises KeyError or ValueError for anything else."""
     match value["type"]:
         case "customer":
             return CustomerMessage(value["text"], value["speaker"], value["ts"])

@@ -1,6 +1,6 @@
-"""The role of a language model: a request in, a stream of events out, one kind of failure.
+"""The interface of a language model: a request in, a stream of events out, one kind of failure.
 
-The loop knows only this page. An adapter (chat_completions.py) speaks a provider's protocol behind it.
+The loop knows only this module. An adapter, such as chat_completions.py, implements it with a provider's protocol.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -26,9 +26,12 @@ FailureKind = Literal[
     "refused",
     "deadline",
 ]
-"""Why there is no reply: no connection or a 5xx · a 429 · the account is empty · the key is wrong · the provider
-rejects the request · the conversation is too long · its content filter stepped in · what came is no reply · it broke
-off · it says nothing · the model declined · it took too long."""
+"""Why there is no reply, in the order of the words:
+
+No connection or a 5xx · a 429 · the account is empty · the key is wrong · the provider rejects the request · the
+conversation is too long · the provider's content filter stepped in · the response is no reply · the reply broke off ·
+the reply is empty · the model declined · the reply took too long.
+"""
 
 FinishReason = Literal["stop", "calls", "length", "filtered", "refused"]
 
@@ -40,11 +43,11 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """Part of the input that was read from the provider's cache."""
+    """The part of the input that was read from the provider's cache."""
     cost: float = 0.0
-    """US dollars by the price table; 0 where the model has no price. Adapters leave it to the loop."""
+    """The cost in US dollars by the price table. 0 if the model has no price. The loop sets it, not the adapter."""
     estimated: bool = False
-    """True: the provider counted nothing for at least one request, and characters were counted instead."""
+    """True if the provider counted no tokens for a request, so that they were estimated from characters."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -58,30 +61,30 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One round, as the model shall see it."""
+    """The request for one round."""
 
     model: str
     system: tuple[str, ...]
-    """System messages that stand before the conversation: the instructions, the passages."""
+    """The system messages before the conversation: the instructions and the passages."""
     messages: tuple[Message, ...]
     tools: tuple[Tool, ...] = ()
     may_call: bool = True
-    """False: the tools stay listed, since the conversation refers to them, but the model must answer in words."""
+    """If False, the model must answer in words. The tools stay listed, because the conversation refers to them."""
     output_tokens: int = 4_000
     output_characters: int = 24_000
-    """Where the adapter stops reading and finishes the reply with "length"."""
+    """The number of characters after which the adapter stops reading and finishes the reply with "length"."""
     thinks_less: bool = False
-    """True: the model used up a reply by thinking and shall do with less effort, where it knows a lower one."""
+    """True if the model used up a reply by thinking. It then gets a lower effort, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """The model is at work without anything to show; counts as a sign of life."""
+    """The model works without anything to show. This counts as a sign of life."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyExtra:
-    """Fields of the provider for the whole reply, to be kept as AgentMessage.extra. Comes at most once."""
+    """The provider's fields for the whole reply, stored as AgentMessage.extra. Comes at most once."""
 
     fields: Mapping[str, Any]
 
@@ -94,7 +97,7 @@ class Finished:
 
 
 ModelEvent = TextDelta | Thinking | ToolCall | ReplyExtra | Usage | Finished
-"""ToolCall: its arguments arrived whole, or the stream finished and there will be no more of them."""
+"""An event of a model's stream. A ToolCall comes when its arguments are whole or the stream has finished."""
 
 
 class ModelFailure(FrontdeskError):
@@ -111,19 +114,19 @@ class ModelFailure(FrontdeskError):
         super().__init__(f"{kind}: {detail}" if detail else kind)
         self.kind = kind
         self.retryable = retryable
-        """True: the same request may succeed a moment later."""
+        """True if the same request can succeed a moment later."""
         self.retry_after = retry_after
-        """Seconds the provider asks to wait."""
+        """The seconds that the provider asks to wait."""
         self.late = 0.0
-        """Seconds for which our own event loop was held up meanwhile; the loop sets it."""
+        """Seconds for which our own event loop was delayed during the request. The agent loop sets it."""
 
 
 class Model(Protocol):
-    """Something that continues conversations."""
+    """A model that continues conversations."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """The reply as it comes, ended by Finished. Raises ModelFailure, nothing else.
+        """Stream the reply, with Finished at the end. Raises ModelFailure, nothing else.
 
-        Makes one attempt: repetition and deadlines are the loop's.
+        This is one attempt. The loop handles retries and deadlines.
         """
         ...

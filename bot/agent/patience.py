@@ -1,21 +1,21 @@
-"""How long somebody else is waited for, when our own event loop may be the one that is late.
+"""Time limits for others that take the delays of our own event loop into account.
 
-While the loop is held up, by a long computation or a machine that stands still, nothing is read: an answer that came in
-time lies in its socket, and a request that was to be sent is not. So a deadline for others counts only the time in
-which the loop was there to see them keep it.
+While the loop is delayed, by a long computation or a machine that pauses, nothing is read or sent: an answer that came
+in time stays in its socket, and a request stays here. So a deadline counts only the time in which the loop could see
+that the other side keeps it.
 """
 
 import asyncio
 from types import TracebackType
 
 LAG_POLL_INTERVAL = 0.5
-"""How often the loop's own delay is looked at; of a delay no more than this goes unseen."""
+"""Seconds between two measurements of the loop lag. At most this much of a delay is missed."""
 ON_TIME_LAG = 0.05
-"""A loop that is no later than this is on time."""
+"""A loop with no more lag than this, in seconds, is on time."""
 
 
 class Patience:
-    """A time limit like `asyncio.timeout`, which ends its block with TimeoutError, extended by the loop's delays."""
+    """A time limit like `asyncio.timeout` that is extended by the loop's delays. It raises TimeoutError."""
 
     def __init__(self, seconds: float) -> None:
         self.late = 0.0
@@ -41,7 +41,7 @@ class Patience:
         await self._clock.__aexit__(kind, error, traceback)
 
     def expired(self) -> bool:
-        """Whether the time was up."""
+        """Whether the time limit was reached."""
         return self._clock.expired()
 
     def move(self, deadline: float) -> None:

@@ -1,15 +1,15 @@
 """Ways to let agents work: small functions over `run`, all under the same `Terms`.
 
     single        one agent alone
-    handoff       a team: whoever is in charge answers, or passes the conversation on
-    sequential    a draft, and a checker that reads it before anybody else does
+    handoff       a team: the agent in charge answers, or hands the conversation over
+    sequential    a draft, and a checker that reads it before anyone else does
     concurrent    the questions of one message at the same time
     brainstorm    one agent asked several times at once in different voices, for drafts to choose from
     magentic      a lead that asks the team's agents, reads what they found, and answers once
 
-Several runs in one turn share its journal without sharing steps, their tools have idempotency keys of their own,
-and their usage is added up. All tasks end with the function that started them. Like `run`, nothing here raises for
-what a model or a tool does.
+Several runs in one turn share its journal but not its steps. Their tools have their own idempotency keys, and their
+usage is added up. All tasks end with the function that started them. Like `run`, nothing here raises for failures of a
+model or a tool.
 """
 
 import asyncio
@@ -39,15 +39,15 @@ from bot.agent.tools import Context, Tool, ToolOutput, tool
 from bot.agent.wording import without_tags
 
 ANSWER_CHECK_TIMEOUT = 20.0
-"""What a check may take; past it the draft is the answer."""
+"""How long a check may take, in seconds. After that the draft is the answer."""
 MIN_ANSWER_CHECK_TIME = 2.0
-"""When less than this is left of the turn, the draft is the answer."""
+"""Seconds. If the turn has less time left, the draft is the answer without a check."""
 ASK_SHARE = 0.35
-"""Of the turn's time, what one question to a colleague may take; two in a row leave the lead time to answer."""
+"""The share of the turn's time for one question to a colleague. After two in a row, the lead can still answer."""
 ASK = "ask_"
-"""How the tools begin by which a lead asks a colleague; the rest is the colleague's name."""
+"""The prefix of the tools with which a lead asks a colleague. The rest is the colleague's name."""
 ID_LIMIT = 40
-"""Characters of a call's id that stand in the names of its colleague's steps."""
+"""The longest id of a call, in characters, that the names of its colleague's steps contain as it is."""
 
 _NO_ANSWER = "No answer came. Say which part is missing; do not guess it."
 _USED_UP = "No more can be asked in this turn. Answer from what you have, and say which part is missing."
@@ -63,15 +63,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Under what a pattern works."""
+    """The conditions under which a pattern works."""
 
     models: Models
     context: Context
     emit: Emit
     limits: Limits
-    """For each run, save that tokens and money are for all of them: those that run at the same time get equal shares,
-    a later one what the earlier have left. A run asks for an answer even if nothing is left and ends its last request
-    past its bound, so by one request a run this may be exceeded."""
+    """The limits of each run. Tokens and money are for all runs together.
+
+    Runs at the same time get equal shares, and a later run gets what the earlier ones have left. A run asks for an
+    answer even if nothing is left, and finishes its last request beyond the bound. So each run can exceed the limits
+    by one request.
+    """
     passages: str = ""
     """The text retrieved for the customer's message."""
     journal: Journal = NO_JOURNAL
@@ -79,7 +82,7 @@ class Terms:
     """Ends every run of the turn."""
 
     def part(self, name: str) -> "Terms":
-        """The same for one of several runs in a turn: its steps, idempotency keys and progress cards are its own."""
+        """Return the terms for one of a turn's runs, with its own steps, idempotency keys and progress cards."""
         return replace(
             self,
             context=replace(self.context, turn=f"{self.context.turn}/{name}"),
@@ -88,24 +91,24 @@ class Terms:
         )
 
     def without_text(self) -> "Terms":
-        """The same with nothing of what the agents say shown; what their tools do is."""
+        """Return the terms without the agents' text. The progress of their tools is still shown."""
         return replace(self, emit=_without_text(self.emit))
 
     def one_of(self, runs: int) -> "Terms":
-        """The same with an equal share of what may be spent."""
+        """Return the terms with an equal share of the tokens and money for each of `runs`."""
         limits = self.limits
         cost = None if limits.cost is None else limits.cost / runs
         return replace(self, limits=replace(limits, tokens=limits.tokens // runs, cost=cost))
 
     def after(self, spent: Usage) -> "Terms":
-        """The same with what is left when that much of it is spent."""
+        """Return the terms with the tokens and money that are left after `spent`."""
         limits = self.limits
         cost = None if limits.cost is None else max(0.0, limits.cost - spent.cost)
         tokens = max(0, limits.tokens - spent.input_tokens - spent.output_tokens)
         return replace(self, limits=replace(limits, tokens=tokens, cost=cost))
 
     def within(self, bound: Limits) -> "Terms":
-        """The same with no more to spend than that."""
+        """Return the terms with at most the tokens and money of `bound`."""
         limits = self.limits
         costs = [cost for cost in (limits.cost, bound.cost) if cost is not None]
         tokens, cost = min(limits.tokens, bound.tokens), min(costs, default=None)
@@ -113,7 +116,7 @@ class Terms:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether nothing may be spent any more."""
+        """Whether no tokens or no money are left."""
         return self.limits.tokens <= 0 or (self.limits.cost is not None and self.limits.cost <= 0)
 
 
@@ -121,17 +124,17 @@ class Pattern(Protocol):
     """A way to get from a conversation to an outcome."""
 
     async def __call__(self, team: Team, agent: str, history: Sequence[Message], /, *, terms: Terms) -> Outcome:
-        """Continue the conversation; `agent` is the one in charge, the team's entry if it is unknown."""
+        """Continue the conversation. `agent` is the one in charge. If the team has no such agent, its entry begins."""
         ...
 
 
 async def single(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:
-    """Let one agent of the team answer alone, with nobody to hand over to."""
+    """Let one agent of the team answer alone. It has no colleagues to hand over to."""
     return await handoff(_alone(team[agent]), agent, history, terms=terms)
 
 
 async def handoff(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:
-    """Let the team answer, beginning with `agent`, or with its entry if it has none of that name."""
+    """Let the team answer. `agent` begins, or the team's entry if it has no agent of that name."""
     return await run(
         team,
         agent,
@@ -155,10 +158,10 @@ async def sequential(
     checker: Agent,
     drafting: Pattern = handoff,
 ) -> Outcome:
-    """Have an answer drafted unseen, then checked against what it rests on, and emit what stands, once.
+    """Have an answer drafted unseen and checked against its sources. Emit the result once.
 
-    The checker has no tools. It says STANDS, or gives a version without what its sources do not hold. When it fails
-    or gives none, or the draft took all that may be spent, the draft is the answer.
+    The checker has no tools. It says STANDS, or gives a version without the parts that the sources do not support.
+    The draft is the answer if the checker fails, if it gives no version, or if no budget is left to ask it.
     """
     now = asyncio.get_running_loop().time
     end = now() + terms.limits.turn_seconds
@@ -177,7 +180,7 @@ async def sequential(
 async def _check(
     checker: Agent, history: Sequence[Message], draft: Outcome, *, terms: Terms, seconds: float
 ) -> Outcome | None:
-    """What the checker says; None when there is no time or no money left to ask it."""
+    """Ask the checker. None if no time, tokens or money are left."""
     if seconds < MIN_ANSWER_CHECK_TIME or terms.is_used_up:
         return None
     limits = replace(terms.limits, turn_seconds=min(ANSWER_CHECK_TIMEOUT, seconds))
@@ -190,7 +193,7 @@ async def _check(
 
 
 def _sheet(history: Sequence[Message], draft: Outcome, room: int) -> str:
-    """The question, what the tools found (the newest if there is not room for all), and the draft."""
+    """Return the question, the tools' results (the newest ones if not all fit), and the draft."""
     results: list[str] = []
     for message in reversed([*history, *draft.messages]):
         if isinstance(message, ToolResult) and (room := room - len(message.content)) > 0:
@@ -201,18 +204,18 @@ def _sheet(history: Sequence[Message], draft: Outcome, room: int) -> str:
 
 
 def _latest(history: Sequence[Message]) -> int:
-    """Where the customer's latest message stands, which notes may follow."""
+    """Return the position of the customer's latest message. Notes can follow it."""
     places = [place for place, message in enumerate(history) if isinstance(message, CustomerMessage)]
     return places[-1] if places else len(history)
 
 
 def _unmarked(text: str) -> str:
-    """Words that cannot end the part of the sheet they stand in."""
+    """Return the text so that it cannot close the tag of the sheet around it."""
     return without_tags(text, "question", "result", "draft")
 
 
 def _corrected(draft: str, checked: Outcome) -> str:
-    """The checker's version; the draft if that stands, or if what came is no shorter version of it."""
+    """Return the checker's version. If it approves the draft, or gives no shorter version, return the draft."""
     if checked.ended != "answered" or checked.reason == "shortened":
         return draft
     text = _version(_DRAFT_MARK.sub("\n", checked.text).strip(), draft)
@@ -220,10 +223,10 @@ def _corrected(draft: str, checked: Outcome) -> str:
 
 
 def _version(text: str, draft: str) -> str:
-    """What the checker would have the customer read; empty when it only says what it thinks of the draft.
+    """Return the checker's version for the customer. Empty if it only comments on the draft.
 
-    A line at the beginning or the end is a verdict if it has a word of verdicts that the draft has not. With such a
-    word anywhere, the rest is a version only if half of its pairs of neighbouring words stand in the draft too.
+    A line at the beginning or the end is a verdict if it has a word of verdicts that the draft does not have. If such
+    a word is anywhere, the rest is a version only if half of its pairs of neighbouring words are also in the draft.
     """
     if not _VERDICT.search(text):
         return text
@@ -237,7 +240,7 @@ def _version(text: str, draft: str) -> str:
 
 
 def _pairs(text: str) -> set[tuple[str, str]]:
-    """Words that stand next to each other."""
+    """Return the pairs of neighbouring words."""
     return set(pairwise(re.findall(r"\w+", text.casefold())))
 
 
@@ -246,15 +249,15 @@ class Share:
     """One of several questions in a message, with what belongs to it alone."""
 
     question: str
-    """In the customer's words."""
+    """The question in the customer's words."""
     passages: str
-    """The text retrieved for it."""
+    """The text retrieved for the question."""
     context: Context
     emit: Emit
 
 
 Settle = Callable[[int, Outcome], Outcome]
-"""(the share's place, its outcome) -> what takes the outcome's place."""
+"""(the share's position, its outcome) -> the outcome that replaces it."""
 
 
 async def concurrent(
@@ -270,9 +273,10 @@ async def concurrent(
 ) -> Outcome:
     """Put every question to the team at the same time, and join the answers in the order of the questions.
 
-    `settle` is called once for each share, in order, as soon as it and all before it have ended; `go_live` with the
-    place of a share that goes on when all before it have ended, and perhaps again. Escalated if one of them is, else
-    failed if one of them is; in charge afterwards is whoever answered last.
+    `settle` is called once for each share, in order, as soon as this share and all before it have ended. `go_live` is
+    called with the position of a share that still runs when all before it have ended. It can be called repeatedly.
+    The outcome is escalated if one share is, else failed if one share is. The agent that answered last is in charge
+    afterwards.
     """
     ended: dict[int, Outcome] = {}
     settled: list[Outcome] = []
@@ -292,7 +296,7 @@ async def concurrent(
 
 
 def _only(question: str, history: Sequence[Message]) -> tuple[Message, Message]:
-    """A note, and the question as a message of the customer's: their words stand in no other role."""
+    """Return a note, and the question as a customer's message. Customers' words never have another role."""
     return SystemNote(_ONE), _put(question, history)
 
 
@@ -314,15 +318,15 @@ def _joined(outcomes: Sequence[Outcome]) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Drafts:
-    """What came of asking for several."""
+    """The result of a request for several drafts."""
 
     texts: tuple[str, ...]
-    """In the order of the voices; fewer than these when some failed, said nothing, or said the same."""
+    """The drafts in the order of the voices. There are fewer if some failed, were empty, or were the same."""
     usage: Usage
     models: tuple[str, ...] = ()
-    """Those that wrote."""
+    """The models that wrote."""
     reason: str = ""
-    """Why there is none, the first failure's stable word; empty when there is one."""
+    """Why there is no draft: the stable word of the first failure. Empty if there is one."""
 
 
 async def brainstorm(
@@ -330,8 +334,8 @@ async def brainstorm(
 ) -> Drafts:
     """Ask one agent of the team once for each voice, all at the same time.
 
-    A voice is a paragraph that is added to the agent's instructions. Drafts are nobody's answer yet: their text is
-    not emitted, and the agent has only the tools that change nothing and end no turn.
+    A voice is a paragraph that is added to the agent's instructions. Drafts are not answers yet: their text is not
+    emitted, and the agent has only the tools that change nothing and end no turn.
     """
     drafting, own = _looking_only(team[agent]), terms.one_of(max(1, len(voices))).without_text()
     outcomes = await _together(
@@ -350,12 +354,12 @@ async def brainstorm(
 
 
 async def spent_on_brainstorm(voices: Sequence[str], *, rounds: int, journal: Journal) -> Drafts:
-    """What the journal holds of the cost of such drafts, and no texts; `rounds` is the limit of each."""
+    """Return the costs of such drafts from the journal, without texts. `rounds` is the limit of each draft."""
     return await spent_on([f"voice-{voice}" for voice in range(1, len(voices) + 1)], rounds=rounds, journal=journal)
 
 
 async def spent_on(parts: Iterable[str], *, rounds: int, journal: Journal) -> Drafts:
-    """What the journal holds of the cost of a turn's `parts`, as `Terms.part` names them, and no texts."""
+    """Return the costs of a turn's `parts` from the journal, without texts. `Terms.part` gives the parts' names."""
     steps = (f"{part}/round-{made}" for part in parts for made in range(1, rounds + 1))
     noted = [value for step in steps if (value := await journal.recall(step)) is not None]
     replies = [Reply.from_json(value) for value in noted]
@@ -364,7 +368,7 @@ async def spent_on(parts: Iterable[str], *, rounds: int, journal: Journal) -> Dr
 
 
 def _looking_only(agent: Agent) -> Agent:
-    """The agent with the tools that only find out."""
+    """Return the agent with only the tools that change nothing and end no turn."""
     return replace(agent, tools=tuple(tool for tool in agent.tools if not (tool.writes or tool.terminal)))
 
 
@@ -373,18 +377,18 @@ def _in_voice(agent: Agent, voice: str) -> Agent:
 
 
 def _same(text: str) -> str:
-    """What two texts share that say the same, however they are laid out."""
+    """Return a form that is equal for texts that differ only in their layout."""
     return " ".join(text.split()).casefold()
 
 
 async def magentic(team: Team, agent: str, history: Sequence[Message], *, terms: Terms, lead: Agent) -> Outcome:
     """Let a lead split the message, ask the agents of the team that answer, and answer the whole once.
 
-    The lead has one tool for each of them beside its own. They look up and say what they found, unseen; calling a
-    person is the lead's. In charge afterwards is `agent` again.
+    The lead has its own tools and one tool for each of these agents. They look things up and report to the lead, unseen
+    by the customer. Only the lead can call a person. Afterwards `agent` is in charge again.
 
-    The lead has its share of what may be spent, and all questions to colleagues have the rest. Once that is spent no
-    more are asked; those under way then end all the same, and may exceed it.
+    The lead has its share of the tokens and money, and all questions to colleagues have the rest. Once that is spent,
+    no more questions are asked. Those that already run still finish, and can exceed the rest.
     """
     asked: list[Outcome] = []
     colleagues = [each for each in team.agents if each.sees_passages and each.name != lead.name]
@@ -413,9 +417,9 @@ def _ask_tool(
     terms: Terms,
     at_most: Limits,
 ) -> Tool:
-    """`ask_<name>`: a run of the colleague that answers the lead. Its outcome is added to `asked`.
+    """Return the tool `ask_<name>`: a run of the colleague, whose outcome is added to `asked`.
 
-    It may spend what those in `asked` have left of the terms, and no more than `at_most` says.
+    The run can spend what the outcomes in `asked` have left of the terms, but no more than `at_most`.
     """
     seconds = terms.limits.turn_seconds * ASK_SHARE
     terms = replace(terms, limits=replace(terms.limits, turn_seconds=seconds))
@@ -444,12 +448,12 @@ def _ask_tool(
 
 
 def _short(call: str) -> str:
-    """The call's id, or what stands for one that would make too long a name for a step."""
+    """Return the call's id, or a hash of it if it is too long for the name of a step."""
     return call if len(call) <= ID_LIMIT else blake2b(call.encode(), digest_size=8).hexdigest()
 
 
 def _put(question: str, history: Sequence[Message]) -> Message:
-    """The lead's question in the place of the customer's message, whom it is asked for."""
+    """Return the lead's question in place of the customer's message, with the same speaker."""
     match history[-1]:
         case CustomerMessage() as message:
             return replace(message, text=question)
@@ -458,8 +462,11 @@ def _put(question: str, history: Sequence[Message]) -> Message:
 
 
 class _Retraced:
-    """A lead's journal. What colleagues did has steps of its own; asking them again after a restart makes none of
-    these anew and brings back what they cost and what they found, so that the asking itself is not noted."""
+    """A lead's journal, which does not record the questions to colleagues.
+
+    The colleagues' work has steps of its own. If they are asked again after a restart, these steps are not repeated,
+    and their costs and findings come from the journal.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -468,8 +475,10 @@ class _Retraced:
 
     @contextmanager
     def retracing(self, call: str) -> Iterator[None]:
-        """Around what the call of this id does. What is raised there, which is what the journal raises, is raised by
-        the lead's next step too: a tool that fails does not end a turn, but this must."""
+        """Run the call with this id in the block. The lead's next step raises what the block raises.
+
+        Only the journal raises there. A tool that fails does not end a turn, but a failure of the journal must.
+        """
         self._retraced.add(f"call-{call}")
         try:
             yield
@@ -488,7 +497,7 @@ class _Retraced:
 
 
 def reworded(outcome: Outcome, text: str) -> Outcome:
-    """The outcome as if the agent had ended with these words."""
+    """Return the outcome as if the agent had ended with this text."""
     if text == outcome.text:
         return outcome
     messages = outcome.messages
@@ -502,7 +511,7 @@ def _alone(agent: Agent) -> Team:
 
 
 async def _together(runs: Sequence[Coroutine[None, None, T]]) -> list[T]:
-    """What the runs come to, in their order. Raises what one of them raises, once the others are cancelled."""
+    """Return the results of the runs, in order. If one raises, the others are cancelled and the exception is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in runs]
@@ -524,7 +533,7 @@ def _holds_private(messages: Sequence[Message]) -> bool:
 
 
 def _apart(emit: Emit, name: str) -> Emit:
-    """Events of calls under ids that no other run of the turn uses."""
+    """Return an `emit` that gives calls ids that no other run of the turn uses."""
 
     def tell(event: Event) -> None:
         match event:
@@ -545,7 +554,7 @@ def _without_text(emit: Emit) -> Emit:
 
 
 def _without_asking(emit: Emit) -> Emit:
-    """All but a lead's questions to its colleagues; what these do tells of itself."""
+    """Return an `emit` without the lead's questions to colleagues. The colleagues' own calls are shown."""
 
     def tell(event: Event) -> None:
         if not (isinstance(event, ToolStarted | ToolFinished) and event.name.startswith(ASK)):

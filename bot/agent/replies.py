@@ -1,10 +1,14 @@
-"""One round's reply, whatever it takes: attempts, endpoints, deadlines, and the rest of an answer that broke off.
+"""One round's reply: attempts, endpoints, deadlines, and the continuation of a reply that broke off.
 
-In reading order: `get_reply` and `_get_whole` (until there is one), `_listen` (one stream under its deadlines), `_hear`
-(what the stream brings), and `_recover` (what to do about a failure, which is the whole policy of retries).
+In reading order:
 
-What the customer has read cannot be taken back. While nothing was shown, a failed request is made again, here or at
-the next endpoint. Once something was shown, the model is asked to go on where it stopped.
+- `get_reply` and `_get_whole` try until there is a reply.
+- `_listen` reads one stream under its deadlines.
+- `_hear` handles the events of the stream.
+- `_recover` decides what follows a failure. It holds the whole policy for retries.
+
+What the customer has read cannot be taken back. As long as nothing was shown, a failed request is made again, here or
+at the next endpoint. Once something was shown, the model is asked to continue where it stopped.
 """
 
 import asyncio
@@ -27,23 +31,23 @@ from bot.agent.patience import Patience
 logger = logging.getLogger(__name__)
 
 CHARACTERS_PER_TOKEN = 4
-"""For requests whose tokens nobody counted."""
+"""An estimate for requests whose tokens were not counted."""
 SEAM_CHARACTERS = 32
-"""How much of a continuation is looked at in any case for words that were said already."""
+"""How many characters of a continuation are always checked for words that were said before."""
 _SEAM_LEAST = 8
-"""A shorter agreement is chance."""
+"""The least number of equal characters that count as a repetition. Fewer can be chance."""
 _LONG_WAIT = 2.0
-"""A provider that asks for more is not waited for while another endpoint can be asked."""
+"""Seconds. If a provider asks to wait longer and another endpoint can be asked, the turn does not wait."""
 
 _HELD_UP_SECONDS = 1.0
-"""From such a delay of the event loop on, a connection that is lost meanwhile is not its server's fault."""
+"""Seconds. A connection lost while the event loop was delayed at least this long is not the server's fault."""
 
 _ELSEWHERE: frozenset[FailureKind] = frozenset({"unauthorized", "insufficient_quota", "deadline"})
-"""Failures after which another endpoint is better than another try."""
+"""Failures after which the next endpoint is better than another try at this one."""
 _SAME_ANYWHERE: frozenset[FailureKind] = frozenset({"filtered", "refused"})
-"""Failures that are about what was said; no other endpoint is asked to overrule them."""
+"""Failures about the content. No other endpoint is asked to overrule them."""
 _BROKE_OFF: frozenset[FailureKind] = frozenset({"cut", "deadline", "malformed", "model_unreachable", "rate_limited"})
-"""Failures that end a reply in the middle through no fault of what it says."""
+"""Failures that end a reply in the middle and have nothing to do with its content."""
 _GO_ON = SystemNote(
     "Your last message broke off on its way. Continue it exactly where it stops; repeat nothing, and do not mention it."
 )
@@ -51,10 +55,10 @@ _GO_ON = SystemNote(
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What one round of the model came to."""
+    """The model's reply in one round."""
 
     text: str
-    """As the customer has read it."""
+    """The text as the customer has read it."""
     calls: tuple[ToolCall, ...]
     finish: FinishReason
     usage: Usage
@@ -70,7 +74,7 @@ class Reply:
 
     @classmethod
     def from_json(cls, value: JsonObject) -> "Reply":
-        """The reply `to_json` was asked for."""
+        """Return the reply from the result of `to_json`."""
         calls = tuple(map(ToolCall.from_json, value["calls"]))
         usage = Usage(**value["usage"])
         return cls(value["text"], calls, value["finish"], usage, value.get("model", ""), value.get("extra", {}))
@@ -78,22 +82,22 @@ class Reply:
 
 @dataclass(slots=True)
 class StreamState:
-    """What a turn has said to the customer."""
+    """The state of what the model has said to the customer so far in a turn."""
 
     emit: Emit
     shown: str = ""
-    """Text of the current round."""
+    """The text of the current round that was shown."""
     spoke: bool = False
-    """True: an earlier round showed text."""
+    """True if an earlier round showed text."""
     standing: Reply | None = None
-    """The reply of the current round that reached its length limit and is being continued. None: no such thing."""
+    """The reply of the current round that reached its length limit and is being continued. Else None."""
 
     def shortened(self) -> Reply | None:
-        """That reply with what its continuation has added so far; it stands when there will be no more."""
+        """Return the reply in `standing` with the continuation so far. It is the final reply if no more comes."""
         return self.standing and replace(self.standing, text=self.shown)
 
     def show(self, text: str) -> None:
-        """Emit text, set apart from that of an earlier round; white space at a round's start is none."""
+        """Emit text, after a paragraph break if an earlier round showed text. A round's leading blanks are dropped."""
         if not self.shown:
             text = text.lstrip()
             if text and self.spoke:
@@ -103,7 +107,7 @@ class StreamState:
             self.emit(TextDelta(text))
 
     def end_round(self) -> None:
-        """What comes next is another message."""
+        """End the round: the following text is another message."""
         self.spoke = self.spoke or bool(self.shown)
         self.shown = ""
         self.standing = None
@@ -111,17 +115,17 @@ class StreamState:
 
 @dataclass(slots=True)
 class RunUsage:
-    """What a turn has used up over its rounds."""
+    """The tokens, money, retries and waiting time of a turn so far."""
 
     usage: Usage = field(default_factory=Usage)
     retries: int = 0
     continuations: int = 0
     waited: float = 0.0
-    """Seconds spent waiting for any endpoint to be asked again."""
+    """Seconds spent waiting until an endpoint can be asked again."""
 
 
 BuildRequest = Callable[[str, int], ModelRequest]
-"""(the model's name, characters for the conversation) -> the round as that model shall see it."""
+"""(the model's name, characters for the conversation) -> the request for that model."""
 
 
 @dataclass(slots=True)
@@ -130,30 +134,30 @@ class Asking:
 
     build: BuildRequest
     endpoints: Sequence[Endpoint]
-    """Where to ask, the preferred one first."""
+    """The endpoints to ask, the preferred one first."""
     limits: Limits
     state: StreamState
     spent: RunUsage
     deadline: float
-    """When the turn ends at the latest, on the event loop's clock."""
+    """The time at which the turn ends at the latest, on the event loop's clock."""
     window: int
-    """Characters for the conversation."""
+    """How many characters of conversation a request holds."""
     attempts: int = 1
     silences: int = 0
-    """How often nothing came for too long."""
+    """How often a stream was silent for too long."""
     trimmed: bool = False
-    """True: it was too long once and has been cut down."""
+    """True if the conversation was too long once and has been trimmed."""
     thought_out: int = 0
-    """How often a model used up a reply's tokens by thinking."""
+    """How often a model used up all tokens of a reply for thinking."""
     partial: str = ""
-    """What was shown when the reply broke off; it is now being continued."""
+    """The shown text of a reply that broke off and is being continued."""
 
     def left(self) -> float:
         """Seconds until the turn ends."""
         return self.deadline - asyncio.get_running_loop().time()
 
     async def wait(self, breaker: Breaker, seconds: float) -> None:
-        """Wait for the server behind the breaker, no longer than that; what was waited counts for the turn."""
+        """Wait at most `seconds` for the server behind the breaker. The time counts in `RunUsage.waited`."""
         begun = asyncio.get_running_loop().time()
         try:
             await breaker.wait(seconds)
@@ -161,11 +165,11 @@ class Asking:
             self.spent.waited += asyncio.get_running_loop().time() - begun
 
     def silence(self, seconds: float) -> float:
-        """How long nothing may come: `seconds`, or less when that was waited for once."""
+        """Return how long a stream may be silent: `seconds`, or less if one was silent for too long before."""
         return min(seconds, self.limits.silent_again_seconds) if self.silences else seconds
 
     def continue_from_here(self) -> bool:
-        """Have the next request go on with what was shown; False when the turn may not any more."""
+        """Have the next request continue the shown text. False if the turn has no continuation left."""
         if self.spent.continuations >= self.limits.continuations:
             return False
         self.spent.continuations += 1
@@ -173,7 +177,7 @@ class Asking:
         return True
 
     def request(self, endpoint: Endpoint) -> ModelRequest:
-        """The round for this endpoint, with what was shown of it already."""
+        """Return the request for this endpoint, including the text that was shown already."""
         request = replace(self.build(endpoint.name, self.window), thinks_less=self.thought_out > 0)
         if not self.partial:
             return request
@@ -181,9 +185,9 @@ class Asking:
 
 
 async def get_reply(asking: Asking) -> Reply:
-    """The round's reply, its text shown. Raises ModelFailure when nothing more can be done for it.
+    """Get the round's reply and show its text. Raises ModelFailure if all attempts have failed.
 
-    A reply that reached its length limit and whose continuation fails stands as it is.
+    If a reply reached its length limit and its continuation fails, the reply so far is the result.
     """
     try:
         return await _get_whole(asking)
@@ -215,9 +219,9 @@ async def _get_whole(asking: Asking) -> Reply:
 
 
 def _is_our_own(asking: Asking, failure: ModelFailure) -> bool:
-    """Whether a connection was lost or not made while our own event loop was held up: its timers ran out first.
+    """Whether a connection failed because our own event loop was delayed: its timers ran out first.
 
-    That says nothing of the server. It costs the turn what the loop was late, so it comes to an end.
+    This says nothing about the server. The delay uses up the turn's time, so such retries end.
     """
     is_lost = failure.kind in ("model_unreachable", "cut") and asking.state.shown == asking.partial
     return is_lost and failure.late >= _HELD_UP_SECONDS
@@ -228,7 +232,7 @@ def _of(failure: ModelFailure) -> dict[str, object]:
 
 
 async def _pick(asking: Asking) -> tuple[Endpoint, float]:
-    """The first endpoint that may be asked, and the time of the request; waits a while for one."""
+    """Return the first endpoint that can be asked, and the time of the request. Waits a limited time for one."""
     while True:
         for endpoint in asking.endpoints:
             if (begun := endpoint.breaker.enter()) is not None:
@@ -243,7 +247,7 @@ async def _pick(asking: Asking) -> tuple[Endpoint, float]:
 
 
 def _wait_for(asking: Asking, breaker: Breaker) -> float | None:
-    """Seconds until a resting endpoint may be asked; None when the turn does not wait for it."""
+    """Return the seconds until a resting endpoint can be asked. None if the turn does not wait for it."""
     wait = breaker.rest + random.uniform(0.0, PROBE_INTERVAL / 2)  # noqa: S311 - not a secret
     longest = asking.limits.outage_seconds if breaker.is_ill else asking.limits.retry_after_seconds
     in_time = asking.left() > wait and asking.spent.waited + wait <= longest
@@ -251,7 +255,7 @@ def _wait_for(asking: Asking, breaker: Breaker) -> float | None:
 
 
 def _may_go_on(asking: Asking, reply: Reply) -> bool:
-    """Whether a reply that reached its length limit is continued. What is left of the turn's output is its bound."""
+    """Whether to continue a reply that reached its length limit. The turn's remaining output is the bound."""
     if reply.finish != "length" or reply.calls or len(reply.text) >= asking.limits.output_characters // 2:
         return False
     if not asking.continue_from_here():
@@ -261,7 +265,7 @@ def _may_go_on(asking: Asking, reply: Reply) -> bool:
 
 
 async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, begun: float) -> Reply:
-    """One stream under its deadlines; a failure unless it ends in something to say or to do."""
+    """Read one stream under its deadlines. Raises ModelFailure if it ends with neither text nor calls."""
     received, patience = _Received(), Patience(_patience(asking, endpoint))
     try:
         async with patience:
@@ -287,14 +291,14 @@ async def _listen(asking: Asking, endpoint: Endpoint, request: ModelRequest, beg
     received.close(asking)
     calls = tuple(received.calls) if request.may_call else ()
     if not calls and asking.state.shown == asking.partial:
-        # Asked once more, to think less: the same again would come to the same.
+        # The next request asks to think less, because the same request would end the same way.
         asking.thought_out += finish == "length"
         raise ModelFailure("blank", f"finish {finish}", retryable=asking.thought_out < 2)
     return Reply(asking.state.shown, calls, finish, usage, endpoint.name, received.extra)
 
 
 def _patience(asking: Asking, endpoint: Endpoint) -> float:
-    """How long the first sign of life may take: while another endpoint could be asked, half of what is left."""
+    """Return how long the first sign of life may take. If another endpoint could be asked, half of the time left."""
     silence = max(asking.silence(asking.limits.first_token_seconds), endpoint.thinking_seconds)
     return min(silence, asking.left() / 2) if len(asking.endpoints) > 1 else silence
 
@@ -302,7 +306,7 @@ def _patience(asking: Asking, endpoint: Endpoint) -> float:
 async def _hear(
     asking: Asking, endpoint: Endpoint, request: ModelRequest, received: "_Received", patience: Patience
 ) -> FinishReason:
-    """Everything the stream brings, its text shown as it comes, the deadline moved at each sign of life."""
+    """Handle all events of the stream: show text at once, and move the deadline at each sign of life."""
     now, limits = asyncio.get_running_loop().time, asking.limits
     idle = max(asking.silence(limits.idle_seconds), endpoint.thinking_seconds)
     last, end = -inf, now() + limits.round_seconds
@@ -332,21 +336,21 @@ async def _hear(
 
 @dataclass(slots=True)
 class _Received:
-    """What one stream has brought."""
+    """The content of one stream so far."""
 
     calls: list[ToolCall] = field(default_factory=list)
     extra: Mapping[str, Any] = field(default_factory=dict)
     usage: Usage | None = None
     alive: bool = False
     ends: bool = False
-    """True: a terminal tool was called, so what is said behind it is not shown."""
+    """True if a terminal tool was called. The text after it is not shown."""
     characters: int = 0
     seam: str = ""
-    """The beginning of a continuation, kept back while it may still be what was said before."""
+    """The beginning of a continuation. It is held back while it may repeat what was said before."""
     joined: bool = False
 
     def say(self, text: str, asking: Asking) -> None:
-        """Show text; the beginning of a continuation without the words that were shown before."""
+        """Show text. The beginning of a continuation is shown without the words that it repeats."""
         self.characters += len(text)
         if self.ends:
             return
@@ -358,16 +362,16 @@ class _Received:
             self.close(asking)
 
     def close(self, asking: Asking) -> None:
-        """Show what was kept back, as far as it is new."""
+        """Show the new part of what was held back."""
         if self.seam and not self.joined:
             self.joined = True
             new = _new_part(asking.partial, self.seam)
-            # A model that begins a new sentence does not know whether there was a blank before it.
+            # A model that begins a new sentence does not know whether there is a space before it.
             begins = asking.partial[-1:] in tuple(".!?") and new[:1].isupper()
             asking.state.show(f" {new}" if begins else new)
 
     def usage_of(self, request: ModelRequest) -> Usage:
-        """The tokens as they were counted, or as the characters tell; none if nothing came."""
+        """Return the counted tokens, or an estimate from the characters. Zero if nothing came."""
         if self.usage is not None:
             return self.usage
         written = self.characters + sum(len(call.name) + len(call.arguments) for call in self.calls)
@@ -378,11 +382,11 @@ class _Received:
 
 
 def _new_part(said: str, more: str) -> str:
-    """`more` without what it repeats: the end of what was said, or some of its middle and nothing else."""
+    """Return `more` without what it repeats: the end of `said`, or a part of its middle and nothing else."""
     bare = more.strip()
     if len(bare) >= SEAM_CHARACTERS and bare in said:
         return ""
-    # A model that begins anew may lay the same words out with other white space around them.
+    # A model that begins again may put other white space around the same words.
     for start in (more, more.lstrip()):
         longest = min(len(said), len(start))
         for size in range(longest, _SEAM_LEAST - 1, -1):
@@ -392,7 +396,7 @@ def _new_part(said: str, more: str) -> str:
 
 
 async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, request: ModelRequest) -> None:
-    """Prepare the next attempt, or raise the failure when there shall be none."""
+    """Prepare the next attempt, or raise the failure if there is to be none."""
     asking.silences += failure.kind == "deadline"
     if asking.state.shown != asking.partial:
         if failure.kind not in _BROKE_OFF or not asking.continue_from_here():
@@ -426,12 +430,12 @@ async def _recover(asking: Asking, failure: ModelFailure, endpoint: Endpoint, re
 
 
 def _has_time_for(asking: Asking, seconds: float) -> bool:
-    """Whether the turn may wait so much longer, for a server that many turns wait for."""
+    """Whether the turn has time to wait `seconds` more for a server that many turns wait for."""
     return seconds < asking.left() and asking.spent.waited + seconds <= asking.limits.outage_seconds
 
 
 def _pause(asking: Asking, failure: ModelFailure, endpoint: Endpoint) -> float | None:
-    """Seconds until another try at the same endpoint; None if there shall be none."""
+    """Return the seconds until another try at the same endpoint. None if there is to be none."""
     limits, retries = asking.limits, asking.spent.retries
     asked = failure.retry_after or 0.0
     allowed = limits.retries

@@ -10,14 +10,14 @@ _FIRST_HALVES = ("\ud800", "\udbff")
 
 
 def sound(text: str) -> str:
-    """The text with halves joined, and none left."""
+    """Return the text with halves joined or replaced."""
     if text.isascii() or not _is_broken(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def sound_value(value: Any) -> Any:
-    """A JSON value whose texts are all sound, the names in its objects included."""
+    """Return a JSON value in which all texts are sound, including the names in its objects."""
     match value:
         case str():
             return sound(value)
@@ -30,20 +30,20 @@ def sound_value(value: Any) -> Any:
 
 
 class Joiner:
-    """Makes a text sound that comes in pieces."""
+    """Makes a text that comes in pieces sound."""
 
     def __init__(self) -> None:
         self._half = ""
         """The first half of a character whose second may come next."""
 
     def feed(self, text: str) -> str:
-        """What is whole of the text so far."""
+        """Return the complete characters of the text so far."""
         text = self._half + text
         self._half = text[-1] if text and _FIRST_HALVES[0] <= text[-1] <= _FIRST_HALVES[1] else ""
         return sound(text.removesuffix(self._half))
 
     def close(self) -> str:
-        """What stayed alone at the end."""
+        """Return the replacement for a half that is left at the end."""
         return sound(self._half)
 
 

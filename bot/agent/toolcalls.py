@@ -1,8 +1,8 @@
-"""The calls of one round: together, bounded, timed, and answered in the order they were asked.
+"""The calls of one round: they run together within limits and timeouts, and are answered in the order of the calls.
 
-In reading order: `run_calls`, `_run_all`, `_run`, `_attempt`. Look-ups run at the same time, calls that change
-something one by one in their order, and none of those is broken off half-way. Whatever goes wrong becomes a result in
-words that the model can act on; what exactly went wrong is for the log.
+In reading order: `run_calls`, `_run_all`, `_run`, `_attempt`. Lookups run at the same time. Calls that change something
+run one by one in their order, and are never cut off half-way. Every failure becomes a result in words that the model
+can act on. The details go to the log.
 """
 
 import asyncio
@@ -28,9 +28,9 @@ from bot.agent.tools import Context, InvalidArguments, Tool, ToolOutput, ToolPro
 logger = logging.getLogger(__name__)
 
 SAME_CALL_LIMIT = 3
-"""How often a turn may ask for the same thing before it has to answer with what it knows."""
+"""How often a turn can make the same call before it must answer with what it knows."""
 STALE_ROUND_LIMIT = 2
-"""How many rounds in a row may ask for nothing new; catches A-B-A-B."""
+"""How many rounds in a row can ask for nothing new. This catches A-B-A-B."""
 
 _NO_ANSWER = ToolOutput(
     {"error": "timeout", "message": "No answer in time. Say which part is missing; do not guess it."}, ok=False
@@ -54,22 +54,22 @@ _REPEATED = "[You made this same call before in this turn. This is its result ag
 
 @dataclass(slots=True)
 class Ledger:
-    """What one turn has asked its tools so far, so that it neither runs in circles nor away."""
+    """The calls of one turn so far. It keeps the turn from endless repetition."""
 
     limit: int
-    """Calls the turn may make."""
+    """The number of calls that the turn can make."""
     limit_per_tool: int
-    """Calls of one tool."""
+    """The number of calls of one tool."""
     asked: Counter[str] = field(default_factory=Counter)
     answers: dict[str, "_Answer"] = field(default_factory=dict)
     written: set[str] = field(default_factory=set)
-    """Signatures of the calls that may have changed something."""
+    """Signatures of the calls that have changed something, or may have."""
     by_tool: Counter[str] = field(default_factory=Counter)
     stale_rounds: int = 0
 
     @property
     def exhausted(self) -> str:
-        """Why no further call makes sense: "calls", "tool_calls", "repeats", or "" while it does."""
+        """Return why no further call is possible: "calls", "tool_calls" or "repeats". Empty if one is."""
         if self.asked.total() >= self.limit:
             return "calls"
         if max(self.by_tool.values(), default=0) > self.limit_per_tool:
@@ -79,17 +79,19 @@ class Ledger:
         return ""
 
     def known(self, call: ToolCall) -> ToolResult | None:
-        """The result of this very call, if it has come."""
+        """Return the result of this very call, or None if there is none yet."""
         answer = self.answers.get(_signature(call))
         return answer.result if answer and answer.result.call_id == call.id else None
 
     def forget_look_ups(self) -> None:
-        """Something was changed: what was looked up before may be so no more."""
+        """Forget the results of lookups, because a change may have made them wrong."""
         self.answers = {signature: answer for signature, answer in self.answers.items() if signature in self.written}
 
     def allow(self, calls: Sequence[ToolCall]) -> list[ToolCall]:
-        """Those of the calls that are within the limits. One beyond its tool's limit is counted with the tool, so
-        that the turn comes to its end."""
+        """Return the calls that are within the limits.
+
+        A call beyond its tool's limit still counts for the tool, so that the turn comes to its end.
+        """
         allowed: list[ToolCall] = []
         for call in calls:
             self.by_tool[call.name] += 1
@@ -99,9 +101,9 @@ class Ledger:
         return allowed
 
     def enter(self, calls: Sequence[ToolCall]) -> dict[str, ToolCall]:
-        """Count a round's calls, at least one; those that have to be run come back by their signature.
+        """Count a round's calls, at least one. Return those that must be run, by signature.
 
-        A call whose answer is not settled, as after a timeout, is run once more.
+        A call whose answer is not settled, such as after a timeout, is run once more.
         """
         to_run: dict[str, ToolCall] = {}
         for call in calls:
@@ -118,13 +120,13 @@ class Ledger:
 class _Answer:
     result: ToolResult
     settled: bool
-    """False: asking again may bring another answer (the tool failed, or a colleague has one of that name)."""
+    """False if another try can bring another answer: the tool failed, or a colleague has a tool of that name."""
     broke: bool = False
-    """True: the tool could not do its work; the result tells the model so."""
+    """True if the tool could not do its work. The result tells the model."""
     code: str = ""
-    """The kind of problem that the tool told of."""
+    """The code of the problem that the tool reported."""
     write: str = ""
-    """Of a call that changes something: its step's name by what it asked for."""
+    """For a call that changes something: the name of its step, made from its arguments. Else empty."""
 
     def to_json(self) -> JsonObject:
         value: JsonObject = {
@@ -146,7 +148,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What the calls of one round share."""
+    """The state that the calls of one round share."""
 
     tools: Mapping[str, Tool]
     """The tools on offer, by name."""
@@ -154,9 +156,9 @@ class Round:
     emit: Emit
     journal: Journal
     together: asyncio.Semaphore
-    """How many calls may run at the same time."""
+    """Bounds how many calls run at the same time."""
     of_tool: dict[str, asyncio.Semaphore] = field(default_factory=dict)
-    """The same for each tool by itself; filled as tools are called."""
+    """Tool -> the bound for its own calls at the same time. It is filled when a tool is first called."""
 
     def writes(self, call: ToolCall) -> bool:
         """Whether the call changes something."""
@@ -164,12 +166,12 @@ class Round:
         return tool is not None and tool.writes
 
     def place_for(self, tool: Tool) -> asyncio.Semaphore:
-        """What a call of the tool waits for before it waits for a place among all."""
+        """Return the tool's own semaphore. A call waits for it first, then for `together`."""
         return self.of_tool.setdefault(tool.name, asyncio.Semaphore(tool.concurrency))
 
 
 async def run_calls(calls: Sequence[ToolCall], ledger: Ledger, *, shared: Round) -> list[ToolResult]:
-    """One result for each call, in the order of the calls. Raises only what the journal raises."""
+    """Return one result for each call, in the order of the calls. Raises only what the journal raises."""
     allowed = ledger.allow(calls)
     to_run = ledger.enter(allowed) if allowed else {}
     writes = [signature for signature, call in to_run.items() if shared.writes(call)]
@@ -182,7 +184,7 @@ async def run_calls(calls: Sequence[ToolCall], ledger: Ledger, *, shared: Round)
 
 
 async def _run_all(calls: Mapping[str, ToolCall], writes: Sequence[str], ledger: Ledger, shared: Round) -> None:
-    """Note each answer as it comes: look-ups together, and beside them those that write, one after the other."""
+    """Note each answer when it comes. Lookups run together. Next to them, writing calls run one after the other."""
 
     async def run_in_order(signatures: Sequence[str]) -> None:
         for signature in signatures:
@@ -199,7 +201,7 @@ async def _run_all(calls: Mapping[str, ToolCall], writes: Sequence[str], ledger:
 
 
 async def _run(call: ToolCall, shared: Round, note: Callable[["_Answer"], None]) -> None:
-    """Note the call's answer: from the journal, or by running it."""
+    """Note the call's answer from the journal, or run the call."""
     tool = shared.tools.get(call.name)
     if tool is None:
         unknown = ToolOutput({"error": "unknown_tool", "offered": sorted(shared.tools)}, ok=False)
@@ -216,7 +218,7 @@ async def _run(call: ToolCall, shared: Round, note: Callable[["_Answer"], None])
 
 
 async def _to_its_end(work: Coroutine[Any, Any, None]) -> None:
-    """Do the work; a cancellation waits for it."""
+    """Do the work. A cancellation waits until it is done."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.shield(task)
@@ -245,7 +247,7 @@ async def _run_once(
 
 
 async def _noted(call: ToolCall, tool: Tool, journal: Journal) -> _Answer | None:
-    """What the journal holds for the call; of one that changes something also under what it asks for."""
+    """Return the call's answer from the journal. A call that changes something is also found by its arguments."""
     noted = await journal.recall(f"call-{call.id}")
     if noted is None and tool.writes:
         noted = await journal.recall(_write_step(call))
@@ -256,7 +258,7 @@ async def _noted(call: ToolCall, tool: Tool, journal: Journal) -> _Answer | None
 
 
 async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Context) -> _Answer:
-    """Run the tool within its time. Only ToolProblem's words reach the model; every other failure is ours."""
+    """Run the tool within its timeout. Only ToolProblem's words reach the model. Other failures are ours."""
     write = _write_step(call) if tool.writes else ""
     try:
         async with Patience(tool.timeout):
@@ -277,12 +279,12 @@ async def _attempt(call: ToolCall, tool: Tool, arguments: BaseModel, context: Co
 
 
 def _broken(call: ToolCall, told: ToolOutput, write: str) -> _Answer:
-    """The answer of a call of which no more is known; one that changes something may have done so."""
+    """Return the answer of a call that failed in an unknown way. A writing call may have changed something."""
     return _Answer(_result(call, told), settled=bool(write), broke=True, write=write)
 
 
 def _is_being_cancelled() -> bool:
-    """False when the cancellation is the tool's own, of something it waited for."""
+    """Whether this task is being cancelled. False if the tool itself cancelled something that it waited for."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
@@ -292,7 +294,7 @@ def _result(call: ToolCall, output: ToolOutput, *, private: bool = False) -> Too
 
 
 def _answer(call: ToolCall, ledger: Ledger, ran: Mapping[str, ToolCall]) -> ToolResult:
-    """The call's own result, or that of the same call before with a note."""
+    """Return the call's own result, or the result of the same earlier call with a note."""
     signature = _signature(call)
     known = ledger.answers[signature].result
     if ran.get(signature) is call:
@@ -305,7 +307,7 @@ def _refused(call: ToolCall) -> ToolResult:
 
 
 def _signature(call: ToolCall) -> str:
-    """The same for calls that ask for the same, however their arguments are laid out."""
+    """Return a signature that is equal for equal calls, regardless of the layout of their arguments."""
     try:
         arguments = orjson.dumps(orjson.loads(call.arguments or "{}"), option=orjson.OPT_SORT_KEYS).decode()
     except orjson.JSONDecodeError:

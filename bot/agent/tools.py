@@ -1,11 +1,11 @@
-"""Tools: typed async functions that the model may ask for.
+"""Tools: typed async functions that the model can call.
 
     @tool(title="Looking up the order")
     async def lookup_order(context: Context, order_id: Annotated[str, Field(max_length=40)]) -> Mapping[str, Any]:
         "Find one of the customer's own orders by its number."
 
 The name, the docstring and the annotated parameters are the schema the model sees. Who asks and where comes
-from code as `context`, never from an argument. Tool sets are built by factories that close over their
+from our code as `context`, never from an argument. Tool sets are built by factories that close over their
 backend: `order_tools(orders) -> tuple[Tool, ...]`.
 """
 
@@ -20,16 +20,16 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from bot.conversation import Customer, ThreadRef
 
 RESULT_LIMIT = 4_000
-"""Characters of one result that the model gets to read."""
+"""How many characters of one result the model reads."""
 ARGUMENTS_LIMIT = 16_000
-"""Characters of arguments that are looked at; longer ones are refused unread."""
+"""The largest number of characters in arguments. Longer ones are refused unread."""
 
 _CUT = "\n[cut here: the result was longer]"
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Whom a call serves and where, as code has verified it."""
+    """Who a call serves and where, as verified by our code."""
 
     customer: Customer
     thread: ThreadRef
@@ -38,11 +38,11 @@ class Context:
     call: str = ""
     """The id of the call being run."""
     side_effect: str = ""
-    """Of a call that changes something: a name for what it asks for, the same in all runs of the turn."""
+    """For a call that changes something: a name made from its arguments, equal in all runs of the turn."""
 
     @property
     def logged(self) -> dict[str, int | str]:
-        """The turn as a line of the log names it: its number, as everywhere else, and which of its runs this is."""
+        """The log fields of the turn: its number, and which of its runs this is."""
         parts = self.turn.split("/")
         number = next((part for part in parts if part.isdecimal()), None)
         if number is None:
@@ -52,26 +52,26 @@ class Context:
 
     @property
     def key(self) -> str:
-        """The same for every repetition of this call after a crash: its idempotency key.
+        """The idempotency key of this call. It is the same for every repetition after a crash.
 
-        What changes something goes by what it asks for, since a turn that begins again with other words gives its
-        calls other ids, and does nothing twice.
+        For a call that changes something it depends on the arguments. A turn that begins again after an edit gives
+        its calls other ids, and still must do nothing twice.
         """
         return f"{self.turn.partition('/')[0]}:{self.side_effect}" if self.side_effect else f"{self.turn}:{self.call}"
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What a tool found, where the plain value does not say enough."""
+    """The result of a tool, if a plain value does not say enough."""
 
     content: Mapping[str, Any] | str
     ok: bool = True
-    """False: the tool ran and has to say no (not found, not possible)."""
+    """False if the tool ran and the answer is no, such as "not found" or "not possible"."""
     private: bool | None = None
-    """None: as the tool was declared."""
+    """Whether the result holds one customer's data. None means as declared for the tool."""
 
     def text(self) -> str:
-        """What the model reads, at most RESULT_LIMIT characters.
+        """Return what the model reads, at most RESULT_LIMIT characters.
 
         Raises:
             ValueError, TypeError: it holds half a character, which could be neither stored nor sent.
@@ -91,11 +91,11 @@ class ToolProblem(Exception):
     def __init__(self, words: str, *, code: str = "problem") -> None:
         super().__init__(words)
         self.code = code
-        """What the model reads as the kind of error, one stable word."""
+        """The kind of error for the model, one stable word."""
 
 
 class InvalidArguments(Exception):
-    """The arguments do not fit the schema; `output` tells the model which field and why."""
+    """The arguments do not fit the schema. `output` tells the model which field and why."""
 
     def __init__(self, output: ToolOutput) -> None:
         super().__init__("invalid arguments")
@@ -107,30 +107,32 @@ ToolFunction = Callable[..., Awaitable[ToolOutput | Mapping[str, Any] | str]]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the model may call, with what it has to know to call it."""
+    """A function that the model can call, with everything that the model must know about it."""
 
     name: str
     description: str
     title: str
-    """What the customer's progress card says while it runs."""
+    """The text of the customer's progress card while the tool runs."""
     schema: Mapping[str, Any]
-    """JSON Schema of the arguments object; additional properties are forbidden."""
+    """The JSON Schema of the arguments object. Additional properties are forbidden."""
     arguments: type[BaseModel]
     function: ToolFunction
     timeout: float = 10.0
-    """Seconds; the others of the round go on."""
+    """Seconds after which a call fails. The other calls of the round continue."""
     private: bool = False
-    """True: results hold one customer's data."""
+    """True if results hold one customer's data."""
     terminal: bool = False
-    """True: a successful call ends the turn, and a person goes on."""
+    """True if a successful call ends the turn and a person continues."""
     writes: bool = False
-    """True: a call changes something. Such calls run one by one in the order they were asked, and none is repeated
-    because its answer did not come."""
+    """True if a call changes something.
+
+    Such calls run one by one in their order. None is repeated because its answer did not come.
+    """
     concurrency: int = 4
-    """Calls of this tool that one turn runs at the same time."""
+    """The number of calls of this tool that one turn runs at the same time."""
 
     def read(self, arguments: str) -> BaseModel:
-        """The arguments, whole and of the declared types. Raises InvalidArguments; nothing is guessed or mended."""
+        """Parse the arguments into the declared types. Raises InvalidArguments. Nothing is guessed or repaired."""
         if len(arguments) > ARGUMENTS_LIMIT:
             raise InvalidArguments(_refusal([{"field": "", "problem": f"longer than {ARGUMENTS_LIMIT} characters"}]))
         try:
@@ -156,8 +158,11 @@ def tool(
 ) -> Callable[[ToolFunction], Tool]:
     """Make a Tool of `async def name(context: Context, argument: Annotated[type, Field(...)], ...)`.
 
-    The context may be of a subclass, if that is what the turns are run with. Arguments are checked strictly: "17"
-    is no integer, an unknown argument is an error. TypeError for a function the model could not be told about.
+    The context can be of a subclass, if the turns run with that. Arguments are checked strictly: "17"
+    is no integer, and an unknown argument is an error.
+
+    Raises:
+        TypeError: the function cannot be described to the model.
     """
 
     def build(function: ToolFunction) -> Tool:
@@ -203,7 +208,7 @@ def _arguments_model(function: ToolFunction) -> type[BaseModel]:
 
 
 def _without_titles(schema: Any) -> Any:
-    """Pydantic's schema without the titles it derives from the names: tokens that say nothing."""
+    """Return Pydantic's schema without its derived titles, which cost tokens and say nothing."""
     match schema:
         case dict():
             return {
@@ -232,6 +237,6 @@ def _refusal(problems: list[dict[str, str]]) -> ToolOutput:
 
 
 def _problems(error: ValidationError) -> list[dict[str, str]]:
-    """One entry a fault. What the model sent is not repeated, save the names of its arguments."""
+    """Return one entry for each fault. Only the names of the arguments are repeated, not their values."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     return [{"field": ".".join(map(str, fault["loc"]))[:80], "problem": fault["msg"][:200]} for fault in faults[:8]]

@@ -15,7 +15,7 @@ _FORGED_TAG = re.compile(r"^\[(?=(customer|staff)\b)", re.MULTILINE | re.IGNOREC
 
 
 def needs_tags(messages: Sequence[Message]) -> bool:
-    """Whether people have to be told apart: there are several, or staff is among them."""
+    """Whether the model must tell people apart: several people write, or staff do."""
     customers = {message.speaker for message in messages if isinstance(message, CustomerMessage)}
     return len(customers) > 1 or any(isinstance(message, StaffMessage) for message in messages)
 
@@ -29,7 +29,7 @@ def words_of(message: CustomerMessage | StaffMessage, *, tagged: bool) -> str:
 
 
 def without_tags(text: str, *names: str) -> str:
-    """The text with the "<" of each tag of these names as "(", so that it cannot end the tag that it stands in."""
+    """Replace the "<" of each tag with these names by "(", so that the text cannot close the tag around it."""
     return _tags(names).sub(r"(\1", text)
 
 
@@ -39,7 +39,7 @@ def _tags(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def sound_arguments(arguments: str) -> str:
-    """Arguments that are no JSON object are left out: some servers refuse the whole conversation for them."""
+    """Drop arguments that are no JSON object: some servers refuse the whole conversation because of them."""
     try:
         is_object = isinstance(orjson.loads(arguments), dict)
     except orjson.JSONDecodeError:
@@ -48,5 +48,5 @@ def sound_arguments(arguments: str) -> str:
 
 
 def tidy_name(name: str) -> str:
-    """A tool's name as a model wrote it, in letters that providers accept when it is sent back to them."""
+    """Return a tool's name from a model with only the characters that providers accept when it is sent back."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name.removeprefix("functions."))[:64] or "unnamed"

@@ -1,7 +1,7 @@
 """Dead letters: rows that failed too often, and events that could not be stored as they came.
 
-Each is closed, so that it holds up nobody; who waits for an answer gets a person (`bot.turns.turn`), and the agent
-channel gets this line, with the number under which operators find it.
+Each such row is closed, so it does not hold up others. A customer who waits for an answer gets a person
+(`bot.turns.turn`). The agent channel gets a line with the number under which operators find the row.
 """
 
 from bot.store.inbox import InboxItem, Kind
@@ -9,7 +9,7 @@ from bot.store.outbox import Outgoing
 from bot.store.persons import REQUEST
 
 UNSTORABLE = "unstorable"
-"""In a row's body: the event could not be stored as it came, and what could not is left out."""
+"""The key in a row's body that says: the event could not be stored as it came. The row holds only the rest."""
 
 _WHAT: dict[Kind, str] = {
     "message": "A customer's message",
@@ -22,7 +22,7 @@ _WHAT: dict[Kind, str] = {
 
 
 def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
-    """What is told of a row that is closed as dead: where staff wrote it, else in the agent channel."""
+    """Return the post about a dead letter: for a message of staff to its channel, else to the agent channel."""
     what = _WHAT[item.kind]
     why = "could not be stored as it came" if item.body.get(UNSTORABLE) else f"failed {item.failures} times"
     text = (
@@ -39,6 +39,6 @@ def dead_line(item: InboxItem, *, agent_channel: str) -> Outgoing:
             " *A customer wants their data erased, and it is still stored.* "
             f"Once the cause is mended, erase it with `frontdesk dead retry {item.id}`."
         )
-    # One that is tried again and fails again is told again.
+    # A dead letter that is retried and fails again is reported again: the fence makes a new key.
     channel = item.thread.channel if item.kind == "staff" else agent_channel
     return Outgoing(f"dead/{item.id}/{item.fence}", "post", channel, {"text": text})

@@ -1,8 +1,8 @@
-"""What runs turns: an at-least-once, one-at-a-time, in-order call of a function for each thread.
+"""What runs turns: for each thread, a function is called at least once for each row, one row at a time, in order.
 
-TurnQueue    where stored rows go
-TurnEngine   the port; `lanes.py` is one process, `fleet.py` several on one Postgres
-RetryingRunner       the loop around one row that both share: again and again until it is done
+TurnQueue        where stored rows go
+TurnEngine       the port: `lanes.py` is for one process, `fleet.py` for several processes on one Postgres
+RetryingRunner   the loop around one row that both engines share: it retries until the row is done
 """
 
 import asyncio
@@ -19,41 +19,47 @@ from bot.store.database import Database
 logger = logging.getLogger(__name__)
 
 TakeTurn = Callable[[int], Awaitable[None]]
-"""Works on one inbox row; may be called again with the same row after a crash."""
+"""Works on one inbox row. After a crash it is called again with the same row."""
 ROW_RETRY_DELAYS = (0.5, 5.0, 20.0, 60.0)
-"""Waits before a failed row is tried again; the last repeats. The turn itself gives a row up after three tries."""
+"""Seconds before each retry of a failed row. The last one repeats. The turn gives a row up after three tries."""
 CLEANUP_TIMEOUT = 4.5
-"""How long an engine may take, once it has cancelled what runs: streams are ended, tries given back, rows too."""
+"""How long running turns may take to end after an engine cancels them, in seconds.
+
+In that time they end their streams, and give back their tries and rows.
+"""
 MAX_STORE_RETRY_DELAY = 5.0
-"""The longest wait for the database, which is all that keeps such a turn: the answer follows soon after it is back."""
+"""The longest wait before a retry while the database is away, in seconds.
+
+Such a turn waits for nothing else, so the answer follows soon after the database is back.
+"""
 
 
 class TurnQueue(Protocol):
     """Where stored rows go."""
 
     def submit(self, item_id: int, thread: str) -> None:
-        """Say that a row was stored for the thread; returns at once."""
+        """Report that a row was stored for the thread. Returns at once."""
 
 
 class TurnEngine(TurnQueue, Protocol):
-    """Takes every row that is stored, at least once, one of a thread at a time, in order."""
+    """Works on every stored row at least once. The rows of one thread run one at a time, in order."""
 
     async def resume(self, database: Database) -> int:
-        """Begin: take what is submitted, and what an earlier process left open; how much that is."""
+        """Start to work on submitted rows and on rows that an earlier process left open. Return the number of those."""
 
     async def drain(self, seconds: float) -> None:
-        """Begin nothing more, wait up to `seconds` for what runs, cancel the rest; another process takes it up.
+        """Start nothing more, wait up to `seconds` for running turns, cancel the rest. Another process continues them.
 
-        What has been cancelled has a little time to end, TIDY_SECONDS with all else; then it is not waited for.
+        Cancelled turns have until CLEANUP_TIMEOUT to end. After that the engine does not wait for them.
         """
 
     @property
     def active(self) -> int:
-        """Threads of which a row is at work or waits here."""
+        """The number of threads with a row that runs or waits in this process."""
 
 
 async def cancel_all(turns: Collection[asyncio.Task[Any]], seconds: float) -> None:
-    """Cancel them and wait for so long at the most: what does not end by then is as if the process had died."""
+    """Cancel the turns and wait at most `seconds`. A turn that does not end by then is treated as after a crash."""
     for turn in turns:
         turn.cancel()
     if turns:
@@ -63,7 +69,7 @@ async def cancel_all(turns: Collection[asyncio.Task[Any]], seconds: float) -> No
 
 
 class RetryingRunner:
-    """Takes one row until it is done; failures of any kind are waited out."""
+    """Works on one row until it is done. After a failure of any kind it waits and tries again."""
 
     def __init__(self, take_turn: TakeTurn, clock: Clock) -> None:
         self._take_turn = take_turn
@@ -72,7 +78,10 @@ class RetryingRunner:
         self._closing = asyncio.Event()
 
     async def take(self, item_id: int, place: AbstractAsyncContextManager[None]) -> bool:
-        """Whether the row is done, here or by somebody else; False when `close` came first. Each try takes a place."""
+        """Return True once the row is done, here or in another process, and False if `close` came first.
+
+        Each try holds a slot of the semaphore `place`.
+        """
         failures = 0
         while not self.is_closing:
             longest = ROW_RETRY_DELAYS[-1]
@@ -103,7 +112,7 @@ class RetryingRunner:
         return self._closing.is_set()
 
     def close(self) -> None:
-        """Begin no further try; what waits for one ends at once."""
+        """Start no further try. A row that waits for its next try ends at once."""
         self._closing.set()
         for resting in self._resting:
             resting.cancel()

@@ -1,20 +1,20 @@
 """The engine of several processes on one Postgres: DBOS holds the queue, our journal makes the turns durable.
 
-open_fleet   the engine of this process: a worker, or only the door through which rows get into the queue
+open_fleet   the engine of this process: a worker, or one that only puts rows into the queue
 Fleet
-  _hand_over    the pump: open rows of the inbox become entries of the queue, in the transaction that notes it
-  _run          what DBOS calls, on a loop of its own: the turn itself runs on ours
-  _take_over    entries of processes whose lease is over go back into the queue, and so do our own that got lost
-  _look_after   now and then: rows that the queue has forgotten, entries that ended long ago
+  _hand_over    the pump: turn open rows of the inbox into entries of the queue, and mark them in the same transaction
+  _run          what DBOS calls on its own event loop; the turn itself runs on ours
+  _take_over    put entries back into the queue: those of processes whose lease has expired, and our own lost ones
+  _look_after   from time to time, hand over rows that the queue has lost, and delete entries that ended long ago
 
-One entry is one turn. Its partition is the thread, of which Postgres lets one be at work. Its id is made of the
-message's address, so that handing a row over twice is handing it over once; the timestamp in it has a fixed width,
-because entries of the same millisecond run in the order of their ids. No steps of DBOS are used: they are told apart
-by position, ours by name, so that a new version goes on where an old one stopped.
+One entry is one turn. Its partition is the thread, and Postgres lets one entry of a partition run at a time. Its id is
+made of the message's address, so handing a row over twice has no further effect. The timestamp in the id has a fixed
+width, because entries of the same millisecond run in the order of their ids. We use no steps of DBOS. DBOS identifies
+its steps by position, and our journal identifies them by name, so a new version can continue where an old one stopped.
 
-DBOS 3.4 recovers what its own executor had left, and only at start. Taking over from others rests on
-`DBOS._recover_pending_workflows` and on the table `dbos.workflow_status`; both are private, so the minor version is
-pinned and tests/ingest/test_fleet.py holds them.
+DBOS 3.4 recovers only what its own executor left, and only at start. To take over from other processes, this module
+uses `DBOS._recover_pending_workflows` and the table `dbos.workflow_status`. Both are private, so the minor version is
+pinned and tests/ingest/test_fleet.py checks them.
 """
 
 import asyncio
@@ -41,30 +41,30 @@ QUEUE = "turns"
 WORKFLOW = "take_turn"
 APPLICATION = "frontdesk"
 VERSION = "1"
-"""Of what is in the queue, not of the program: with another one, what an older program left would never run."""
+"""The version of the queue's entries, not of the program. If it changed, older entries would never run."""
 QUEUE_POLL_INTERVAL = 0.15
-"""How often a worker looks for entries."""
+"""Seconds between two queries of a worker for entries."""
 THREADS = 16
-"""DBOS' threads for its own statements; without a bound it starts one for each entry."""
+"""The number of DBOS' threads for its own statements. Without a bound it starts one for each entry."""
 CONNECTIONS = 5
-"""DBOS' connections to Postgres, beside ours."""
+"""The number of DBOS' connections to Postgres, in addition to ours."""
 HAND_LIMIT = 50
-"""Rows that are handed over in one transaction, for as long as which their turns cannot begin."""
+"""The number of rows handed over in one transaction. Their turns cannot start before it ends."""
 SHARE = 20
-"""Open rows of one person that are in the queue at once; it works through them in order, so others would wait."""
+"""How many open rows of one person are in the queue at once. The queue runs in order, so more would delay others."""
 HANDOVER_POLL_INTERVAL = 1.0
-"""How often the pump looks for rows that nobody told it of."""
+"""Seconds between two queries of the pump for rows that were not submitted to it."""
 SWEEP_INTERVAL = 2.0
-"""How often workers look for entries that nobody works on."""
+"""Seconds between two searches of a worker for entries that no process works on."""
 LOST_ROW_DELAY = 120.0
-"""After which an open row is looked for in the queue."""
+"""Seconds after its handover until an open row is checked against the queue."""
 LOST_LIMIT = 500
 ENTRY_CLOSE_TIMEOUT = 1.0
-"""How long, at the end, entries may take to be closed whose turns are done."""
+"""On shutdown, how long to wait until entries with finished turns are closed, in seconds."""
 DBOS_STOP_TIMEOUT = 2.5
-"""How long the end of DBOS is waited for: a database that is away keeps it for longer than a process has."""
+"""On shutdown, how long to wait for DBOS, in seconds. If the database is away, DBOS takes longer than a process has."""
 DONE_ENTRIES_PERIOD = WEEK
-"""How long ended entries are kept: longer than Slack delivers anything again."""
+"""How long ended entries are kept, in seconds. Slack redelivers nothing after so long a time."""
 DELETE_LIMIT = 1_000
 
 
@@ -79,15 +79,15 @@ async def open_fleet(
     concurrent: int,
     works: bool = True,
 ) -> AsyncIterator["Fleet"]:
-    """The engine on the Postgres at `url`, which is `database`'s too; at most `concurrent` turns in this process.
+    """Open the engine on the Postgres at `url`, which is also `database`'s. At most `concurrent` turns run here.
 
-    Without `works` rows are handed over and none is taken. One a process: DBOS is made so.
+    Without `works`, this process hands rows over but runs none. DBOS allows only one engine in a process.
 
     Raises:
         ConfigurationError: DBOS cannot use the database.
     """
     address = "postgresql://" + url.partition("://")[2]
-    # Without a handler of ours DBOS adds its own, past the log's format and its masks.
+    # If we add no handler, DBOS adds its own, which bypasses the log's format and masking.
     logging.getLogger("dbos").addHandler(logging.NullHandler())
     logging.getLogger("dbos").setLevel(logging.WARNING)
     client = DBOSClient(
@@ -108,7 +108,7 @@ async def open_fleet(
 
 
 class Fleet:
-    """This process's part in the queue that all of them share."""
+    """This process's part in the queue that all processes share."""
 
     def __init__(
         self,
@@ -143,11 +143,15 @@ class Fleet:
         membership.when_lost(self.let_go)
 
     async def prepare(self) -> None:
-        """Make the queue's tables, or bring them up to date; of several processes one does it, by a lock of DBOS'."""
+        """Create or migrate the queue's tables. A lock of DBOS lets only one of several processes do it.
+
+        Raises:
+            ConfigurationError: the tables cannot be created.
+        """
         try:
             await asyncio.to_thread(self._client._sys_db.run_migrations)
-        except Exception as error:  # noqa: BLE001 - whatever its driver raises
-            # Its text may hold the address, password and all.
+        except Exception as error:  # noqa: BLE001 - its driver can raise anything
+            # Its text may hold the address with the password.
             raise ConfigurationError(
                 [f"DATABASE_URL: the queue's tables cannot be made there ({type(error).__name__})"]
             ) from None
@@ -158,7 +162,7 @@ class Fleet:
         self._more.set()
 
     async def resume(self, database: Database) -> int:
-        """Begin: hand over what waits, and take turns from the queue. How many rows waited."""
+        """Start to hand over waiting rows and to run turns from the queue. Return the number of rows that waited."""
         async with database.transaction() as tx:
             waiting = await handover.count_unhanded(tx)
         failpoint("resuming")
@@ -169,7 +173,7 @@ class Fleet:
         return waiting
 
     async def drain(self, seconds: float) -> None:
-        """Begin nothing, wait up to `seconds` for what runs, cancel the rest; other workers have it at once."""
+        """Start nothing more, wait up to `seconds` for running turns, cancel the rest. Other workers get it at once."""
         self._runner.close()
         for task in self._side_tasks:
             task.cancel()
@@ -187,13 +191,13 @@ class Fleet:
         await asyncio.wait({closing}, timeout=DBOS_STOP_TIMEOUT)
 
     def let_go(self) -> None:
-        """Cancel what runs, since others may soon have it; what they do not take is found by the sweep."""
+        """Cancel running turns: the lease is lost, and other processes may take them. The sweep finds the rest."""
         for turn in tuple(self._turns):
             turn.cancel()
 
     @property
     def active(self) -> int:
-        """Turns at work in this process."""
+        """The number of turns that run in this process."""
         return len(self._turns)
 
     async def _pump(self) -> None:
@@ -211,7 +215,7 @@ class Fleet:
                 await _wait(self._more, HANDOVER_POLL_INTERVAL)
 
     async def _hand_over(self) -> int:
-        """Put rows into the queue, and note it, in one transaction; how many."""
+        """Put rows into the queue and mark them, in one transaction. Return the number of rows."""
         async with self._database.transaction() as tx:
             rows = await handover.unhanded(tx, limit=HAND_LIMIT, share=SHARE)
             for row in rows:
@@ -221,7 +225,7 @@ class Fleet:
         return len(rows)
 
     def _launch(self) -> None:
-        """Start DBOS in a thread without a loop, so that it makes one of its own and leaves ours alone."""
+        """Start DBOS. The caller uses a thread without an event loop, so DBOS creates its own and leaves ours alone."""
         config = DBOSConfig(
             name=APPLICATION,
             system_database_url=self._address,
@@ -236,14 +240,14 @@ class Fleet:
         )
         self._dbos = DBOS(config=config)
 
-        # No bound of DBOS' own: a row that fails again and again is given up by the turn, which tells somebody.
+        # DBOS sets no bound: the turn itself gives up a row that fails again and again, and reports it.
         @DBOS.workflow(name=WORKFLOW, max_recovery_attempts=None)
         async def take_turn(item_id: int) -> None:
             await self._run(item_id)
 
         DBOS.launch()
-        # Else a statement that met an outage is tried again for ever by a thread that not even the end of the process
-        # ends, with pauses of up to 90 s in which its thread waits. Failed, its entry is found by `_take_over`.
+        # With retries, a thread would repeat a statement that met an outage for ever, with pauses of up to 90 s. Not
+        # even the end of the process would end that thread. Without them it fails, and `_take_over` finds its entry.
         self._dbos._sys_db._retry_connection_errors = False
         DBOS.register_queue(
             QUEUE,
@@ -254,7 +258,7 @@ class Fleet:
         )
 
     async def _run(self, item_id: int) -> None:
-        """Take the turn on our loop. What is raised leaves the entry as it is, since its turn is not done."""
+        """Run the turn on our event loop. Raises CancelledError if it is not done, so the entry stays as it is."""
         is_done = False
         try:
             is_done = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._take(item_id), self._loop))
@@ -270,12 +274,15 @@ class Fleet:
         return await turn
 
     async def _take_in_place(self, item_id: int) -> bool:
-        """What was at work at two crashes is taken one by one: it must not use up the tries of all others."""
+        """Wait for a slot and run the row. Rows that were running at two crashes run one by one.
+
+        So a row that crashes the process does not use up the tries of all the others.
+        """
         try:
             async with self._database.transaction() as tx:
                 is_suspect = await inbox.is_suspect(tx, item_id)
         except StoreUnavailable:
-            # Its turn waits for the same database, and a row that ends processes is looked at again after the next end.
+            # The turn waits for the same database anyway. After the next crash the row is checked again.
             is_suspect = False
         return await self._runner.take(item_id, self._alone if is_suspect else self._places)
 
@@ -292,7 +299,7 @@ class Fleet:
             await self._clock.sleep(SWEEP_INTERVAL)
 
     async def _trusts_clock(self) -> bool:
-        """Whether leases can be read by our clock: one that was set forward would take everybody else for dead."""
+        """Whether leases can be compared with our clock. If it was set forward, all other processes would seem dead."""
         if jump := self._jumps.look():
             async with self._database.transaction() as tx:
                 differs = await clock_differs(tx, self._clock.now())
@@ -317,7 +324,7 @@ class Fleet:
             return
         own = {entry for entry, member in at_work if member == self._member}
         missing = own - set(self._dbos._active_workflows_set.activeList())
-        # Between the claim of an entry and its start it is missing too; twice in a row it is lost.
+        # An entry is also missing between its claim and its start. It is lost if it is missing twice in a row.
         lost, self._missing = missing & self._missing, missing
         for entry in lost:
             logger.warning("a turn got lost and is queued again", extra={"entry": entry})
@@ -333,7 +340,7 @@ class Fleet:
             await self._clean()
 
     async def _find_lost_rows(self) -> None:
-        """An open row whose entry has ended, or is not there, is handed over again."""
+        """Hand over open rows again whose entry has ended or does not exist."""
         async with self._database.transaction() as tx:
             rows = await handover.handed_before(tx, self._clock.now() - LOST_ROW_DELAY, limit=LOST_LIMIT)
             entries = {entry_id(row): row.id for row in rows}
@@ -348,7 +355,7 @@ class Fleet:
         self._more.set()
 
     async def _clean(self) -> None:
-        """Forget entries and processes that ended long ago; done twice it does no harm."""
+        """Delete entries and leases that ended long ago. Idempotent."""
         before = self._clock.now() - DONE_ENTRIES_PERIOD
         while True:
             async with self._database.transaction() as tx:
@@ -361,7 +368,7 @@ class Fleet:
 
 
 def entry_id(row: Waiting) -> str:
-    """The name of the row's entry: the same however often, sorted as the messages are."""
+    """Return the id of the row's entry: the same each time, and sorted like the messages."""
     seconds, _, fraction = row.ts.partition(".")
     words = ["turn", row.thread.team, row.thread.channel, row.thread.ts, f"{seconds:0>12}.{fraction:0<6}"]
     if row.kind != "message":
@@ -380,25 +387,25 @@ def _options(row: Waiting) -> EnqueueOptions:
 
 
 def _end(dbos: DBOS, member: str) -> None:
-    """Give back what is left, and stop DBOS; blocks for a second or two."""
+    """Give back the remaining entries and stop DBOS. Blocks for a second or two."""
     end = time.monotonic() + ENTRY_CLOSE_TIMEOUT
-    # DBOS closes its loop first: what its queue thread takes out meanwhile could not even be begun.
+    # DBOS closes its event loop first. An entry that its queue thread took after that could not start.
     for thread in dbos._background_threads:
         thread.join(max(0.0, end - time.monotonic()))
-    # Those whose turn is done are being closed.
+    # DBOS is still closing the entries whose turns are done.
     end = time.monotonic() + ENTRY_CLOSE_TIMEOUT
     while dbos._active_workflows_set.activeList() and time.monotonic() < end:
         time.sleep(0.02)
     try:
         DBOS._recover_pending_workflows([member])
     except Exception:
-        # Whoever finds our lease gone does it.
+        # A process that finds our lease expired does it.
         logger.exception("turns were not given back")
     DBOS.destroy(destroy_registry=True)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:
-    """Until the event, or so long."""
+    """Wait for the event, at most `seconds`."""
     try:
         async with asyncio.timeout(seconds):
             await event.wait()

@@ -1,11 +1,13 @@
-"""The door that every event passes: stored first, acknowledged second.
+"""The inbox, which every event passes: it is stored first and acknowledged second.
 
 accept   hand one arrival to the writer and wait until it is on disk
-run      the writer: one transaction for all that is waiting, so a burst costs few disk flushes; an event that cannot be
-         stored for its own sake is kept without what could not, as a dead letter, and acknowledged
+run      the writer: one transaction for all waiting arrivals, so a burst costs few disk flushes
 
-A single writer with group commit kept the 99th percentile of a 1,000-event burst under half a second,
-where one flush an event took three.
+Some events have content that the database refuses. The writer stores such an event without that content, as a dead
+letter, and it is acknowledged.
+
+With one writer and group commit, the 99th percentile of a 1,000-event burst stayed under half a second. With one
+flush for each event it was three seconds.
 """
 
 import asyncio
@@ -32,19 +34,19 @@ from bot.telemetry import Metrics
 logger = logging.getLogger(__name__)
 
 QUEUE_LIMIT = 5_000
-"""Arrivals waiting for the disk; past it nothing is accepted, and Slack delivers again."""
+"""How many arrivals can wait for the disk. Beyond it the inbox refuses events, and Slack delivers them again."""
 GROUP_LIMIT = 500
-"""Arrivals in one transaction."""
+"""The largest number of arrivals in one transaction."""
 WRITE_RETRY_INTERVAL = 1.0
-"""Between two looks whether what could not be written can be by now; and the longest that one may take."""
+"""Seconds between two checks whether the database can be written again. One check takes no longer either."""
 _LOOK = "look whether the disk is written"
 ACCEPT_SECONDS = 2.5
-"""Slack waits three seconds for its acknowledgement; past this it is better to say no."""
+"""Seconds after which an arrival is refused. Slack waits three seconds for its acknowledgement."""
 LATE = "the inbox was not written in time"
 
 
 class Inbox:
-    """Stores arrivals, hands the stored ones to the engine, and interrupts the turns that they put an end to."""
+    """Stores arrivals, hands the stored rows to the engine, and interrupts the running turns that they end."""
 
     def __init__(
         self,
@@ -60,15 +62,15 @@ class Inbox:
         self._clock = clock
         self._interruptions = interrupts or Interrupts()
         self.fault: str | None = None
-        """Why the last arrivals could not be stored; None when they were, or could be by now."""
+        """Why the last arrivals could not be stored. None if they were stored, or if a later check succeeded."""
         self._looked_at = -math.inf
         self._waiting: asyncio.Queue[tuple[Arrival, asyncio.Future[None]]] = asyncio.Queue(QUEUE_LIMIT)
 
     async def accept(self, arrival: Arrival) -> None:
-        """Return when the arrival is on disk, or was before, or concerns nobody here.
+        """Return when the arrival is on disk. A duplicate, or an arrival that needs no row, returns too.
 
         Raises:
-            StoreUnavailable: it could not be stored in time; it must not be acknowledged.
+            StoreUnavailable: it could not be stored in time, so it must not be acknowledged.
         """
         stored = asyncio.get_running_loop().create_future()
         try:
@@ -80,7 +82,7 @@ class Inbox:
             raise StoreUnavailable("the inbox is full") from None
         except TimeoutError:
             self._metrics.event_refused()
-            # The writer may wait for much longer before the database itself says that it cannot be written.
+            # The writer may wait much longer before the database itself reports that it cannot be written.
             self.fault = self.fault or LATE
             raise StoreUnavailable(LATE) from None
         except StoreUnavailable:
@@ -89,29 +91,30 @@ class Inbox:
         failpoint("before_ack")
 
     async def is_first(self, arrival: Arrival) -> bool:
-        """Whether this is delivered for the first time; for what is done at once, and not in a lane.
+        """Deduplicate an arrival that is handled at once, not in a lane. Return whether it is the first delivery.
 
-        It is on disk then, as done: a process that ends now leaves it undone rather than done twice.
+        The arrival is then on disk, with the state "done". If the process ends now, it is never handled rather than
+        handled twice.
         """
         async with self._database.transaction() as tx:
             row = await insert(tx, arrival, now=self._clock.now(), state="done", reason="at_once")
         return row is not None
 
     async def find_fault(self) -> str | None:
-        """`fault` as it is now: nothing may have come since there is room again."""
+        """Check whether writing works again, and return `fault`: no arrival may have come since to clear it."""
         now = self._clock.monotonic()
         if self.fault is not None and now - self._looked_at >= WRITE_RETRY_INTERVAL:
             self._looked_at = now
             with contextlib.suppress(StoreUnavailable, TimeoutError):
                 async with asyncio.timeout(WRITE_RETRY_INTERVAL), self._database.transaction() as tx:
-                    # What is taken back at once goes to the disk all the same.
+                    # The row is deleted in the same transaction, but the transaction still writes to the disk.
                     await schedule.plan(tx, _LOOK, rule="", due=self._clock.now())
                     await schedule.forget(tx, _LOOK)
                 self.fault = None
         return self.fault
 
     async def run(self) -> None:
-        """Write until cancelled; nothing else ends it."""
+        """Write until cancelled. Nothing else ends it."""
         while True:
             group = [await self._waiting.get()]
             with contextlib.suppress(asyncio.QueueEmpty):
@@ -120,7 +123,7 @@ class Inbox:
             try:
                 await self._write(group)
             except Exception:
-                # Whatever it is, those who come next must not suffer for it, and these come again.
+                # Whatever failed, later arrivals must still be stored. Slack delivers these again.
                 logger.exception("the inbox failed", extra={"count": len(group)})
                 self._refuse(group, StoreUnavailable("the inbox failed"))
 
@@ -135,12 +138,12 @@ class Inbox:
             kept = await self._store([arrival for arrival, _ in group])
         except Exception as error:
             if not isinstance(error, StoreUnavailable) and not alone:
-                # One of them cannot be stored; the others must not suffer for it, at every redelivery again.
+                # One arrival cannot be stored. Try each alone, so that it does not fail the others at every redelivery.
                 for one in group:
                     await self._write([one], alone=True)
                 return
             if isinstance(error, Unstorable) and UNSTORABLE not in group[0][0].body:
-                # What is left of it can be stored. Of any other failure nobody knows whose fault it is: it comes again.
+                # The rest of this event can be stored. Any other failure has an unknown cause: Slack delivers it again.
                 logger.exception("an event cannot be stored as it came", extra={"event": group[0][0].event_id})
                 await self._write([(_bare(group[0][0]), group[0][1])], alone=True)
                 return
@@ -160,7 +163,7 @@ class Inbox:
             try:
                 self._hand_on(row)
             except Exception:
-                # It is on disk, so the next start takes it up.
+                # It is on disk, so the next start continues with it.
                 logger.exception("a stored event was not handed on", extra={"turn": row.item})
 
     def _hand_on(self, row: Stored) -> None:
@@ -177,7 +180,7 @@ class Inbox:
 
 
 async def author_of(database: Database, item_id: int) -> str:
-    """Who wrote or pressed a stored row; empty while the database is away."""
+    """Return the user who wrote or pressed a stored row, or an empty string while the database is away."""
     try:
         async with database.transaction() as tx:
             return await inbox.author_of(tx, item_id)
@@ -186,7 +189,7 @@ async def author_of(database: Database, item_id: int) -> str:
 
 
 def _bare(arrival: Arrival) -> Arrival:
-    """What can be stored of an event that could not: who, where and when, so that somebody can look after it."""
+    """Return the storable part of an event: who, where and when, so that a person can follow it up."""
     thread, action = arrival.thread, str(arrival.body.get("action", ""))
     return replace(
         arrival,
@@ -200,5 +203,5 @@ def _bare(arrival: Arrival) -> Arrival:
 
 
 def _storable(text: object, limit: int = 32) -> str:
-    """At most as many characters as the column holds, each of which a database can store."""
+    """Return at most `limit` characters, as many as the column holds. A database can store every one."""
     return sound(str(text)).replace("\0", "\ufffd")[:limit]

@@ -1,8 +1,8 @@
-"""How a running turn hears that its answer is not wanted any more: stopped, or of a message that was edited or deleted.
+"""Interrupts: how a running turn learns that its answer is no longer wanted.
 
-The wish is in the inbox (`bot.store.interrupts`) and stays there whatever happens to the process. This is only the
-short way: told at once when the inbox stored it, and found by looking every half second when a claim or another process
-did.
+The customer stops it, edits or deletes the message, or wants a person, or staff claim the case. The interrupt is
+stored in the inbox (`bot.store.interrupts`) and survives the process. This module only delivers it quickly: at once
+if this process's inbox stored it, and by polling every half second if a claim or another process did.
 """
 
 import logging
@@ -22,28 +22,28 @@ from bot.store.inbox import InterruptKind
 logger = logging.getLogger(__name__)
 
 INTERRUPT_POLL_INTERVAL = 0.5
-"""Between two looks at what is wished of the rows that are worked on here."""
+"""Seconds between two queries for interrupts of the rows that run in this process."""
 
 
 class Interrupted(FrontdeskError):
-    """The turn has ended early, and what is wished of its row says how it goes on."""
+    """The turn has ended early. The interrupt on its row says how it continues."""
 
 
 class Interrupt(Halt):
-    """One turn's ear for wishes."""
+    """Receives the interrupts of one turn."""
 
     def __init__(self) -> None:
         super().__init__()
         self.kind: InterruptKind = ""
 
     def tell(self, kind: InterruptKind) -> None:
-        """End the turn; of several wishes the gravest counts."""
+        """End the turn. Of several interrupts the last one in the order of `InterruptKind` counts."""
         self.kind = max(self.kind, kind, key=get_args(InterruptKind).index)
         self.set()
 
 
 class Interrupts:
-    """The turns that run in this process."""
+    """The running turns of this process, by row."""
 
     def __init__(self) -> None:
         self._running: dict[int, set[Interrupt]] = defaultdict(set)
@@ -51,7 +51,7 @@ class Interrupts:
 
     @contextmanager
     def running(self, item: int) -> Iterator[Interrupt]:
-        """A row is worked on; what is wished of it meanwhile is told to the interruption."""
+        """Mark a row as running. While the block runs, its interrupts reach the yielded object."""
         interrupt = Interrupt()
         self._running[item].add(interrupt)
         try:
@@ -62,12 +62,15 @@ class Interrupts:
                 del self._running[item]
 
     def tell(self, item: int, kind: InterruptKind) -> None:
-        """Something is wished of a row, which may be worked on here or not."""
+        """Interrupt the turns of a row. Does nothing if the row does not run here."""
         for interrupt in self._running.get(item, ()):
             interrupt.tell(kind)
 
     async def watch(self, database: Database, clock: Clock) -> None:
-        """Look after wishes of which nobody told, as other processes' and a claim's, until cancelled."""
+        """Poll for interrupts that did not come through `tell`, such as those of other processes and claims.
+
+        Runs until cancelled.
+        """
         while True:
             await clock.sleep(INTERRUPT_POLL_INTERVAL)
             if not self._running:
@@ -77,7 +80,7 @@ class Interrupts:
                     found = await interrupts.find_requested(tx, list(self._running))
             except StoreUnavailable:
                 continue
-            except Exception as error:  # noqa: BLE001 - whoever stopped hearing would hear nothing for as long as it runs
+            except Exception as error:  # noqa: BLE001 - the poll must not end while the process runs
                 self._alerts.tell(logger, "wishes were not looked for", about=type(error).__name__)
                 continue
             for item, kind in found.items():

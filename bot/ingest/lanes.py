@@ -1,8 +1,8 @@
 """The engine of one process: a lane for each thread, many lanes at once.
 
-submit   queue a row; its lane is woken at once
-resume   queue again, in order, what an earlier process left open
-drain    finish what runs, within a limit; the rest is taken up by the next process
+submit   queue a row, and wake its lane at once
+resume   queue the rows that an earlier process left open, in order
+drain    finish running turns within a time limit; the next process continues the rest
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from bot.store.database import Database
 
 
 class Lanes:
-    """At most `concurrent` rows at once, one of each thread, in the order of submission."""
+    """Runs at most `concurrent` rows at once, one for each thread, in the order of submission."""
 
     def __init__(self, take_turn: TakeTurn, clock: Clock, *, concurrent: int) -> None:
         self._runner = RetryingRunner(take_turn, clock)
@@ -27,7 +27,7 @@ class Lanes:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, item_id: int, thread: str) -> None:
-        """Queue one inbox row in its thread's lane; returns at once."""
+        """Queue one inbox row in its thread's lane. Returns at once."""
         if self._runner.is_closing:
             return
         lane = self._lanes.get(thread)
@@ -40,10 +40,10 @@ class Lanes:
         task.add_done_callback(self._tasks.discard)
 
     async def resume(self, database: Database) -> int:
-        """Queue every unfinished row of earlier processes; how many there were.
+        """Queue every unfinished row of earlier processes. Return the number of these rows.
 
-        What was at work at two crashes is taken one by one: the row that ends the process must not use up the tries of
-        all others.
+        Rows that were running at two crashes run one by one. So a row that crashes the process does not use up the
+        tries of all the others.
         """
         async with database.transaction() as tx:
             rows = await inbox.unfinished(tx)
@@ -54,7 +54,7 @@ class Lanes:
         return len(rows)
 
     async def drain(self, seconds: float) -> None:
-        """Begin nothing, wait up to `seconds` for what runs, cancel the rest."""
+        """Start nothing more, wait up to `seconds` for running turns, and cancel the rest."""
         self._runner.close()
         for lane in self._lanes.values():
             lane.clear()
@@ -64,7 +64,7 @@ class Lanes:
 
     @property
     def active(self) -> int:
-        """Threads with something to do."""
+        """The number of threads with a row that runs or waits."""
         return len(self._lanes)
 
     async def _run_lane(self, thread: str) -> None:

@@ -1,21 +1,21 @@
-"""The answer to one question: ask the agents, stream what they say, and end as the outcome demands.
+"""The answer to one question: ask the agents, stream what they say, and end according to the outcome.
 
-answer        wait for a place, have the agents asked (asking.py), end
-  _conclude   which of the endings it is
-    _deliver  the answer, its sources, the buttons under it
-    _deliver_privately   the same, in the direct messages, when it holds order data and others read the thread
-    _say_not_found       nothing was found to rest an answer on: say so and offer a person; the second time
-                         in a row, call one
+answer        wait for a slot, ask the agents (asking.py), end
+  _conclude   choose one of these endings
+    _deliver  post the answer, its sources, and the buttons under it
+    _deliver_privately   post the same in the direct messages, if it holds order data and others read the thread
+    _say_not_found       nothing was found that supports an answer: say so and offer a person; the second time in a
+                         row, call one
     _say_out_of_reach    the shop did not answer, or the help pages cannot be searched: say so and call a person;
-                         or look-ups were refused that came too fast: say so
-    _withdraw            it says that a deed was done which nothing did, or names an amount, a date, a number that
-                         stands nowhere: take it back and call a person
-    _withhold            it tells a secret or the instructions: say that it is not told
+                         or lookups were refused because they came too fast: say so
+    _withdraw            the answer claims an action that no tool took, or names an amount, a date or a number
+                         without a source: withdraw it and call a person
+    _withhold            the answer holds a secret or the agents' instructions: say that it is withheld
     _escalated           the agent called a person
     _failed              the agent gave no answer: say so and call a person
-    _stopped             the customer wants no more of it
-  _keep       the transcript and what it cost; the turn's journal is closed by it
-  _tell       the log and the metrics
+    _stopped             the customer stopped the answer
+  _keep       save the transcript and the costs, and close the turn's journal
+  _tell       write the log line and the metrics
 """
 
 import asyncio
@@ -62,20 +62,20 @@ from knowledge.passages import Hit
 logger = logging.getLogger(__name__)
 
 ANSWER_OVERHEAD_TIMEOUT = 30.0
-"""What an answer may take beyond the agent's own limit: searching, ending the stream, storing."""
+"""Seconds for an answer in addition to the agent's own limit: for search, end of the stream, storage."""
 ANSWER_SLOT_TIMEOUT = 300.0
-"""How long a question may wait for a place; past it the attempt has failed."""
+"""How long a question may wait for a slot, in seconds. After that the attempt has failed."""
 UNANSWERED = "unanswered"
-"""How a turn ends that says nothing, since the message was not said to the assistant."""
+"""How a turn ends that posts nothing, because the message was not addressed to the assistant."""
 NOTICE_SECONDS = DAY
-"""For so long staff are told once that answers were withheld."""
+"""Within this time, staff get one notice that answers were withheld. In seconds."""
 WITHHELD = "[Not repeated here: it held one customer's order data.]"
-"""What a channel's thread remembers of an answer with private look-ups, since others go on in it."""
+"""Stored in a channel's thread instead of an answer with private lookups, because others continue there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers questions; the parts are put together in `bot.app`."""
+    """Answers questions. `bot.app` puts the parts together."""
 
     me: Identity
     database: Database
@@ -88,23 +88,23 @@ class Answers:
     link_hosts: frozenset[str]
     cases: Cases
     slots: FairSemaphore
-    """Answers at the same time; others wait here, and no customer for long behind another who writes much."""
+    """Bounds how many answers run at once. A customer who writes much does not delay the others for long."""
     metrics: Metrics
     epochs: EpochReader
     sessions: TurnSessions
     agent_channel: str = ""
-    """Where staff are told of what concerns no case."""
+    """The channel for notices to staff that belong to no case."""
     alerts: Alerts = field(default_factory=Alerts)
 
     async def answer(self, question: Question) -> str:
-        """Answer in the thread; how it ended, in one stable word.
+        """Answer in the thread. Return how the turn ended, in one stable word.
 
         Raises:
-            TimeoutError: there is no place or no time.
-            Interrupted: the message is another by now, or none, or its answer has not begun and is not wanted.
-            Silenced: a person has the thread by now.
+            TimeoutError: no slot was free in time, or the answer took too long.
+            Interrupted: the message was edited or deleted, or its answer was stopped before it began.
+            Silenced: a person has taken the thread over.
         """
-        # Who did not ask sees nothing before there is an answer.
+        # A person who did not ask the app sees nothing before there is an answer.
         working = self.sessions.working(question.item, question.language)
         async with nullcontext() if question.is_unasked else working:
             return await self._answer_in_turn(question)
@@ -113,7 +113,7 @@ class Answers:
         item = question.item
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         if item.fence > 1 and journal.has_steps:
-            # What a dead process was writing ends now: the turn may wait for long before it takes the words' place.
+            # End what a crashed process was writing. This turn may wait long before it replaces those words.
             await self._halt(item, journal)
         await self._wait_for_place(question)
         try:
@@ -133,18 +133,18 @@ class Answers:
             raise
 
     async def has_begun(self, item: InboxItem, *, before: float) -> bool:
-        """Whether an earlier attempt at this row had begun its answer at that time, and did not end it."""
+        """Whether an earlier attempt at this row began its answer by the time `before`, and did not finish it."""
         async with self.database.transaction() as tx:
             began = await turns.began(tx, item.id)
         return began is not None and began <= before
 
     async def close_leftover(self, item: InboxItem) -> None:
-        """End what an earlier attempt at this row left half open, when no answer will take its place.
+        """End the unfinished answer of an earlier attempt at this row, when no answer will replace it.
 
-        Where some of it stands, it says that it was interrupted. `keep_leftover` is to follow when the row is closed.
+        If some of it is posted, a sentence says that it was interrupted. Call `keep_leftover` when the row is closed.
 
         Raises:
-            SlackUnanswered: it may be done again.
+            SlackUnanswered: Slack did not answer. The call can be repeated.
         """
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         if not journal.has_steps:
@@ -159,11 +159,11 @@ class Answers:
                     await journal.record(name, await self._cut_short(item, name, begun, sentence))
 
     async def _cut_short(self, item: InboxItem, name: str, begun: JsonObject, sentence: str) -> JsonObject:
-        """End the answer's messages with the sentence; where they stand, and what they show besides."""
+        """End the answer's messages with the sentence. Return the step's value: their timestamps and their text."""
         place = await self._place(item, name)
         there = await self._end_streams(place)
         if any(map(is_streaming, there)):
-            # Only now can be read what was streamed.
+            # The streamed text can be read only now.
             there = await place.own_messages(since=None)
         there = [message for message in there if message["ts"] in begun["opened"] or place.is_ours(message)]
         opened = list(dict.fromkeys([*begun["opened"], *(message["ts"] for message in there)]))
@@ -177,9 +177,9 @@ class Answers:
         return {"opened": opened, "text": begun.get("text") or shown}
 
     async def keep_leftover(self, tx: Transaction, item: InboxItem, *, reason: str, may_return: bool) -> None:
-        """Keep what `close_leftover` ended as a turn, in the transaction that closes its row.
+        """Save what `close_leftover` ended as a turn, in the transaction that closes its row.
 
-        When the row `may_return`, those of its steps stay that say where the answer stands and what was changed.
+        If the row `may_return`, the journal keeps the steps that say where the answer is and what was changed.
         """
         journal = TurnJournal(
             self.database, self.clock, turn=item.id, attempt=item.fence, known=await turns.recall(tx, item.id)
@@ -190,7 +190,7 @@ class Answers:
                 await turns.keep_side_effects(tx, item.id, prefix=WRITE, now=self.clock.now())
 
     async def _halt(self, item: InboxItem, journal: TurnJournal) -> None:
-        # A turn that was kept has no journal any more and needs none: it is kept after the last call of its stream.
+        # A saved turn has no journal and needs none: it is saved after the last call of its stream.
         try:
             async with asyncio.timeout(ANSWER_OVERHEAD_TIMEOUT):
                 for name in STANDING:
@@ -200,7 +200,7 @@ class Answers:
             logger.info("a leftover stream was not stopped", extra={"turn": item.id, "reason": str(error)})
 
     async def take_down(self, item: InboxItem) -> list[tuple[str, str]]:
-        """End what attempts at this row have begun to write; the (channel, ts) of it, whoever noted it."""
+        """End what attempts at this row began to write. Return the (channel, ts) of each message, noted or not."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         found: list[tuple[str, str]] = []
         for name in STANDING:
@@ -209,9 +209,9 @@ class Answers:
         return list(dict.fromkeys(found))
 
     async def _stop_streams(self, item: InboxItem, name: str, opened: Sequence[str] = ()) -> list[tuple[str, str]]:
-        """Stop the app's own streams where the answer stands, told or not told of; they bear its mark then.
+        """Stop the app's own streams in the answer's thread, noted or not. They then carry the answer's mark.
 
-        The (channel, ts) of what is the answer's: what was `opened`, and these streams.
+        Return the (channel, ts) of the answer's messages: those in `opened`, and these streams.
         """
         place = await self._place(item, name)
         there = await self._end_streams(place)
@@ -219,7 +219,7 @@ class Answers:
         return [(place.channel, ts) for ts in ours]
 
     async def _end_streams(self, place: Place) -> list[JsonObject]:
-        """Stop the app's own streams; its messages as they stood there before."""
+        """Stop the app's own streams. Return its messages as they were before."""
         there = await place.own_messages(since=None)
         for message in there:
             if is_streaming(message):
@@ -227,13 +227,15 @@ class Answers:
         return there
 
     async def _place(self, item: InboxItem, name: str) -> Place:
-        """Where an answer that is not written any more stands."""
+        """Return the place of an answer that is no longer being written."""
         thread = item.thread if name == "stream" else await self._private_thread(item)
         return Place(self.slack, thread.channel, thread.ts, user="", team=thread.team, key=f"turn/{item.id}/{name}")
 
     async def _private_thread(self, item: InboxItem, opening: str = "", *, epoch: int | None = None) -> ThreadRef:
-        """The thread in the customer's direct messages for what is theirs alone; it begins with `opening`, unless the
-        question's thread has left that `epoch` since."""
+        """Open a thread in the customer's direct messages for private content. It begins with `opening`.
+
+        The opening is not posted if the question's thread is no longer in that `epoch`.
+        """
         channel = await self.slack.open_dm(item.author)
         of = None if epoch is None else (item.thread.key, epoch)
         post = Outgoing(f"turn/{item.id}/private", "post", channel, {"text": opening}, epoch=of)
@@ -253,7 +255,7 @@ class Answers:
             except Silenced:
                 if asked.verdict != "escalated":
                     raise
-                # Whoever was called is there.
+                # The person who was called has arrived.
                 ended = await self._keep(asked, "escalated")
         self._tell(asked, ended)
         return ended
@@ -280,7 +282,7 @@ class Answers:
                 return await (self._deliver_privately(asked) if asked.reply.withheld else self._deliver(asked))
 
     async def _stay_silent(self, asked: Asked) -> str:
-        """There is no answer, and nobody has asked the assistant: nothing is said and nothing is kept but the costs."""
+        """Post nothing and save only the costs: there is no answer, and the assistant was not asked."""
         await asked.writer.finish()
         async with self.database.transaction() as tx:
             for use in costs_of(asked.question.item, asked.journal.rounds, asked.outcome):
@@ -289,7 +291,7 @@ class Answers:
         return UNANSWERED
 
     async def _stopped(self, asked: Asked) -> str:
-        """The customer has heard enough: what is shown stays, and it is said that no more comes."""
+        """End an answer that the customer stopped. The shown text stays, and a sentence says that no more comes."""
         question = asked.question
         await asked.writer.abandon("")
         has_written = asked.journal.has_written
@@ -297,7 +299,7 @@ class Answers:
         return await self._keep(asked, "stopped")
 
     async def stop_leftover(self, item: InboxItem, language: Language) -> str:
-        """As an answer that is stopped ends, for one that an earlier attempt had begun, or none had."""
+        """End a row as stopped, whether or not an earlier attempt had begun its answer."""
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         await self._say_stopped(item, language, has_written=journal.has_written)
         if journal.has_steps:
@@ -309,7 +311,7 @@ class Answers:
     async def _keep_unfinished(
         self, tx: Transaction, item: InboxItem, journal: TurnJournal, *, ended: str, reason: str, closes: bool
     ) -> None:
-        """Keep the turn of an answer that nobody goes on with: what was asked, done and shown, and what it cost."""
+        """Save the turn of an answer that will not continue: the question, the calls, the shown text, the costs."""
         for use in costs_of(item, journal.rounds):
             booked = use if closes else replace(use, key=f"{use.key}/before/{item.fence}")
             await spending.add(tx, booked, now=self.clock.now())
@@ -362,7 +364,7 @@ class Answers:
         return await self._keep(asked, "answered", instead=sentence)
 
     async def _post_privately(self, asked: Asked) -> str:
-        """Post the answer in the direct messages and say so where it was asked for; that sentence."""
+        """Post the answer in the direct messages, and say so in the question's thread. Return that sentence."""
         question = asked.question
         opening = self.sentences.say(question.language, "private_opening", channel=f"<#{question.item.thread.channel}>")
         private = await self._private_thread(question.item, opening, epoch=question.epoch)
@@ -376,7 +378,7 @@ class Answers:
         return sentence
 
     def _say_if_shortened(self, asked: Asked, writer: StreamWriter) -> None:
-        """An answer that a length limit cut off must not look as if it were all."""
+        """Say that a length limit cut the answer off, so that it does not look complete."""
         if asked.outcome.reason == "shortened":
             writer.text(f"\n\n{self.sentences.say(asked.question.language, 'shortened')}")
 
@@ -399,7 +401,7 @@ class Answers:
         return await self._keep(asked, "escalated", instead=sentence)
 
     async def _say_out_of_reach(self, asked: Asked, what: Literal["shop_down", "pages_down", "too_fast"]) -> str:
-        """A look-up could not be made and no other found anything: no answer of the agent's can be right."""
+        """End a turn in which a lookup failed and no other found anything: no answer of the agent can be right."""
         question = asked.question
         said = await self._give_what_stands(asked)
         if not asked.partly:
@@ -412,7 +414,7 @@ class Answers:
         return await self._keep(asked, "failed", instead=said, reason=what)
 
     async def _withdraw(self, asked: Asked) -> str:
-        """What was claimed has not been shown; say that nothing was done, behind what has."""
+        """Say after the shown text that nothing was done. The claim itself was not shown."""
         question, reply = asked.question, asked.reply
         claim = reply.claim
         is_value = isinstance(claim, Value)
@@ -430,7 +432,7 @@ class Answers:
         return await self._keep(asked, "failed", instead=said, reason="change")
 
     async def _withhold(self, asked: Asked) -> str:
-        """What the desk keeps to itself has not been shown; staff are told, though not each time somebody fishes."""
+        """Withhold a secret or the instructions, which were not shown. Staff are told, but not at each attempt."""
         question, reply = asked.question, asked.reply
         extra = {"turn": question.item.id, "holds": reply.leak}
         logger.warning("an answer was about to tell what the desk keeps to itself", extra=extra)
@@ -444,7 +446,7 @@ class Answers:
         return await self._keep(asked, "failed", instead=said, reason="leak")
 
     async def _tell_staff(self, asked: Asked) -> None:
-        """Say in the agent channel that an answer was withheld, once in NOTICE_SECONDS whichever process meets it."""
+        """Post in the agent channel that an answer was withheld, once in NOTICE_SECONDS across all processes."""
         now = self.clock.now()
         card = staff_cards.withheld(is_secret=asked.reply.leak == "secret", turn=asked.question.item.id)
         key = f"withheld/{asked.reply.leak}/{int(now // NOTICE_SECONDS)}"
@@ -454,7 +456,7 @@ class Answers:
 
     async def _failed(self, asked: Asked) -> str:
         question, outcome = asked.question, asked.outcome
-        # A model that is away fails every turn; that is one fault, not one a turn.
+        # A model that is away fails every turn. That is one fault, not one for each turn.
         self.alerts.tell(
             logger, "the agent gave no answer", about=outcome.reason, turn=question.item.id, reason=outcome.reason
         )
@@ -470,7 +472,7 @@ class Answers:
         return await self._keep(asked, "failed", instead=sentence)
 
     async def _give_what_stands(self, asked: Asked) -> str | None:
-        """Of several answers those that stand: they have been written, or go to the direct messages."""
+        """Deliver the valid ones of several answers. They are written already, or they go to the direct messages."""
         return await self._post_privately(asked) if asked.partly and asked.reply.withheld else None
 
     async def _keep(
@@ -484,10 +486,12 @@ class Answers:
         posts: Sequence[str] | None = None,
         reason: str = "",
     ) -> str:
-        """Store the turn; in `thread`, where `posts` show it, when that is not the question's; `instead` in place of
-        what the agent wrote. `reason` is what a person was called for, where the agent's own says nothing of it.
+        """Save the turn and return `ended`.
 
-        What the agent did is kept for people all the same, once: here, or with the answer in the direct messages.
+        `thread` is where the answer is, if not in the question's thread, and `posts` are its messages there. `instead`
+        replaces what the agent wrote. `reason` is why a person was called, if the agent's own outcome has no reason.
+
+        What the agent did is still kept for people, once: here, or with the answer in the direct messages.
         """
         failpoint("answer_shown")
         question, outcome = asked.question, asked.outcome
@@ -528,7 +532,7 @@ class Answers:
         return ended
 
     def _tell(self, asked: Asked, ended: str) -> None:
-        """One line in the log, and the counters."""
+        """Write one line to the log, and count the metrics."""
         item, outcome = asked.question.item, asked.outcome
         for use in costs_of(item, asked.journal.rounds, outcome):
             spending.count(self.metrics, use)
@@ -555,7 +559,7 @@ class Answers:
         )
 
     def _footer(self, asked: Asked) -> Sequence[Block]:
-        """Sources, feedback, and the way to a person; small talk gets none."""
+        """Return sources, feedback buttons, and the offer of a person. Small talk gets none."""
         if policy.is_small_talk(asked.question.text) and not asked.sources:
             return ()
         shown = [cards.Source(hit.title, hit.url or "", hit.last_updated or "") for hit in asked.sources]
@@ -565,18 +569,18 @@ class Answers:
         ).blocks
 
     def _footer_in_part(self, asked: Asked) -> Sequence[Block] | None:
-        """What stands under several answers of which not all stand; None when they went to the direct messages."""
+        """Return the footer of several answers that are not all valid. None if they went to the direct messages."""
         return self._footer(asked) if asked.partly and not asked.reply.withheld else None
 
     @asynccontextmanager
     async def _stream(
         self, question: Question, thread: ThreadRef, journal: TurnJournal, name: str
     ) -> AsyncIterator[StreamWriter]:
-        """A stream in `thread`; after a crash it takes the place of what the earlier attempt left there."""
+        """Open a stream in `thread`. After a crash it replaces what the earlier attempt left there."""
         begun = journal.known(name)
         opened: list[str] = begun["opened"] if begun else []
         if begun is None:
-            # Said before anything is opened: whoever finds it knows that a stream may stand in the thread.
+            # This is recorded before anything is opened, so a later attempt knows that there may be a stream.
             await journal.record(name, {"opened": opened})
 
         async def note(ts: str) -> None:
@@ -616,17 +620,20 @@ class Answers:
 
 
 def _is_of_no_use(asked: Asked) -> bool:
-    """Whether the message is another by now, or none.
+    """Whether the answer is no longer of use: the message was edited or deleted, or a person answers.
 
-    Who was called over the old words is told of the new ones when the lane comes to the edit. Where a person has
-    joined meanwhile, or is wanted, they answer.
+    If a person was called over the old words, they get the new words when the lane comes to the edit. If a person has
+    claimed the case, or was called, that person answers.
     """
     interrupt = asked.question.interrupt.kind
     return interrupt == "deleted" or (interrupt in ("edited", "claimed", "called") and asked.verdict != "escalated")
 
 
 def _is_better_unsaid(asked: Asked) -> bool:
-    """Whether an answer to what was not said to the assistant is none: it rests on nothing, or could not be made."""
+    """Whether to stay silent about a message that was not addressed to the assistant.
+
+    That is so if the answer is not grounded, or if there is none.
+    """
     question, reply = asked.question, asked.reply
     if not question.is_unasked or reply.shown or asked.journal.has_written:
         return False

@@ -1,10 +1,10 @@
-"""How the agents are asked, and what of it the customer sees meanwhile.
+"""How the agents are asked, and what the customer sees while they work.
 
-ask          take the message apart, or have it answered as a whole
-  _whole     one search, one reply: by the team, by the one agent there is, or by a lead
-  _apart     a search, a reply and evidence for each question; written one below the other
-judge        what an outcome is worth, in one stable word
-choose_pattern       the pattern for a message
+ask              split the message into questions, or have it answered as a whole
+  _whole         one search and one reply: by the team, by its only agent, or by a lead
+  _apart         a search, a reply and evidence for each question; the replies appear one below the other
+judge            the verdict on an outcome, in one stable word
+choose_pattern   the pattern for a message
 """
 
 import asyncio
@@ -44,46 +44,57 @@ from knowledge.knowledge_base import Findings, KnowledgeBase
 from knowledge.passages import Hit
 
 SOURCES = 4
-"""Pages named under the answers to several questions, at the most."""
+"""The largest number of pages named under the answers to several questions."""
 NAMED_LIMIT = 120
-"""Characters of a question by which the customer is told which of several is meant."""
+"""How many characters of a question are quoted to say which of several questions is meant."""
 DECLINED = frozenset({"filtered", "refused"})
-"""Failures that are no fault of anybody's: the model, or its provider's filter, will not speak of it."""
+"""Failures that are no malfunction: the model, or its provider's filter, declines the subject."""
 
 Verdict = Literal[
     "stands", "not_found", "pages_down", "too_fast", "claimed", "leaked", "shop_down", "escalated", "failed", "stopped"
 ]
-"""It may be sent · nothing supports it · nothing supports it since the help pages could not be searched · or since
-look-ups were refused that came too fast · it says that a deed was done which nothing did, or names what stands
-nowhere · it tells what the desk keeps to itself · the shop did not answer · a person was called · there is no answer ·
-the customer wants none any more."""
+"""What becomes of an answer, in the order of the words:
+
+- stands: it can be sent.
+- not_found: nothing supports it.
+- pages_down: nothing supports it, because the help pages could not be searched.
+- too_fast: nothing supports it, because lookups were refused that came too fast.
+- claimed: it claims an action that no tool took, or names a value without a source.
+- leaked: it holds a secret or the agents' instructions.
+- shop_down: the shop did not answer.
+- escalated: a person was called.
+- failed: there is no answer.
+- stopped: the customer no longer wants one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, what the agents made of it, and where it is being said."""
+    """A question, its outcome, and where the answer is written."""
 
     question: Question
     outcome: Outcome
-    """Without an answer it holds only those words of the agents that the customer has read."""
+    """The outcome. Without an answer it holds only those words of the agents that the customer has read."""
     writer: StreamWriter
     reply: Reply
     verdict: Verdict
     sources: Sequence[Hit]
     """The pages that the answer used, best first."""
     confidence: float
-    """Of the search with the customer's own words; the least, if there were several."""
+    """The confidence of the search with the customer's own words. The lowest one if there were several searches."""
     journal: TurnJournal
     partly: bool = False
-    """True: some of its questions were answered or begun, and the others were spoken of, though the whole has no
-    answer."""
+    """True if the whole has no answer, but the customer got something for each of several questions.
+
+    Some questions were answered or begun, and for the others a sentence says why there is no answer.
+    """
     did: Sequence[Message] = ()
-    """What the agents wrote and did, read or not."""
+    """What the agents wrote and did, even if the customer has not read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Inquiry:
-    """What belongs to one message while the agents are asked."""
+    """The state of one message while the agents work on it."""
 
     question: Question
     writer: StreamWriter
@@ -97,7 +108,7 @@ class _Inquiry:
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """Those who are asked."""
+    """The agents, with everything that they need to answer."""
 
     knowledge: KnowledgeBase
     sentences: Sentences
@@ -105,20 +116,20 @@ class Agents:
     team: Team
     models: Models
     wordings: Sequence[Wording]
-    """How deeds are claimed."""
+    """The phrases in which an answer can claim an action."""
     link_hosts: frozenset[str]
     """Hosts that an answer may link to."""
     own_words: OwnWords = field(default_factory=OwnWords)
-    """What no answer may tell."""
+    """Secrets and instructions, which no answer may contain."""
     lead: Agent | None = None
-    """Leads the work on messages that ask for many things; None: the team answers these like any other."""
+    """Leads the work on messages that ask for many things. None means that the team answers these like any other."""
     checker: Agent | None = None
-    """Reads an answer before it is sent; None: answers are shown as they are written."""
+    """Reads an answer before it is sent. None means that answers are shown while they are written."""
     takes_apart: bool = True
     """Whether the questions of one message are answered at the same time."""
 
     async def ask(self, question: Question, writer: StreamWriter, journal: TurnJournal, *, limits: Limits) -> Asked:
-        """Have the question answered; what may be shown of the answer goes to `writer` as it comes."""
+        """Have the question answered. What the customer may see is streamed to `writer`."""
         inquiry = _Inquiry(question, writer, journal, limits)
         takes_apart = self.takes_apart and not question.is_unasked
         questions = policy.questions_apart(question.text) if takes_apart else ()
@@ -132,7 +143,7 @@ class Agents:
         terms = self._terms(inquiry, passages=self._passages(findings), evidence=evidence, emit=reply.emit)
         team, way = self.team, self.choose_pattern(question.text)
         if not question.concerns:
-            # Nobody is called over what may be for others.
+            # The message may be for others, so it must not call a person.
             team, way = without_escalating(team), self.choose_pattern("")
         outcome = await way(team, self._in_charge(question), inquiry.conversation, terms=terms)
         verdict: Verdict = judge(question.text, outcome, reply)
@@ -206,15 +217,17 @@ class Agents:
         return parts
 
     async def _search_part(self, message: str, question: str) -> tuple[Findings, bool]:
-        """What the pages say to one question of a message; when nothing, to it and what leads up to it. And whether
-        the question names nothing of the shop: no number, and no word that the pages know."""
+        """Search the pages for one question of a message, or with what leads up to it if they have no answer.
+
+        Return the findings, and whether the question is strange: it has no number and no word that the pages know.
+        """
         findings = await self.knowledge.search(question)
         is_strange = not (findings.hits or findings.degraded or names_a_number(question))
         lead = "" if findings.answerable else policy.lead_up_to(message, question)
         return (await self.knowledge.search(f"{lead}\n{question}") if lead else findings), is_strange
 
     def _settle(self, question: Question, part: "_Part", outcome: Outcome, column: Column) -> Outcome:
-        """Let the part's answer stand, or say in its place why there is none."""
+        """Show the part's answer, or say in its place why there is none. Return the outcome as shown."""
         part.verdict = judge(part.share.question, outcome, part.reply)
         part.did = outcome.messages
         match part.verdict:
@@ -237,7 +250,7 @@ class Agents:
         return outcome
 
     def choose_pattern(self, text: str) -> Pattern:
-        """How a message is answered as a whole; small talk needs no check."""
+        """Choose the pattern that answers a message as a whole. Small talk needs no checker."""
         way: Pattern = _by_team if len(self.team.agents) > 1 else single
         if self.lead is not None and policy.is_compound(text):
             way = partial(magentic, lead=self.lead)
@@ -246,7 +259,10 @@ class Agents:
         return partial(sequential, checker=self.checker, drafting=way)
 
     async def _search(self, question: Question) -> Findings:
-        """What the pages say to the message; when nothing, to it and the one before, as "And how long?" needs."""
+        """Search the pages for the message. If they have no answer, search for it with the message before it.
+
+        A message such as "And how long?" needs that.
+        """
         findings = await self.knowledge.search(question.text)
         written = [message.text for message in question.history if isinstance(message, CustomerMessage)]
         before = [text for text in map(without_files, written) if text]
@@ -307,7 +323,7 @@ class Agents:
 
 
 def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
-    """What the outcome of asking this is worth. Who was called is called, whatever came in between."""
+    """Return the verdict on the outcome. A person who was called stays called, whatever failed after that."""
     reply.end(outcome.text)
     if reply.has_person and outcome.ended != "answered":
         return "escalated"
@@ -328,13 +344,13 @@ def judge(asked: str, outcome: Outcome, reply: Reply) -> Verdict:
     found, in_vain = reply.evidence.supports(outcome.text), reply.evidence.searched is False
     is_grounded = policy.is_grounded(outcome.text, asked, evidence=found, searched_in_vain=in_vain)
     if is_grounded:
-        # Of an answer that rests on nothing at all it is said that nothing was found, whatever it names.
+        # An answer that is not grounded gets "not_found", whatever values it names. So only this one can be "claimed".
         return "stands" if reply.claim is None else "claimed"
     return "pages_down" if reply.evidence.unasked else "not_found"
 
 
 def _without_words(outcome: Outcome) -> Outcome:
-    """The outcome with nothing of what the agents said; their calls stay."""
+    """Return the outcome without the agents' words. Their calls stay."""
     messages = [
         replace(message, text="") if isinstance(message, AgentMessage) else message for message in outcome.messages
     ]
@@ -342,7 +358,7 @@ def _without_words(outcome: Outcome) -> Outcome:
 
 
 def _as_read(outcome: Outcome, said: str) -> Outcome:
-    """The outcome with no other words of the agents than `said`, which the customer has read."""
+    """Return the outcome with `said`, which the customer has read, as the agents' only words."""
     texts = [message.text.strip() for message in outcome.messages if isinstance(message, AgentMessage)]
     is_read = all(text in said for text in (outcome.text.strip(), *texts))
     return outcome if is_read else reworded(_without_words(outcome), said)
@@ -365,7 +381,7 @@ _INSTEAD = {
 
 
 def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
-    """What the whole is worth: the gravest of what cannot be left to the text, else that some of it stands."""
+    """Return the verdict on the whole: the first of the parts' verdicts in the order of gravity."""
     if stopped and "escalated" not in verdicts:
         return "stopped"
     grave: Sequence[Verdict] = (
@@ -375,9 +391,9 @@ def _verdict_of(verdicts: Sequence[Verdict], *, stopped: bool) -> Verdict:
 
 
 async def _by_team(team: Team, agent: str, history: Sequence[Message], *, terms: Terms) -> Outcome:
-    """The team's answer, without what an agent said that only passes messages on.
+    """Return the team's answer, without the words of an agent that only passes messages on.
 
-    Such an agent may greet and ask back. If it says more, nobody reads that, and the one for doubtful cases answers.
+    Such an agent can greet and ask back. If it says more, that is not shown, and the agent IN_DOUBT answers.
     """
     now = asyncio.get_running_loop().time
     end = now() + terms.limits.turn_seconds
@@ -397,7 +413,7 @@ async def _by_team(team: Team, agent: str, history: Sequence[Message], *, terms:
 
 @dataclass(slots=True)
 class _Curtain:
-    """Keeps back what an agent says that does not see the passages, until it is clear that it is the reply."""
+    """Holds back the words of an agent that does not see the passages, until it is clear that they are the reply."""
 
     team: Team
     to: Emit
@@ -406,12 +422,12 @@ class _Curtain:
     _spoke: bool = False
 
     def emit(self, event: Event) -> None:
-        """Pass the event on, or keep it."""
+        """Pass the event on, or hold it back."""
         match event:
             case TextDelta() if self.drawn:
                 self._held.append(event)
             case TextDelta(text) if not self._spoke:
-                # The break after what is not shown is not shown either.
+                # After words that were not shown, the paragraph break is not shown either.
                 if text.strip():
                     self._spoke = True
                     self.to(TextDelta(text.lstrip()))
@@ -423,7 +439,7 @@ class _Curtain:
                 self.to(event)
 
     def open(self) -> None:
-        """Show what was kept."""
+        """Show what was held back."""
         for event in self._held:
             self.to(event)
         self._held.clear()
@@ -438,7 +454,7 @@ class _Part:
     section: Section
     confidence: float
     is_strange: bool
-    """It names nothing of the shop."""
+    """True if the question has no number and no word that the pages know."""
     verdict: Verdict = "stopped"
     sources: Sequence[Hit] = ()
     did: Sequence[Message] = ()

@@ -1,6 +1,6 @@
-"""Much work on the database in transactions that each take little time, so that nobody else waits for it.
+"""Large work on the database in short transactions, so that others do not wait long for the database.
 
-Steps    how much goes into one batch of it
+Steps    the size of each batch
 Pieces   the transactions of one batch
 """
 
@@ -11,28 +11,30 @@ from bot.clock import Clock
 from bot.store.database import Database, Transaction
 
 MAX_TRANSACTION_TIME = 0.05
-"""How long one transaction may hold the database. After a batch with a longer one the next is smaller, and after one
-with short ones alone it is larger,"""
+"""How long one transaction may hold the database, in seconds.
+
+After a batch with a longer one the next batch is smaller. After a batch with only short ones it is larger.
+"""
 SMALLEST_STEP, FIRST_STEP, LARGEST_STEP = 10, 20, 40
-"""within these numbers of rows: on a machine that is busy with something else fewer are no quicker."""
+"""The bounds and the first size of a batch, in rows. On a busy machine smaller batches are no quicker."""
 ENOUGH = 0.2
-"""The share of that time after which a transaction is not gone on with: what comes next takes some as well."""
+"""The share of MAX_TRANSACTION_TIME after which a new transaction begins. The next piece needs some time as well."""
 
 
 class Steps:
-    """Batches of a size that each of their transactions takes little time, whatever the machine and the data."""
+    """Adapts the size of batches, so that each transaction is short on any machine and with any data."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._size = FIRST_STEP
         self._longest: float | None = None
-        """Seconds that the longest transaction of the latest batch has held the database."""
+        """How long the latest batch's longest transaction held the database, in seconds."""
 
     def next_size(self) -> int:
-        """How many rows the next batch may have: fewer or more, by the longest of the last one's transactions.
+        """Return the number of rows for the next batch. It depends on the longest transaction before.
 
-        Short ones among these say nothing: another one of the batch holds most of the work.
+        The shorter ones do not count, because one transaction of a batch holds most of the work.
         """
         if self._longest is not None and self._longest > MAX_TRANSACTION_TIME:
             self._size = max(SMALLEST_STEP, self._size // 2)
@@ -43,7 +45,7 @@ class Steps:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
-        """One transaction of the batch."""
+        """Open one transaction of the batch and measure it."""
         async with self._database.transaction() as tx:
             began = self._clock.monotonic()
             yield tx
@@ -51,23 +53,23 @@ class Steps:
 
     @asynccontextmanager
     async def pieces(self) -> AsyncIterator["Pieces"]:
-        """As many transactions as the work in between needs; the last one is over at the end."""
+        """Open as many transactions as the work in the block needs. The last one ends with the block."""
         async with AsyncExitStack() as stack:
             yield Pieces(self, self._clock, stack)
 
 
 class Pieces:
-    """One transaction after the other; each begins when it is needed, and ends when it has taken its time."""
+    """One transaction after the other. Each begins when it is needed, and ends when it has used its time."""
 
     def __init__(self, steps: Steps, clock: Clock, stack: AsyncExitStack) -> None:
         self._steps = steps
         self._clock = clock
         self._stack = stack
         self._open: tuple[Transaction, float] | None = None
-        """The one that is open, and when it began."""
+        """The open transaction, and when it began."""
 
     async def go_on(self) -> Transaction:
-        """The transaction for what comes next: what came before must be right if nothing ever follows."""
+        """Return the transaction for the next piece. The pieces before must be correct even if nothing follows."""
         if self._open is not None and self._clock.monotonic() - self._open[1] > ENOUGH * MAX_TRANSACTION_TIME:
             await self.pause()
         if self._open is None:
@@ -75,6 +77,6 @@ class Pieces:
         return self._open[0]
 
     async def pause(self) -> None:
-        """Have none open, since what comes next waits for something else."""
+        """Close the open transaction, because the next work does not use the database."""
         self._open = None
         await self._stack.aclose()

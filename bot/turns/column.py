@@ -1,14 +1,14 @@
-"""Answers to several questions that are written at the same time and read one below the other.
+"""Answers to several questions that are written at the same time and shown one below the other.
 
 Column    the answers in the order of their questions, each a paragraph
-Section   the part of one answer: a page for its reply
+Section   one of these answers: the page of its reply
 """
 
 from bot.slack.stream import StreamWriter, TaskStatus
 
 
 class Column:
-    """Sections that are written at the same time and read one below the other."""
+    """Sections that are written at the same time and shown one below the other."""
 
     def __init__(self, writer: StreamWriter) -> None:
         self.writer = writer
@@ -16,18 +16,18 @@ class Column:
         self._beside: list[str] = []
 
     def say_beside(self, sentence: str) -> None:
-        """Say a sentence that makes sense beside an answer: now, or as soon as there is one."""
+        """Say a sentence that makes sense only next to an answer: now, or as soon as there is an answer."""
         self._beside.append(sentence)
         if self.spoke:
             self.close()
 
     def begin_paragraph(self) -> None:
-        """What comes next stands by itself."""
+        """Begin a new paragraph, after the waiting sentences."""
         self.close()
         self._break()
 
     def close(self) -> None:
-        """Say what waits for an answer to stand beside."""
+        """Say the sentences that wait for an answer."""
         for sentence in self._beside:
             self._break()
             self.writer.text(sentence)
@@ -40,7 +40,7 @@ class Column:
 
 
 class Section:
-    """The page of one reply among several; its words wait until it is their turn, its cards do not."""
+    """The page of one reply among several. Its words wait for their turn. Its progress cards do not."""
 
     def __init__(self, column: Column) -> None:
         self._column = column
@@ -69,11 +69,11 @@ class Section:
         self._column.writer.task(task_id, title=title, status=status)
 
     def open(self) -> None:
-        """Those above are complete."""
+        """Show the words, because the sections above are complete."""
         self._is_open = True
         self.text("")
 
     def drop(self) -> str:
-        """Forget the words that nobody has read; those that were."""
+        """Drop the words that were not shown. Return those that were."""
         self._waiting = ""
         return self._said

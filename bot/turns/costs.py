@@ -1,4 +1,4 @@
-"""What a turn has cost, told apart by model: the rounds in its journal, and what failed besides."""
+"""The costs of a turn by model: the rounds in its journal, and the failed requests."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,14 @@ from bot.store.inbox import InboxItem
 from bot.store.spending import Spending
 
 UNKNOWN = "unknown"
-"""For tokens of requests that none of the turn's replies came from."""
+"""The model's name for tokens of requests whose model is not known."""
 
 
 def costs_of(item: InboxItem, rounds: Mapping[str, JsonObject], outcome: Outcome | None = None) -> list[Spending]:
-    """One row for each model that was used.
+    """Return one row for each model that was used.
 
-    `rounds` are the turn's replies as the journal has them. `outcome` adds what failed requests used up, which is
-    known only when the turn has come to an end; it is put down to the model that wrote last.
+    `rounds` are the turn's replies from the journal. `outcome` adds the usage of failed requests, which is known only
+    when the turn has ended. It counts for the model that wrote last.
     """
     shares: dict[str, Usage] = {}
     for noted in rounds.values():

@@ -1,13 +1,13 @@
-"""The cheap model looks for danger in a message while its answer is being made.
+"""The cheap model looks for danger in a message while the answer is being written.
 
-beside   look while the answer runs, which a hit ends
-again    look once more for an answer that was given before a crash
-noted    what an earlier attempt saw
-book     what it cost, once what it saw needs no keeping any more
+beside   look while the answer runs; if the model sees danger, the answer ends
+again    look at a message that was answered before a crash
+noted    return the danger that an earlier attempt saw
+book     save the costs of a look that is completely handled
 
-A look is the task of a turn: it never delays the answer, and what goes wrong with it is for the log. One that sees
-nothing is booked at once. One that sees danger is a step of the turn's journal until a case is there, and is booked
-then; so whoever finds its cost knows that nothing is left to be done.
+A look is a task of the turn. It hardly delays the answer, and its failures only go to the log. If it sees nothing, its
+costs are saved at once. If it sees danger, it is a step of the turn's journal until a case is open, and its costs are
+saved then. So saved costs mean that nothing is left to do.
 """
 
 import asyncio
@@ -42,14 +42,14 @@ from bot.turns.costs import UNKNOWN
 logger = logging.getLogger(__name__)
 
 DANGER_CHECK_TIMEOUT = 5.0
-"""What a look may take once it has a place, and for how long an answer that is there waits for it."""
+"""How long a look may take once it has a slot, in seconds. A finished answer waits for it as long."""
 STEP = "danger-check"
-"""The journal's step that holds a look that saw danger."""
+"""The step of the journal that holds a look that saw danger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the model made of a message."""
+    """The model's verdict on a message."""
 
     danger: Danger | None
     models: tuple[str, ...]
@@ -57,36 +57,36 @@ class Look:
 
 
 class Looking:
-    """A look that is under way beside an answer."""
+    """A look that runs next to an answer."""
 
     def __init__(self, task: "asyncio.Task[Look | None]", seconds: float) -> None:
         self._task = task
         self._seconds = seconds
 
     async def result(self) -> Look | None:
-        """What was seen; None when nothing was, or nothing within the time that a look may take."""
+        """Return the look if it saw danger. None if it did not, or not within its time."""
         await asyncio.wait({self._task}, timeout=self._seconds)
         return self._task.result() if self._task.done() else None
 
 
 @dataclass(frozen=True, slots=True)
 class DangerCheck:
-    """Looks; the parts are put together in `bot.app`."""
+    """Looks for danger. `bot.app` puts the parts together."""
 
     database: Database
     clock: Clock
     metrics: Metrics
     models: Models
-    """The cheap ones alone: where they are away, nobody looks."""
+    """Only the cheap models. While they are away, messages are not looked at."""
     team: Team
     places: asyncio.Semaphore
-    """Looks at the same time."""
+    """Bounds how many looks run at once."""
     seconds: float = DANGER_CHECK_TIMEOUT
     _alerts: Alerts = field(default_factory=Alerts)
 
     @asynccontextmanager
     async def beside(self, item: InboxItem, interrupt: Interrupt) -> AsyncIterator[Looking]:
-        """Look at the message while the answer is made; when it shows danger, the answer ends as for a person."""
+        """Look at the message during the block. If it shows danger, the answer is interrupted as "called"."""
         task = asyncio.create_task(self._look_in_peace(item, interrupt))
         try:
             yield Looking(task, self.seconds)
@@ -95,12 +95,12 @@ class DangerCheck:
             await asyncio.gather(task, return_exceptions=True)
 
     async def again(self, item: InboxItem) -> Look | None:
-        """Look at a message whose answer was given, unless it was looked at; None when it shows no danger."""
+        """Look at an answered message, unless that was done before. None if it shows no danger."""
         async with self.beside(item, Interrupt()) as looking:
             return await looking.result()
 
     async def noted(self, item: InboxItem) -> Look | None:
-        """The danger that an earlier attempt at the row saw and did not see to; None for none."""
+        """Return the danger that an earlier attempt at the row saw but did not handle. None if there is none."""
         if item.fence == 1:
             return None
         async with self.database.transaction() as tx:
@@ -108,7 +108,7 @@ class DangerCheck:
         return _look_of(step) if step else None
 
     async def book(self, item: InboxItem, look: Look) -> None:
-        """Keep what the look cost, and with that that it was made; once."""
+        """Save the costs of the look, which also marks it as handled. Idempotent."""
         spent = Spending(_key(item), "danger", item.thread, item.author, look.models or (UNKNOWN,), look.usage)
         async with self.database.transaction() as tx:
             is_new = await spending.add(tx, spent, now=self.clock.now())
@@ -116,7 +116,7 @@ class DangerCheck:
             spending.count(self.metrics, spent)
 
     async def _look_in_peace(self, item: InboxItem, interrupt: Interrupt) -> Look | None:
-        """The look with what follows from it at once; None when it saw nothing or could not be made."""
+        """Look, and interrupt the answer if there is danger. None if there is none, or if the look failed."""
         try:
             look = await self._look(item)
             if look is None:
@@ -124,13 +124,13 @@ class DangerCheck:
             if look.danger is None:
                 await self.book(item, look)
                 return None
-        except Exception as error:  # noqa: BLE001 - whatever it is, the customer has their answer
+        except Exception as error:  # noqa: BLE001 - whatever fails, the customer gets their answer
             self._alerts.tell(logger, "a message was not looked at for danger", about=type(error).__name__)
             return None
         logger.info("the model saw danger", extra={"turn": item.id, "danger": look.danger})
         try:
             is_running = await self._note(item, look)
-        except Exception as error:  # noqa: BLE001 - then the answer ends as it would, and the case is opened behind it
+        except Exception as error:  # noqa: BLE001 - then the answer ends as usual, and the case is opened after it
             self._alerts.tell(logger, "danger was not noted", about=type(error).__name__)
             return look
         if is_running:
@@ -138,7 +138,7 @@ class DangerCheck:
         return look
 
     async def _look(self, item: InboxItem) -> Look | None:
-        """What the model makes of the message; None when it was asked before, or said nothing of use for nothing."""
+        """Ask the model about the message. None if it was asked before, or if it failed without any usage."""
         if policy.is_small_talk(item.words):
             return None
         async with self.places:
@@ -165,7 +165,7 @@ class DangerCheck:
             return await spending.is_known(tx, _key(item))
 
     async def _note(self, item: InboxItem, look: Look) -> bool:
-        """Keep the danger with the running turn; False when that has ended meanwhile."""
+        """Record the danger in the running turn's journal. False if the turn has ended by now."""
         value: JsonObject = {"danger": look.danger, "models": list(look.models), "usage": asdict(look.usage)}
         async with self.database.transaction() as tx:
             if await turns.ended(tx, item.id, item.thread):
@@ -179,6 +179,6 @@ def _look_of(step: Any) -> Look:
 
 
 def _key(item: InboxItem) -> str:
-    """Of the message as it reads by now: an edit of it is looked at anew."""
+    """Return the key of the costs for the message with its present words. After an edit the model looks anew."""
     edited = interrupts.edited_at(item.body)
     return f"danger/{item.id}/{edited}" if edited else f"danger/{item.id}"

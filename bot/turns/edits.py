@@ -1,12 +1,12 @@
 """What follows when people change what they wrote.
 
 begin_anew   the message was edited before its turn ended: the turn begins again with the new words
-edited       it was edited afterwards: keep the new words, show them to staff, perhaps answer once more
-deleted      it was deleted: take back what was said to it, and erase every text that holds its words
-deleted_together  the same for many messages of one person
+edited       the message was edited afterwards: store the new words, show them to staff, perhaps answer once more
+deleted      the message was deleted: withdraw the answers to it, and remove its words from every stored text
+deleted_together   do the same for many messages of one person
 
-Each but the last is one transaction, and all can be done again after a crash at any point. Whatever Slack must hear of
-it is in the outbox by the same transaction.
+Each function but the last uses one transaction for its changes. All of them can be repeated after a crash at any
+point. The same transaction puts into the outbox what Slack must be told.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -35,14 +35,14 @@ from bot.turns.costs import costs_of
 from bot.turns.journal import open_journal, rounds_of
 
 GoOn = Callable[[], Awaitable[Transaction]]
-"""The transaction for what comes next."""
+"""Returns the transaction for the next step."""
 ANSWER_AGAIN_SECONDS = 600.0
-"""How long after a message an edit that changes its meaning is answered."""
+"""How long after a message an edit that changes its meaning is still answered, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageEdits:
-    """Carries them out; the parts are put together in `bot.app`."""
+    """Carries out message edits and deletions. `bot.app` puts the parts together."""
 
     database: Database
     outbox: Outbox
@@ -52,16 +52,16 @@ class MessageEdits:
     relay: Relay
 
     async def begin_anew(self, item: InboxItem) -> InboxItem:
-        """The item with the words of its newest edit, as if it had just come; what it cost so far is booked.
+        """Return the item with the words of its newest edit, as if it had just come. Its costs so far are saved.
 
-        Of its steps those stay that say where an answer stands, to be replaced, and what was changed for it, not to
-        be changed again.
+        The journal keeps two kinds of steps: where an answer is, so that it gets replaced, and the side effects, so
+        that they are not repeated.
         """
         journal = await open_journal(self.database, self.clock, turn=item.id, attempt=item.fence)
         async with self.database.transaction() as tx:
             edit = await interrupts.latest_edit(tx, item)
             body = dict(item.body)
-            # A copy that has gone out is changed by the edit's own row, for which the words must be the old ones.
+            # The edit's own row changes copies that were already sent. For that it needs the old words in this row.
             is_open = not await outbox.mirrors(tx, item.thread.channel, item.said_at)
             if edit is not None and is_open and (item.kind != "edit" or item.body.get("answers")):
                 body |= _words(edit)
@@ -76,7 +76,7 @@ class MessageEdits:
         return replace(item, body=body, interrupt="", attempts=1)
 
     async def edited(self, edit: InboxItem) -> InboxItem | None:
-        """Keep the new words; the edit again when it is to be answered, None when nothing more is to be done."""
+        """Store the new words. Return the edit if it needs an answer, else None."""
         if edit.body.get("answers"):
             return edit
         async with self.database.transaction() as tx:
@@ -84,7 +84,7 @@ class MessageEdits:
             if row is None or interrupts.is_erased(row.body) or interrupts.edited_at(row.body) >= edit.ts:
                 return None
             if await interrupts.latest_edit(tx, edit) is not None:
-                # The later one stands for both.
+                # The later edit replaces both.
                 return None
             if interrupts.is_overheard(row.body):
                 return await self._overheard(tx, edit)
@@ -113,7 +113,7 @@ class MessageEdits:
         return replace(edit, body=noted) if answers else None
 
     async def _overheard(self, tx: Transaction, edit: InboxItem) -> InboxItem | None:
-        """An edit of what was said to others: with a mention of us it is said to us, else nothing of it is kept."""
+        """Handle an edit of a message to others: return it if it now mentions the app, else erase it."""
         if not edit.body.get("to_us"):
             await interrupts.overhear(tx, edit)
             return None
@@ -122,14 +122,14 @@ class MessageEdits:
         return replace(edit, body=body)
 
     async def deleted(self, deletion: InboxItem) -> None:
-        """Take back what was said to the message at `deletion.said_at`, and erase it. Idempotent."""
+        """Withdraw the answers to the message at `deletion.said_at`, and erase its words. Idempotent."""
         async with self.database.transaction() as tx:
             row = await interrupts.written(tx, deletion.thread.team, deletion.thread.channel, deletion.said_at)
             edits = await interrupts.edits_of(tx, deletion.thread.key, deletion.said_at)
         if row is None or interrupts.is_erased(row.body):
             await self.database.scrub()
             return
-        # An answer that is half written is in no table but the journal; what nobody noted is in the thread.
+        # A half-written answer is in no table but the journal. Messages that were not noted are in the thread.
         standing = {row.id: [place for each in (row, *edits) for place in await self.answers.take_down(each)]}
         async with self.database.transaction() as tx:
             await self._withdraw(tx, [row], edits, standing)
@@ -142,10 +142,10 @@ class MessageEdits:
         await self.database.scrub()
 
     async def deleted_together(self, messages: Sequence[InboxItem], *, pieces: Pieces) -> None:
-        """The same for messages that one person wrote in one thread, which is read once for all of them.
+        """Do what `deleted` does for several messages that one person wrote in one thread.
 
-        It takes as many transactions as it needs, and is found undone until the last of them. The outbox is not woken
-        nor the log emptied: whoever erases so much does it afterwards.
+        The thread is read once for all messages. The work takes as many transactions as it needs, and counts as not
+        done until the last one. The caller must wake the outbox and scrub the database afterwards.
         """
         tx = await pieces.go_on()
         rows = await erasure.not_erased(tx, [each.id for each in messages])
@@ -155,17 +155,17 @@ class MessageEdits:
         edits = [erasure.unhidden(edit) for edit in edits]
         standing: dict[int, list[tuple[str, str]]] = {}
         if begun := await turns.with_steps(tx, _ids(rows, edits)):
-            # Slack is asked.
+            # The next calls go to Slack, so no transaction stays open.
             await pieces.pause()
             for row in rows:
                 written = [each for each in (row, *_edits_of(row, edits)) if each.id in begun]
                 standing[row.id] = [place for each in written for place in await self.answers.take_down(each)]
-        # What is told of an answer is known by the answer, which is erased afterwards.
+        # The withdrawal needs the answers, which are erased after it.
         await self._withdraw(await pieces.go_on(), rows, edits, standing)
         await self._erase(pieces.go_on, rows, edits)
 
     async def _reword(self, tx: Transaction, item: InboxItem, edit: InboxItem) -> None:
-        """Keep the words of a later edit for the message that an earlier one is being answered for."""
+        """Store the words of a later edit in the message whose earlier edit is being answered."""
         row = await interrupts.written(tx, item.thread.team, item.thread.channel, item.said_at)
         if row is not None:
             await interrupts.replace_body(tx, row.id, {**row.body, **_words(edit)})
@@ -178,9 +178,10 @@ class MessageEdits:
         edits: Sequence[InboxItem],
         standing: Mapping[int, Sequence[tuple[str, str]]],
     ) -> None:
-        """Delete the answers, or put a sentence in their place where others have gone on below them.
+        """Delete the answers. If others have written below an answer, replace it with a sentence instead.
 
-        The messages are one person's, in one thread; `standing` has the (channel, ts) of half an answer by its message.
+        The messages are from one person, in one thread. `standing` maps the id of a message to the (channel, ts) of
+        the posts of its unfinished answer.
         """
         ids, thread, author = _ids(messages, edits), messages[0].thread, messages[0].author
         given = await erasure.answers_to(tx, ids)
@@ -208,16 +209,17 @@ class MessageEdits:
                 rows += self.relay.deleted_by_customer(row.ts, theirs)
         if messages[0].kind != "staff":
             title = self.sentences.say(language, "session_untitled")
-            # Which message the thread's session is called after nobody knows.
+            # It is not stored which message gave the thread's session its title, so the title goes in any case.
             key = f"withdrawn/{messages[0].id}/title"
             rows.append(Outgoing(key, "session", thread.channel, {"title": title}, thread_ts=thread.ts))
         await outbox.add(tx, *rows, now=self.clock.now())
 
     async def _erase(self, go_on: GoOn, messages: Sequence[InboxItem], edits: Sequence[InboxItem]) -> None:
-        """Erase the words wherever they are kept, and have staff's messages that quote them changed.
+        """Remove the words from every stored text, and update the posts to staff that quote them.
 
-        The messages are one person's, in one thread. What is made of the thread from the first transaction on holds
-        none of their words. The last one takes the words themselves: until then all is done again after a crash.
+        The messages are from one person, in one thread. From the first transaction on, nothing new that is made from
+        the thread holds their words. The last transaction erases the words themselves. Until then, everything is done
+        again after a crash.
         """
         tx = await go_on()
         first, said = messages[0], [*messages, *edits]
@@ -228,7 +230,7 @@ class MessageEdits:
         keys = [place.key for place in places]
         said_at = [row.said_at for row in messages]
         mirrors = await outbox.mirrors(tx, thread.channel, *said_at)
-        # A later case of the thread in which a copy stands quotes it in its transcript.
+        # A later case of the thread that holds a copy quotes it in its transcript.
         copied_to = [ThreadRef(thread.team, each.channel, each.thread_ts).key for each in mirrors if each.thread_ts]
         concerned = await erasure.cases_of(
             tx, [*keys, *copied_to], more=[mirror.case_id for mirror in mirrors if mirror.case_id is not None]
@@ -263,18 +265,18 @@ class MessageEdits:
         ]
         await outbox.add(tx, *changes, now=self.clock.now())
         tx = await go_on()
-        # What is said to customers is not made of what staff wrote, save the copies of it.
+        # Posts to customers do not quote what staff wrote, except for its copies.
         within = self.relay.staff.channels if by_staff else None
         await erasure.clean_outbox(tx, concerned, places, ids, clean=clean, spared=spared, within=within)
         tx = await go_on()
-        # What a file holds is made of all that was cleaned, and Slack may have it as soon as this is over.
+        # A file is made from all the redacted texts. Slack can get it as soon as this transaction ends.
         files = await transcripts.renewed(tx, concerned, deletion=first.id, said_at="" if by_staff else since)
         await outbox.add(tx, *files, now=self.clock.now())
         await erasure.blank(tx, list(copies | reworded))
         await erasure.tombstone(tx, said)
 
     async def _mark(self, tx: Transaction, mirrors: list[OutboxRow]) -> str:
-        """What tells the customer that a copy was edited, in the language of its case."""
+        """Return the mark of an edited copy, in the language of its case."""
         case_id = next((mirror.case_id for mirror in mirrors if mirror.case_id is not None), None)
         case = None if case_id is None else await cases.find(tx, case_id)
         return self.sentences.say(self.sentences.language_for(case.language if case else ""), "edited_mark")
@@ -289,10 +291,10 @@ def _ids(messages: Iterable[InboxItem], edits: Iterable[InboxItem]) -> list[int]
 
 
 def _edits_of(message: InboxItem, edits: Iterable[InboxItem]) -> list[InboxItem]:
-    """Those of the edits that are the message's."""
+    """Return the edits that belong to the message."""
     return [edit for edit in edits if edit.said_at == message.said_at]
 
 
 def _words(edit: InboxItem) -> dict[str, Any]:
-    """What of an edit a message's body takes over."""
+    """Return the fields of an edit that the message's body takes over."""
     return interrupts.words_in(edit.body) | {"edited": edit.ts}

@@ -1,10 +1,13 @@
-"""Erasing everything that is kept of one person, because they or an operator wish it.
+"""Erasure of everything that is stored about one person, at their request or an operator's.
 
-It is asked for by a press, a row of the inbox like any other. First what runs for them is interrupted, each as when its
-message is deleted; then their messages where others write too are taken out as deleted messages are, some together;
-then the rest goes. All of it is done in many short transactions, each with what Slack must hear of it, so that nobody
-else waits for the database meanwhile. A crash at any point leaves the press to be worked on again, which goes on with
-what is left.
+The request is an interaction, a row of the inbox like any other. The erasure has three steps:
+
+1. Interrupt the turns that run for the person, as if their messages were deleted.
+2. Remove the person's messages where others write too, in batches, like deleted messages.
+3. Erase the rest.
+
+It uses many short transactions, so that others do not wait for the database. Each one also puts into the outbox what
+Slack must be told. After a crash at any point the request is worked on again, and continues with what is left.
 """
 
 import contextlib
@@ -38,23 +41,23 @@ from bot.turns.journal import rounds_of
 logger = logging.getLogger(__name__)
 
 SECONDS = 600.0
-"""How long one try may take: somebody may have written for years."""
+"""How long one try may take, in seconds. The person may have written for years."""
 RUNNING_TURNS_TIMEOUT = 20.0
-"""How long turns that run for the person may take to end; then they are refused whatever they still write."""
+"""How long turns that run for the person may take to end, in seconds. After that their writes are refused."""
 RUNNING_TURNS_POLL_INTERVAL = 0.2
-"""Between two looks whether they have."""
+"""Seconds between two checks whether these turns have ended."""
 COUNTS = "erased"
-"""Where the request's own row holds how much was erased so far,"""
+"""The key in the body of the request's row that holds how much was erased so far."""
 COUNTED = ("messages", "answers", "cases", "drafts", "suggestions", "feedback", "posts", "files", "costs")
-"""of all of these."""
+"""What is counted: the names under COUNTS."""
 ERASURE_POLL_INTERVAL = 5.0
-"""Between two looks whether an operator wishes it."""
+"""Seconds between two queries for requests of operators."""
 
 
 async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int, str], None]) -> None:
-    """Have what operators ask for at the command line worked on, in a process that is alone, until cancelled.
+    """Submit the erasures that operators request at the command line, until cancelled.
 
-    Several processes find what others have stored by themselves.
+    Only a single process needs this. In a fleet, the pump finds rows that other processes stored.
     """
     alerts = Alerts()
     while True:
@@ -62,7 +65,7 @@ async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int
         try:
             async with database.transaction() as tx:
                 found = await persons.asked_outside(tx)
-        except Exception as error:  # noqa: BLE001 - memory may run out, and whoever stopped looking would never look
+        except Exception as error:  # noqa: BLE001 - memory may run out, and the poll must not end
             alerts.tell(logger, "wishes for an erasure were not looked for", about=type(error).__name__)
             continue
         for row, thread in found:
@@ -71,7 +74,7 @@ async def watch_erasures(database: Database, clock: Clock, submit: Callable[[int
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Carries it out; the parts are put together in `bot.app`."""
+    """Carries erasures out. `bot.app` puts the parts together."""
 
     database: Database
     slack: SlackClient
@@ -80,10 +83,10 @@ class Erasure:
     edits: MessageEdits
     interrupts: Interrupts
     show_home: Callable[[str], Awaitable[None]]
-    """Publishes somebody's Home tab."""
+    """Publishes a person's Home tab."""
 
     async def carry_out(self, item: InboxItem) -> str:
-        """Erase everything that is kept of the item's author; how it ended, in one stable word."""
+        """Erase everything that is stored about the item's author. Return how it ended, in one stable word."""
         if item.author != ERASED:
             channel, words = await self._farewell(item, "erased", "erased_stays")
             async with self.database.transaction() as tx:
@@ -93,7 +96,7 @@ class Erasure:
             await self._erase(item, channel, words, within=within)
             failpoint("person_erased")
             self.cases.outbox.wake()
-        # Before a crash all but this may have been done.
+        # An attempt before a crash may have done everything but this.
         await self.database.scrub()
         with contextlib.suppress(SlackRefused, SlackUnanswered, StoreUnavailable):
             if item.author != ERASED:
@@ -101,7 +104,7 @@ class Erasure:
         return ERASED
 
     async def tell_failed(self, item: InboxItem) -> None:
-        """Tell the person that it came to nothing, and that operators know."""
+        """Tell the person that the erasure failed and that operators know."""
         channel, words = await self._farewell(item, "erase_failed")
         if channel:
             async with self.database.transaction() as tx:
@@ -109,7 +112,7 @@ class Erasure:
             self.cases.outbox.wake()
 
     async def _farewell(self, item: InboxItem, *keys: str) -> tuple[str, str]:
-        """Where the person is told, and the sentences in their language; no channel when Slack knows no such person."""
+        """Return the channel for the person, empty if Slack does not know them, and the sentences in their language."""
         try:
             customer = await self.identities.identify(item.author, with_shop=False)
             channel = await self.slack.open_dm(item.author) if customer else ""
@@ -120,7 +123,7 @@ class Erasure:
         return channel, "\n".join(self.edits.sentences.say(language, key) for key in keys)
 
     async def _interrupt(self, item: InboxItem) -> None:
-        """End what runs for the person, and wait until it has ended."""
+        """Interrupt the turns that run for the person, and wait until they end or RUNNING_TURNS_TIMEOUT is over."""
         async with self.database.transaction() as tx:
             told = await persons.interrupt_deleted(tx, item.author)
         for each in told:
@@ -133,7 +136,7 @@ class Erasure:
             await self.cases.clock.sleep(RUNNING_TURNS_POLL_INTERVAL)
 
     async def _take_out(self, item: InboxItem, within: Bounds) -> None:
-        """Erase what the person wrote where others write too, and what has not ended, as if they had deleted it."""
+        """Erase what the person wrote where others write too, and unfinished rows, as if they had deleted it."""
         after, steps = 0, Steps(self.database, self.cases.clock)
         while True:
             async with self.database.transaction() as tx:
@@ -155,7 +158,7 @@ class Erasure:
                 failpoint("messages_taken_out")
 
     async def _erase(self, item: InboxItem, channel: str, words: str, *, within: Bounds) -> None:
-        """All that is left: what they wrote, their cases, and then what else is noted of them."""
+        """Erase the rest: what the person wrote, their cases, and then what else is stored about them."""
         by = "operator" if item.thread.channel == OPERATORS else "customer"
         withdrawals = _Withdrawals(self, item, Bounds(within.item, await self._end_cases(item, by)))
         after = 0
@@ -170,9 +173,9 @@ class Erasure:
         await self._finish(item, channel, words, by=by)
 
     async def _erase_items(self, item: InboxItem, batch: Batch, steps: Steps) -> None:
-        """Erase some messages and what followed of them; the messages last.
+        """Erase a batch of messages and everything that followed from them. The messages go last.
 
-        Before that they are found again, by whoever goes on after a crash.
+        So an attempt after a crash still finds them.
         """
         now = self.cases.clock.now()
         async with steps.pieces() as pieces:
@@ -188,7 +191,7 @@ class Erasure:
             await self._count(tx, item, await forgetting.erase_items(tx, batch))
 
     async def _end_cases(self, item: InboxItem, by: str) -> int:
-        """Take their cases out of people's hands; the number of the latest post by then."""
+        """End the person's cases. Return the number of the latest post after that."""
         async with self.database.transaction() as tx:
             theirs = await forgetting.cases_of(tx, item.author)
         for case_id in theirs:
@@ -204,7 +207,7 @@ class Erasure:
             )
 
     async def _erase_answers(self, item: InboxItem, withdrawals: "_Withdrawals") -> None:
-        """Answers to them that belong to no message of theirs."""
+        """Erase answers to the person that belong to none of their messages."""
         while True:
             async with self.database.transaction() as tx:
                 answers = await forgetting.next_answers(
@@ -224,7 +227,7 @@ class Erasure:
             await forgetting.forget_drafting(tx, theirs)
         for case_id in theirs:
             async with self.database.transaction() as tx:
-                # It may have been opened by what was being answered.
+                # A turn that was still running may have opened the case.
                 await self.cases.end_erased(tx, case_id, item.author_team, by=by)
                 case = await forgetting.the_case(tx, item.author, case_id)
             for card in case.cards:
@@ -237,7 +240,7 @@ class Erasure:
             failpoint("case_erased")
 
     async def _finish(self, item: InboxItem, channel: str, words: str, *, by: str) -> None:
-        """What else is noted of them, and the line in the audit trail."""
+        """Erase what else is stored about the person, and add the audit entry."""
         steps = Steps(self.database, self.cases.clock)
         while True:
             async with steps.transaction() as tx:
@@ -255,9 +258,9 @@ class Erasure:
         logger.info("a person's data was erased", extra={"turn": item.id, "by": by, "counts": counts})
 
     async def _count(self, tx: Transaction, item: InboxItem, counts: Counter[str]) -> dict[str, int]:
-        """Add to what was erased, in the transaction that erases it; all of it so far.
+        """Add to the counts of what was erased, in the transaction that erases it. Return all counts so far.
 
-        The request's own row holds it, so that whoever goes on after a crash goes on counting.
+        The request's own row holds them, so an attempt after a crash continues to count.
         """
         body = await inbox.body_of(tx, item.id)
         total = Counter(dict.fromkeys(COUNTED, 0)) + Counter(body.get(COUNTS, {})) + counts
@@ -269,7 +272,7 @@ class Erasure:
         await outbox.add(tx, Outgoing(f"{KEPT}{name}", "post", channel, {"text": words}), now=self.cases.clock.now())
 
     async def _untitle(self, tx: Transaction, own: Collection[ThreadRef]) -> None:
-        """Have the sessions of the person's threads called after nothing that they wrote."""
+        """Replace the titles of the sessions in the person's threads, because these quote what they wrote."""
         sentences = self.edits.sentences
         languages = await threads.languages_of(tx, own)
         rows = []
@@ -280,7 +283,7 @@ class Erasure:
         await outbox.add(tx, *rows, now=self.cases.clock.now())
 
     async def _book(self, tx: Transaction, batch: Batch) -> None:
-        """Keep what unfinished turns have cost."""
+        """Save the costs of unfinished turns."""
         unfinished = await turns.with_steps(tx, batch.ids)
         for each in batch.items:
             if each.id in unfinished:
@@ -289,7 +292,7 @@ class Erasure:
 
 
 class _Withdrawals:
-    """Withdraws our messages to the person, each thread once."""
+    """Erases our messages to the person, once for each thread."""
 
     def __init__(self, erasure: Erasure, item: InboxItem, within: Bounds) -> None:
         self._erasure = erasure
@@ -300,7 +303,7 @@ class _Withdrawals:
         self._cleared: set[str] = set()
 
     async def clear(self, thread: ThreadRef) -> None:
-        """Erase what we have told a thread, or all of the direct messages that it is in."""
+        """Erase our posts in a thread. For a direct message, erase those in the whole channel."""
         name = thread.channel if thread.is_direct else thread.key
         if name not in self._cleared:
             self._cleared.add(name)
@@ -308,7 +311,7 @@ class _Withdrawals:
             await self.clear_where(place)
 
     async def clear_where(self, place: Place) -> None:
-        """Erase all of our messages there."""
+        """Erase all of our posts in the place, in batches."""
         erasure, before = self._erasure, None
         while True:
             async with self._posts.transaction() as tx:

@@ -1,7 +1,7 @@
-"""A person is called over a message: by whoever wrote it, or by staff for them.
+"""Handover requests: the author of a message, or staff for them, call a person through a shortcut.
 
-The message may be one that nobody had addressed to us. Its words are read from Slack when the call is carried out, and
-are kept from then on like those of any other message of a conversation.
+The message may not have been addressed to us. Its words are read from Slack when the request is carried out, and from
+then on they are stored like those of any other message of a conversation.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from bot.turns.message_body import said
 CALL_OVER = "case.escalate"
 """The callback_id of the shortcut."""
 NOT_HERE = frozenset({"not_in_channel", "channel_not_found", "missing_scope", "thread_not_found"})
-"""Refusals by which the app is told that it may not read there."""
+"""Slack's errors that say that the app cannot read there."""
 NOBODY = "Nobody of the customers wrote this message, so there is no one to open a case for."
 
 
 async def open_before(database: Database, interaction: InboxItem) -> Case | None:
-    """The thread's open case, unless it may have been opened for the sake of this very press."""
+    """Return the thread's open case, unless this very interaction may have opened it."""
     async with database.transaction() as tx:
         case = await cases.find_open(tx, interaction.thread)
     return case if case and case.opened_at < interaction.received_at else None
@@ -35,7 +35,7 @@ async def open_before(database: Database, interaction: InboxItem) -> Case | None
 
 @dataclass(frozen=True, slots=True)
 class HandoverRequests:
-    """Opens the case; the parts are put together in `bot.app`."""
+    """Opens the case. `bot.app` puts the parts together."""
 
     me: Identity
     database: Database
@@ -46,7 +46,7 @@ class HandoverRequests:
     cases: Cases
 
     async def carry_out(self, item: InboxItem) -> str:
-        """Open the case, or tell whoever asked why not; how it ended, in one stable word."""
+        """Open the case, or tell the person who asked why not. Return how it ended, in one stable word."""
         try:
             message = await self._message(item.thread, item.body["message_ts"])
         except SlackRefused as refusal:
@@ -74,12 +74,12 @@ class HandoverRequests:
         return "pressed"
 
     async def _message(self, thread: ThreadRef, ts: str) -> dict[str, Any]:
-        """The message as it stands now; empty when it is gone. Raises SlackRefused where the app may not read."""
+        """Return the message as it is now, empty if it is gone. Raises SlackRefused if the app cannot read there."""
         found = await self.slack.replies(thread.channel, thread.ts)
         return next((message for message in found if message["ts"] == ts), {})
 
     async def _customer_of(self, thread: ThreadRef, message: dict[str, Any]) -> Customer | None:
-        """Who wrote the message, or to whom it is an answer of ours; None for other apps and what is gone."""
+        """Return the author, or for our own answer its customer. None for other apps and for a deleted message."""
         user = message.get("user")
         if message.get("bot_id") == self.me.bot_id:
             async with self.database.transaction() as tx:
@@ -89,7 +89,7 @@ class HandoverRequests:
         return await self.identities.identify(user) if user else None
 
     async def _keep(self, thread: ThreadRef, message: dict[str, Any], customer: Customer) -> None:
-        """Keep the message as one of the conversation's, unless it is kept, or is our own."""
+        """Store the message as part of the conversation, unless it is stored already or is our own."""
         if message.get("user") != customer.user:
             return
         arrival = Arrival(
@@ -106,7 +106,7 @@ class HandoverRequests:
             await threads.add_thread(tx, thread, now=self.clock.now())
             known = await threads.find_thread(tx, thread)
             if known is None or not known.language:
-                # Nobody has spoken to us there yet.
+                # Until now no one has written to us there.
                 language = self.sentences.language_of(str(arrival.body["text"]), customer.locale)
                 await threads.set_language(tx, thread, language)
             await inbox.insert(tx, arrival, now=self.clock.now(), state="done", reason="escalated")
@@ -122,5 +122,5 @@ class HandoverRequests:
         return self.sentences.say(self.sentences.language_for(locale), key)
 
     async def _tell(self, item: InboxItem, words: str) -> None:
-        """Answer where only whoever asked reads it; the app itself may not be there."""
+        """Answer so that only the person who asked sees it. The app itself may not be in the channel."""
         await self.slack.respond(item.body["response_url"], text=words)

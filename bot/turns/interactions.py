@@ -1,4 +1,4 @@
-"""What a press means: each button's step of a case, for customers and for staff."""
+"""Interactions: what each button of customers and staff does."""
 
 import contextlib
 import logging
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Interactions:
-    """Carries presses out; the parts are put together in `bot.app`."""
+    """Carries interactions out. `bot.app` puts the parts together."""
 
     database: Database
     slack: SlackClient
@@ -55,16 +55,16 @@ class Interactions:
     articles: Articles
     erasure: Erasure
     accept: Callable[[Arrival], Awaitable[None]]
-    """Stores a press that follows from another one."""
+    """Stores an interaction that follows from another one."""
     why: Why
 
     @property
     def waiting(self) -> Waiting:
-        """What is pressed of a case while nobody is on it."""
+        """The buttons of a case that waits for a person."""
         return Waiting(self.cases)
 
     async def carry_out(self, item: InboxItem) -> str:
-        """Do what the button says, or tell whoever pressed it why not; how it ended, in one stable word."""
+        """Do what the button says, or tell the person why not. Return how it ended, in one stable word."""
         button = BUTTONS.get(item.body["action"])
         if button is None or button.lane == "at_once":
             logger.warning("an unknown button was pressed", extra={"action": item.body["action"], "turn": item.id})
@@ -109,7 +109,7 @@ class Interactions:
         return ended
 
     async def _is_here(self, ref: str, channel: str) -> None:
-        """Raise MovedOn when the case is at another desk: who is staff there has been asked of nobody."""
+        """Raise MovedOn if the case is at another desk. Whether the person is staff there was not checked."""
         case = await self.cases.find(ref)
         if self.cases.messages.desk(case) != channel:
             raise MovedOn(case)
@@ -120,7 +120,7 @@ class Interactions:
         await self.slack.respond(item.body["response_url"], text=words, replace=True)
 
     async def tell_failed(self, item: InboxItem) -> None:
-        """Tell whoever pressed that it came to nothing: a member of staff, or who wants their data erased."""
+        """Tell the person who pressed that it failed: a member of staff, or a person who wants their data erased."""
         button = BUTTONS[item.body["action"]]
         if button.id == REQUEST:
             await self.erasure.tell_failed(item)
@@ -162,7 +162,7 @@ class Interactions:
         return await self.learning.suggest(ref, item.author, asked=item.id, journal=await self._journal(item))
 
     async def _add_article(self, item: InboxItem, value: str) -> str | None:
-        """Make an article of a message or of a suggestion, in the words that were filled in."""
+        """Make an article from a message or a suggestion, with the words that were filled in."""
         (number, _, rest), wording = value.partition("/"), _wording(item)
         if not wording.is_whole:
             await self._tell_one(item, "Not added: title, question and answer each need words. Open the dialog again.")
@@ -220,7 +220,7 @@ class Interactions:
         return None
 
     async def _not_solved(self, item: InboxItem, customer: Customer) -> None:
-        """Open the case again, or another that follows it when that is too late."""
+        """Reopen the case, or open another one if it is too late for that."""
         ref = item.body["value"]
         try:
             await self.cases.reopen(ref, customer.user)
@@ -231,7 +231,7 @@ class Interactions:
             await self.cases.open(ended.thread, customer, reason="not_solved", priority="medium")
 
     async def _call_person(self, item: InboxItem, customer: Customer) -> str | None:
-        """Open a case, or tell who is called already."""
+        """Open a case, or tell the customer about the case that is open already."""
         if not await self._is_theirs(item.body["value"], customer.user):
             return await self._refuse(item, customer)
         if case := await open_before(self.database, item):
@@ -241,13 +241,13 @@ class Interactions:
         return None
 
     async def _refuse(self, item: InboxItem, customer: Customer) -> str:
-        """Tell whoever pressed that the button is somebody else's."""
+        """Tell the person who pressed that the button belongs to another person."""
         words = self.sentences.say(self.sentences.language_for(customer.locale), "not_yours")
         await self._tell_one(item, words)
         return "not_yours"
 
     async def _is_theirs(self, turn: str, user: str) -> bool:
-        """Whether the answer under which the button stands was given to this person."""
+        """Whether the answer above the button was given to this person, or its customer is not known."""
         if not _is_number(turn):
             return False
         async with self.database.transaction() as tx:
@@ -260,20 +260,20 @@ class Interactions:
 
 
 def interaction_thread(interaction: Arrival | InboxItem) -> str | None:
-    """The thread in which the button stands; None when it stands in the channel itself, as on a card."""
-    # The thread of a slow press is only its lane, and no place in the channel.
+    """Return the thread of the button. None if it is in the channel itself, such as on a card."""
+    # The thread of an interaction with its own lane is only that lane. It is not a thread in the channel.
     has_own_lane = BUTTONS[interaction.body["action"]].lane == "own"
     is_root = has_own_lane or interaction.body["message_ts"] == interaction.thread.ts
     return None if is_root else interaction.thread.ts
 
 
 def _one_of(closed: Any, value: object) -> Any:
-    """What was chosen, when it is one of the values of a Literal; else None."""
+    """Return the chosen value if it is one of the values of a Literal, else None."""
     return value if value in get_args(closed) else None
 
 
 def _suggesting(item: InboxItem, case: str) -> Arrival:
-    """The press that asks for an article from a case, in a lane of its own."""
+    """Return the interaction that asks for an article from a case, in a lane of its own."""
     lane = f"suggest-{item.id}"
     return Arrival(
         event_id=lane,
@@ -288,29 +288,29 @@ def _suggesting(item: InboxItem, case: str) -> Arrival:
 
 
 def _field(item: InboxItem, name: str) -> str:
-    """What was filled in there, or chosen; empty when nothing was."""
+    """Return what was filled in or chosen in the field. Empty if nothing was."""
     return str(item.body["fields"].get(name) or "")
 
 
 def _wording(item: InboxItem) -> Wording:
-    """What was filled in."""
+    """Return the title, question and answer that were filled in."""
     return Wording(*(_field(item, name) for name in ("title", "question", "answer")))
 
 
 def _number(text: str) -> int:
-    """The number of a row; 0, which no row has, for anything else."""
+    """Return the number of a row. For anything else return 0, which no row has."""
     return int(text) if _is_number(text) else 0
 
 
 def _is_number(text: str) -> bool:
-    """Whether a button's value holds a row's number there."""
+    """Whether the text from a button's value can be the number of a row."""
     return text.isascii() and text.isdigit() and len(text) <= 12
 
 
 Step = Callable[[Interactions, InboxItem, str], Awaitable[object]]
-"""Carries out a press, given the button's value. It may return how that ended, in one stable word."""
+"""Carries out an interaction, given the button's value. It can return how that ended, in one stable word."""
 CustomerStep = Callable[[Interactions, InboxItem, Customer], Awaitable[object]]
-"""The same for a customer, who is known by then."""
+"""Carries out an interaction of a customer, who has been identified. It returns the same as a `Step`."""
 
 STEPS: Mapping[str, Step] = {
     "home.erase": lambda its, item, _: its.erasure.carry_out(item),

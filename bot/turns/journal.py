@@ -1,7 +1,8 @@
 """The journal of one running turn: a finished step is stored once and never repeated after a restart.
 
-Every step begins with one query for what is known of it and for whose the turn is by now, and ends with a record that
-an older attempt may not make. So a process that was frozen, and wakes when its work was taken over, repeats nothing.
+Every step begins with one query. It finds the step's value, and whether a later attempt has taken the turn over. The
+step ends with a record, which an older attempt cannot write (fencing). So a process that was frozen repeats nothing
+if it wakes up after another one took over its work.
 """
 
 import re
@@ -16,13 +17,13 @@ from bot.store import turns
 from bot.store.database import Database
 
 _ROUND = re.compile(r"(?:.+/)?round-\d+")
-"""The steps that hold a model's replies, those of a turn's several runs included."""
+"""Matches the steps that hold a model's replies, also if a turn has several runs."""
 _CALL = re.compile(rf"(?:(?:.+/)?call-|{WRITE}).+")
-"""The same for results of tools."""
+"""Matches the steps that hold the results of tools."""
 
 
 class TurnJournal:
-    """Recalls what earlier attempts finished and records what this one does; `bot.agent.loop.Journal`."""
+    """Recalls what earlier attempts finished, and records what this one does: a `bot.agent.journal.Journal`."""
 
     def __init__(self, database: Database, clock: Clock, *, turn: int, attempt: int, known: dict[str, Any]) -> None:
         self._database = database
@@ -32,10 +33,10 @@ class TurnJournal:
         self._known = known
 
     async def recall(self, name: str) -> Any | None:
-        """The step's value, or None when no attempt has finished it.
+        """Return the step's value, or None if no attempt has finished it.
 
         Raises:
-            Superseded: a later attempt has begun; this one must do nothing more.
+            Superseded: a later attempt has begun, so this one must do nothing more.
         """
         async with self._database.transaction() as tx:
             value = await turns.look_up(tx, self._turn, name, attempt=self._attempt)
@@ -44,7 +45,11 @@ class TurnJournal:
         return value
 
     async def record(self, name: str, value: Any) -> None:
-        """Store a finished step. Superseded when a later attempt has begun; then nothing is stored."""
+        """Store a finished step.
+
+        Raises:
+            Superseded: a later attempt has begun. Nothing is stored.
+        """
         kind = _kind_of(name)
         if kind:
             failpoint(f"{kind}_done")
@@ -55,22 +60,22 @@ class TurnJournal:
             failpoint(f"{kind}_kept")
 
     def known(self, name: str) -> Any | None:
-        """The step's value as it was when the journal was opened, or recorded since; whoever owns the turn by now."""
+        """Return the step's value from this object, without a query. It may be old if a later attempt has begun."""
         return self._known.get(name)
 
     @property
     def has_steps(self) -> bool:
-        """True when something was done already, by this attempt or before."""
+        """True if this attempt or an earlier one has finished a step."""
         return bool(self._known)
 
     @property
     def rounds(self) -> dict[str, Any]:
-        """The replies of models so far, by their steps."""
+        """The replies of models so far, by the name of the step."""
         return rounds_of(self._known)
 
     @property
     def results(self) -> list[ToolResult]:
-        """What tools have returned so far."""
+        """The results of tools so far."""
         noted = (
             from_json(value["result"])
             for name, value in self._known.items()
@@ -80,31 +85,31 @@ class TurnJournal:
 
     @property
     def side_effects(self) -> list[ToolResult]:
-        """What was changed before the customer edited the message, and stays changed."""
+        """The side effects from before the customer edited the message. These stay."""
         kept = (from_json(value["result"]) for name, value in self._known.items() if name.startswith(WRITE))
         return [result for result in kept if isinstance(result, ToolResult)]
 
     @property
     def has_written(self) -> bool:
-        """True when a call has changed something, or may have."""
+        """True if a call has changed something outside, or may have."""
         calls = (value for name, value in self._known.items() if _CALL.fullmatch(name))
         return any(value.get("write") and (value["broke"] or value["result"]["ok"]) for value in calls)
 
 
 async def open_journal(database: Database, clock: Clock, *, turn: int, attempt: int) -> TurnJournal:
-    """The turn's journal with everything that earlier attempts finished."""
+    """Return the turn's journal with everything that earlier attempts finished."""
     async with database.transaction() as tx:
         known = await turns.recall(tx, turn)
     return TurnJournal(database, clock, turn=turn, attempt=attempt, known=known)
 
 
 def rounds_of(steps: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of the steps that are replies of models."""
+    """Return the steps that hold replies of models."""
     return {name: value for name, value in steps.items() if _ROUND.fullmatch(name)}
 
 
 def _kind_of(name: str) -> str:
-    """`round`, `call`, or empty for the steps that note where something stands."""
+    """Return `round` or `call`. Empty for other steps, such as those that say where an answer is."""
     if _ROUND.fullmatch(name):
         return "round"
     return "call" if _CALL.fullmatch(name) else ""

@@ -1,7 +1,7 @@
-"""What is kept of what somebody wrote in Slack: its words without markup and secrets, and which files came with it.
+"""What is stored of a person's message in Slack: the words without markup and secrets, and the files' details.
 
 said           the body of a message's row
-addressed_to   whom a message in a channel mentions
+addressed_to   who is mentioned in a channel's message
 filled         the fields of a dialog
 """
 
@@ -14,21 +14,21 @@ from bot.slack.client import Identity
 from bot.slack.mrkdwn import from_slack
 
 RAW_LIMIT = 16_000
-"""Characters of one message that are looked at, before Slack hears "ok"."""
+"""How many characters of one message are read, before Slack gets its acknowledgement."""
 TEXT_LIMIT = 12_000
-"""Characters of one message that are kept."""
+"""How many characters of one message are stored."""
 FILES_LIMIT = 10
-"""Files of one message."""
+"""How many files of one message are stored."""
 MENTIONS_LIMIT = 20
-"""Mentions of others that are kept of one message."""
+"""How many mentions of others are stored for one message."""
 ADDRESSING = ("to_us", "others", "leads")
-"""The fields of a row's body that say whom a message in a channel mentions."""
+"""The fields of a row's body that say who is mentioned in a channel's message."""
 
 _MENTION = re.compile(r"<(?:@|!subteam\^|!(?=here|channel|everyone))([A-Za-z0-9]{1,32})(?:\|[^<>]*)?>")
 
 
 def said(message: Mapping[str, Any], me: Identity) -> dict[str, Any]:
-    """The body of an inbox row: `text`, `masked`, and the `files` that are still there."""
+    """Return the body of an inbox row: `text`, `masked`, and the `files` that are not deleted."""
     raw = (message.get("text") or "")[:RAW_LIMIT]
     text = clean(from_slack(raw, bot_user=me.user), limit=TEXT_LIMIT)
     files = (file for file in message.get("files") or () if isinstance(file, dict))
@@ -37,8 +37,11 @@ def said(message: Mapping[str, Any], me: Identity) -> dict[str, Any]:
 
 
 def addressed_to(message: Mapping[str, Any], me: Identity, *, mentions_us: bool) -> dict[str, Any]:
-    """Whom a message in a channel mentions, for the body of its row: the app (`to_us`), and `others`, people, groups or
-    everybody; `leads` says that it begins with one of these."""
+    """Return who is mentioned in a channel's message, for the body of its row.
+
+    `to_us` says whether it mentions the app. `others` are the people and groups, or everyone, that it mentions.
+    `leads` says whether it begins with one of the others.
+    """
     text = (message.get("text") or "")[:RAW_LIMIT]
     found = [each for each in _MENTION.finditer(text) if each[1] != me.user]
     leads = bool(found) and not text[: found[0].start()].strip()
@@ -46,7 +49,7 @@ def addressed_to(message: Mapping[str, Any], me: Identity, *, mentions_us: bool)
 
 
 def filled(fields: Mapping[str, str | list[str]]) -> dict[str, str | list[str]]:
-    """What is kept of a submitted dialog's fields; what was chosen holds no words of anybody's."""
+    """Return what is stored of a submitted dialog's fields. Chosen values hold no person's words, so they stay."""
     return {
         name: mask(clean(value, limit=TEXT_LIMIT)) if isinstance(value, str) else value
         for name, value in fields.items()
@@ -54,7 +57,7 @@ def filled(fields: Mapping[str, str | list[str]]) -> dict[str, str | list[str]]:
 
 
 def _file(file: Mapping[str, Any]) -> dict[str, Any]:
-    """What is kept of a file: what it is, and by which id Slack has its content."""
+    """Return what is stored of a file: its name, type and size, and its id in Slack."""
     size = file.get("size")
     return {
         "id": _word(file.get("id"), limit=32),

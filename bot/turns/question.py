@@ -12,7 +12,7 @@ from bot.store.inbox import InboxItem, naming_files
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is to be answered."""
+    """A message that needs an answer."""
 
     item: InboxItem
     customer: Customer
@@ -20,46 +20,46 @@ class Question:
     text: str
     """What the customer wrote, without the names of files."""
     agent: str
-    """Who answered last; empty for nobody."""
+    """The agent that answered last. Empty if none did."""
     episode: int
     history: Sequence[Message]
     """The episode so far, without this message."""
     covered: Sequence[Message] = ()
-    """What was said and found in those turns of the episode that the history only sums up."""
+    """The messages of those turns of the episode that the history only summarizes."""
     heading: str = ""
-    """What is said before the answer."""
+    """The lines before the answer."""
     files: Sequence[str] = ()
-    """What the files beside it are called, which nobody has read."""
+    """The names of the message's files. Their content was not read."""
     in_vain_before: bool = False
     """Whether nothing was found for the message before this one either."""
     epoch: int = 0
-    """The ownership epoch of the thread when it was decided that the assistant answers."""
+    """The ownership epoch of the thread when the turn decided that the assistant answers."""
     local_changes: int = -1
-    """LOCAL_CHANGES when the epoch was read. -1 is never current."""
+    """The count of LOCAL_CHANGES when the epoch was read. -1 is never current."""
     is_unasked: bool = False
-    """The app was not mentioned: what it cannot answer ends in silence."""
+    """True if the app was not mentioned. It then stays silent if it cannot answer."""
     concerns: bool = True
-    """Whether the words name the matter of the conversation; else no person is called over them."""
+    """Whether the words name the matter of the conversation. If not, no person is called about them."""
     interrupt: Interrupt = field(default_factory=Interrupt)
     """Ends the answer early."""
 
     @property
     def known(self) -> Sequence[Message]:
-        """All of the episode that an answer may rest on."""
+        """All messages of the episode that an answer can rest on."""
         return [*self.covered, *self.history]
 
     @property
     def whose(self) -> str:
-        """The customer, of all workspaces."""
+        """The customer's id, unique across workspaces."""
         return f"{self.item.author_team}/{self.item.author}"
 
     @property
     def message(self) -> CustomerMessage:
-        """The message as the agent reads it."""
+        """The message in the form for the agent."""
         return CustomerMessage(naming_files(self.text, self.files), speaker=self.customer.user, ts=self.item.ts)
 
     def after(self, side_effects: Sequence[ToolResult]) -> "Question":
-        """The question, with what was done for it before the customer edited it."""
+        """Return the question with a note about side effects from before the customer edited it."""
         if not side_effects:
             return self
         done = "\n".join(f"- {result.name}: {result.content}" for result in side_effects)

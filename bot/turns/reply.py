@@ -1,11 +1,13 @@
 """What the customer sees of a running turn: the loop's events become a stream in the thread.
 
-Five things keep text back. Every sentence waits until it is whole, claims no deed that nothing did and names no
-amount, date, number or link that stands nowhere; the first that does ends the text, and so does the first that tells a
-secret or the agents' instructions. Without evidence nothing is shown, since it may not stand at the end. After a
-look-up that could not be made, or was refused, nothing is shown until
-another succeeds. In a channel, everything after a private tool result is kept for a direct message, since others read
-the thread.
+Five rules hold text back:
+
+- A sentence is shown only when it is whole. The first sentence that claims an action which no tool took, or names an
+  amount, date, number or link without a source, ends the text.
+- The first sentence that holds a secret or the agents' instructions ends the text.
+- Without evidence nothing is shown, because in the end the answer may not be grounded.
+- After a lookup that failed or was refused, nothing is shown until another one succeeds.
+- In a channel, everything after a private tool result goes to a direct message, because others read the thread.
 """
 
 from collections import Counter
@@ -25,7 +27,7 @@ from bot.ingest.interrupts import Interrupt
 from bot.slack.stream import TaskStatus
 
 FAILURES_KEPT = 8
-"""Failed requests to models that are kept of one turn."""
+"""How many failed requests to models are stored for one turn."""
 
 
 class Page(Protocol):
@@ -53,13 +55,13 @@ class Reply:
     evidence: Evidence
     gate: ClaimGate
     is_direct: bool
-    """True: only the customer reads the thread."""
+    """True if only the customer reads the thread."""
     own: OwnWordsGate = field(default_factory=lambda: OwnWordsGate(OwnWords()))
-    """Stands behind `gate`."""
+    """Finds secrets and instructions in the text that passed `gate`."""
     titles: Mapping[str, str] = field(default_factory=dict)
-    """Tool -> what its card says in the customer's language; without it the tool's own title."""
+    """Tool -> the title of its card in the customer's language. Other tools use their own title."""
     private: bool = False
-    """True as soon as what follows is for the customer's eyes only."""
+    """True as soon as the following text is only for the customer."""
     wants_person: bool = False
     """True when the agent called a person and the call itself failed."""
     has_person: bool = False
@@ -67,27 +69,26 @@ class Reply:
     shown: bool = False
     """True when some text of the answer has been written to the stream."""
     said: str = ""
-    """That text."""
+    """The text that was written to the stream."""
     claim: Claim | Value | None = None
-    """What the agent says was done though nothing did it, or names though it stands nowhere. The text was cut off
-    before."""
+    """An action that the agent claims but no tool took, or a value without a source. The text is cut off before it."""
     leak: Leak | None = None
-    """What the desk keeps to itself and the agent was about to tell. The text was cut off before."""
+    """A secret or instructions in the agent's text. The text is cut off before it."""
     retries: Counter[str] = field(default_factory=Counter)
-    """Requests to a model that were made again, by the reason."""
+    """The number of retried requests to a model, by reason."""
     failures: list[str] = field(default_factory=list)
-    """Requests to a model that failed, at most FAILURES_KEPT: the model, and what its provider said of it."""
+    """Failed requests to a model, at most FAILURES_KEPT: the model's name, and what its provider said."""
     is_unasked: bool = False
-    """True: nothing is shown before the answer is."""
+    """True if the app was not mentioned. Then no progress card is shown before the answer."""
     interrupt: Interrupt = field(default_factory=Interrupt)
-    """Told when the page turns out to be stopped, so that nobody writes on for it."""
+    """Set when the page turns out to be stopped, so that the agents do not continue."""
     _held: list[str] = field(default_factory=list)
     _broke: bool = False
     _refused: set[str] = field(default_factory=set)
-    """Tools that were not run since this person's calls came too fast."""
+    """Tools that were refused because this person's calls came too fast."""
 
     def emit(self, event: Event) -> None:
-        """Show an event, or keep it back."""
+        """Show an event, or hold it back."""
         if self.writer.stopped and not self.interrupt.is_set():
             self.interrupt.tell("stop")
         match event:
@@ -109,13 +110,13 @@ class Reply:
                 self._say(self.gate.settle())
 
     def end(self, text: str) -> None:
-        """Decide on what is left, since the agents are done; `text` is what they came to, shown or not."""
+        """Check what is left, because the agents are done. `text` is their whole answer, shown or not."""
         self._say(self.gate.settle())
         self.claim = self.gate.stopped or self.gate.find(text)
         self.leak = self.own.stopped or self.own.find(text)
 
     def release(self) -> None:
-        """Show what was kept back for want of evidence."""
+        """Show the text that was held back because there was no evidence."""
         if self._held and not self.withheld:
             held, self._held = "".join(self._held), []
             self.writer.text(held)
@@ -124,22 +125,25 @@ class Reply:
 
     @property
     def withheld(self) -> bool:
-        """True when text must not be shown where others read."""
+        """True if the text must not be shown in the thread, because others read it."""
         return self.private and not self.is_direct
 
     @property
     def is_dead_end(self) -> bool:
-        """True while a look-up could not be made and no other has found anything."""
+        """True if a lookup failed and no other has found anything."""
         return self._broke and not self.evidence.facts
 
     @property
     def is_too_fast(self) -> bool:
-        """True while what was refused, for calls that came too fast, is made up for by nothing else that was found."""
+        """True if calls were refused because they came too fast, and nothing else that was found makes up for them."""
         found = self.evidence.found if self._refused <= {SEARCH} else self.evidence.facts
         return bool(self._refused) and not found
 
     def _show(self, call_id: str, name: str, title: str, *, status: TaskStatus) -> None:
-        """A card for a look-up; where others read only for the pages, since even that one was made tells something."""
+        """Show a card for a lookup.
+
+        Where others read, only a search of the pages gets a card: that another lookup was made is private too.
+        """
         if self.is_unasked and not self.shown:
             return
         if name == SEARCH or (self.is_direct and _is_shown(name)):
@@ -161,7 +165,7 @@ class Reply:
         elif event.broke:
             self._broke = True
         elif _is_shown(event.name):
-            # "Not found" is a finding too: the answer rests on it.
+            # "Not found" is a finding too: an answer can rest on it.
             self.evidence.facts = True
         self._release_what_stands()
         self.private = self.private or event.private

@@ -1,10 +1,10 @@
-"""What Slack shows of a turn on its thread: that it is worked on, and afterwards how the conversation stands.
+"""The status of a turn in its Slack thread: that the app is working, and afterwards the state of the conversation.
 
-show_work  the thread's agent session is `processing`, or a status line says that something is looked up
-settle     nothing is under way any more: the session is `suspended` while people have the conversation, else `active`
+show_work  set the thread's agent session to `processing`, or show a status line
+settle     nothing runs any more: set the session to `suspended` while people have the conversation, else to `active`
 
-A stream begins and ends the session's `processing` by itself, so most answers cost one call here. What a dead process
-left is set right when its turn is taken up and ends, whatever it ends with.
+A stream begins and ends `processing` by itself, so most answers need one call here. The status that a crashed process
+left is corrected when its turn is resumed and ends, with any result.
 """
 
 import asyncio
@@ -27,24 +27,27 @@ from bot.store.outbox import Outgoing
 logger = logging.getLogger(__name__)
 
 STATUS_DELAY = 2.0
-"""How long a call for the session may take."""
+"""How long a call that changes the session may take, in seconds."""
 TITLE_LIMIT = 80
-"""Characters of a session's title; Slack takes 200."""
+"""The number of characters of a session's title. Slack accepts 200."""
 KINDS = ("message", "edit", "stop")
 """The inbox's kinds whose turns are shown in the customer's thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSessions:
-    """Tells Slack; the parts are put together in `bot.app`."""
+    """Sets the status in Slack. `bot.app` puts the parts together."""
 
     database: Database
     slack: SlackClient
     sentences: Sentences
 
     async def show_work(self, item: InboxItem, language: Language) -> None:
-        """Show in the thread that it is worked on; an extra that takes two seconds at most. All that it raises is
-        Unreachable, when the conversation is gone."""
+        """Show in the thread that the app is working. It takes at most STATUS_DELAY.
+
+        Raises:
+            Unreachable: the conversation is gone. Nothing else is raised.
+        """
         thread = item.thread
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(STATUS_DELAY):
@@ -58,10 +61,10 @@ class TurnSessions:
 
     @asynccontextmanager
     async def working(self, item: InboxItem, language: Language) -> AsyncIterator[None]:
-        """While this lasts the thread shows that it is worked on; nothing waits for Slack to say so.
+        """Show in the thread that the app is working, during the block. The block does not wait for Slack.
 
         Raises:
-            Unreachable: the conversation is gone; whatever was under way in it has been broken off.
+            Unreachable: the conversation is gone. The work in the block was cancelled.
         """
         gone: list[Unreachable] = []
 
@@ -78,7 +81,7 @@ class TurnSessions:
                 try:
                     yield
                 finally:
-                    # A call that is broken off leaves the session unsure, and so it is settled in any case.
+                    # After a cancelled call the state of the session is unknown, so `settle` sets it in any case.
                     showing.cancel()
                     await asyncio.wait({showing})
                     if not showing.cancelled() and (fault := showing.exception()) is not None:
@@ -89,11 +92,11 @@ class TurnSessions:
             raise gone[0] from None
 
     async def settle(self, item: InboxItem) -> Outgoing | None:
-        """Show that the turn has ended; the row by which the outbox is to say so when Slack does not answer now."""
+        """Show that the turn has ended. If Slack does not answer, return a row for the outbox that shows it later."""
         if item.kind not in KINDS:
             return None
         thread = item.thread
-        # Pressing Stop changes nothing of the session by itself, and of a dead process nobody knows what it showed.
+        # Pressing Stop does not change the session by itself. What a crashed process showed is unknown.
         is_unknown = item.fence > 1 or item.kind == "stop"
         ledger = self.slack.sessions
         is_busy = ledger.is_busy(thread.channel, thread.ts)
@@ -117,7 +120,7 @@ class TurnSessions:
 
 
 def title_of(words: str) -> str:
-    """A question as the title of its session: one line, cut between words."""
+    """Return a question as the title of its session: one line, cut between words."""
     line = " ".join(words.split())
     if len(line) <= TITLE_LIMIT:
         return line

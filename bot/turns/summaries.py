@@ -1,11 +1,11 @@
-"""Long conversations: what a request cannot carry is summed up, and an episode that grew long gives way to another.
+"""Long conversations: older turns are summarized, and a new episode follows one that grew long.
 
-read      what is known of a thread's present episode
-catch_up  after a turn, when the customer has their answer: sum up what the next request could not carry
-closing   what the next episode shall know of a long one
+read      load a thread's present episode
+catch_up  after the answer of a turn, summarize the turns that do not fit into the next request
+closing   write the note about a long episode for the next one
 
-A summary begins with the one before it, so no turn is read for one twice. Where none can be made nothing is lost but
-detail: the window is trimmed before each request anyway, and a long episode ends with its last exchanges.
+A summary starts from the one before it, so no turn is summarized twice. If no summary can be made, only detail is lost:
+the window is trimmed before each request anyway, and the note about a long episode holds its last exchanges.
 """
 
 import asyncio
@@ -37,26 +37,26 @@ from bot.turns.costs import UNKNOWN
 logger = logging.getLogger(__name__)
 
 SUMMARY_SECONDS = 15.0
-"""What a summary may take; the thread's next message waits for it."""
+"""How long a summary may take, in seconds. The thread's next message waits for it."""
 SUMMARY_SLOT_TIMEOUT = 5.0
-"""How long it may wait for a place."""
+"""How long a summary may wait for a slot, in seconds."""
 PAUSE_TURNS = 3
-"""After a summary that was not made, the turns until it is tried again; the window is trimmed meanwhile."""
+"""After a failed summary, the number of turns until the next try. Until then requests only get a trimmed window."""
 FAILED_THREADS = 1_000
-"""Threads of which that is remembered, those where it was not made last."""
+"""For how many threads a failed summary is remembered. The newest failures stay."""
 KEPT_TURNS = 4
-"""The latest turns that are sent as they were, as far as they fit into half of the window."""
+"""How many of the latest turns stay unsummarized, as far as they fit into half of the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """What a thread's present episode holds."""
+    """A thread's present episode."""
 
     number: int
     note: str
-    """What stands before it: a time with a person, or a long episode."""
+    """What came before it: a time with a person, or a long episode. Empty if nothing did."""
     turns: Sequence[PastTurn]
-    """Its turns, oldest first; those that the summary covers too."""
+    """The turns, oldest first, including those that the summary covers."""
     summary: Summary | None
 
     @property
@@ -66,48 +66,48 @@ class Episode:
 
     @property
     def history(self) -> list[Message]:
-        """What the agents read of it."""
+        """What the agents read of the episode."""
         return [*self.beginning, *_messages(self.recent)]
 
     @property
     def beginning(self) -> list[Message]:
-        """What stands before the turns that no summary covers."""
+        """The notes before the turns that no summary covers."""
         notes = [self.note, as_note(self.summary.text) if self.summary else ""]
         return [SystemNote(note) for note in notes if note]
 
     @property
     def covered(self) -> list[Message]:
-        """What was said and found in the turns that the agents read only a summary of."""
+        """The messages of the turns that the agents see only in the summary."""
         return _messages(self.turns[: len(self.turns) - len(self.recent)])
 
 
 @dataclass(frozen=True, slots=True)
 class Summaries:
-    """Makes summaries and keeps them; the parts are put together in `bot.app`."""
+    """Makes and stores summaries. `bot.app` puts the parts together."""
 
     database: Database
     clock: Clock
     metrics: Metrics
     models: Models
     team: Team
-    """Who sums up."""
+    """The team whose entry agent writes the summaries."""
     window: int
-    """Characters of conversation that a request carries."""
+    """How many characters of conversation a request holds."""
     turns: int
-    """Turns after which an episode ends."""
+    """The number of turns after which an episode ends."""
     places: asyncio.Semaphore
-    """Summaries made at the same time."""
+    """Bounds how many summaries are made at once."""
     seconds: float = SUMMARY_SECONDS
     _failed: dict[str, str] = field(default_factory=dict)
-    """Threads of which the last summary was not made -> the timestamp of the latest turn then."""
+    """Thread whose last summary failed -> the timestamp of its latest turn at that time."""
 
     async def read(self, tx: Transaction, thread: ThreadRef, state: ThreadState) -> Episode:
-        """The thread's present episode."""
+        """Load the thread's present episode."""
         past = await turns.of_episode(tx, thread, state.episode, latest=self.turns)
         return Episode(state.episode, state.note, past, await summaries.latest(tx, thread, state.episode))
 
     async def catch_up(self, item: InboxItem) -> None:
-        """Sum up what is owed, once the item's turn has ended. What goes wrong is for the log."""
+        """Summarize what is due, after the item's turn has ended. If the database is away, it is only logged."""
         try:
             async with self.database.transaction() as tx:
                 state = await threads.find_thread(tx, item.thread)
@@ -119,13 +119,13 @@ class Summaries:
             logger.warning("no summary was kept", extra={"turn": item.id, "reason": str(error)})
 
     async def closing(self, item: InboxItem, episode: Episode) -> str:
-        """The note for the episode after this one: its summary, made now if need be, or its last exchanges."""
+        """Return the note for the next episode: the summary, made now if needed, or the last exchanges."""
         recent, before = episode.recent, episode.summary.text if episode.summary else episode.note
         made = await self._sum_up(item, episode, recent) if recent else episode.summary
         return as_note(made.text if made else last_words(before, _messages(recent)))
 
     def _older(self, episode: Episode) -> list[PastTurn]:
-        """The turns that a summary shall cover and none does."""
+        """Return the turns that should be summarized and are not."""
         recent = episode.recent
         if len(episode.turns) >= self.turns:
             return recent
@@ -135,7 +135,7 @@ class Summaries:
         return recent[: -next(fitting, 1)]
 
     def _is_paused(self, episode: Episode, thread: ThreadRef) -> bool:
-        """Whether a summary was not made only just now."""
+        """Whether a summary failed within the last PAUSE_TURNS turns."""
         failed = self._failed.get(thread.key)
         return failed is not None and sum(turn.ts > failed for turn in episode.turns) < PAUSE_TURNS
 
@@ -147,7 +147,7 @@ class Summaries:
                 del self._failed[next(iter(self._failed))]
 
     async def _sum_up(self, item: InboxItem, episode: Episode, older: Sequence[PastTurn]) -> Summary | None:
-        """Have the turns summed up with what stands before them; None when nothing came of it but what it cost."""
+        """Have the turns summarized with the notes before them. None if there is no summary. Costs are saved anyway."""
         outcome = await self._ask(item, episode, older)
         if outcome is None:
             logger.warning("no summary was made", extra={"turn": item.id, "reason": "no_place"})
@@ -171,7 +171,7 @@ class Summaries:
         return made
 
     async def _ask(self, item: InboxItem, episode: Episode, older: Sequence[PastTurn]) -> Outcome | None:
-        """What the model makes of the turns, in its own time; None when there is no place for it."""
+        """Ask the model for the summary, with limits of its own. None if no slot was free."""
         read = transcript(fit(_messages(older), characters=self.window))
         customer = Customer(item.author_team, item.author, name="", locale="", member_type="member")
         limits = Limits(turn_seconds=self.seconds, output_tokens=2_000, output_characters=8_000)
@@ -200,5 +200,5 @@ def _messages(past: Iterable[PastTurn]) -> list[Message]:
 
 
 def _fit_into(characters: int, messages: Sequence[Message]) -> bool:
-    """Whether nothing of them would be cut."""
+    """Whether the messages fit without a cut."""
     return fit(messages, characters=characters) == tuple(repair(messages))

@@ -1,20 +1,20 @@
-"""One turn: from a stored message to something the customer reads, and then the row is closed.
+"""One turn: from a stored message to something that the customer reads, until its row is closed.
 
-take               count the attempt, do the work, close the row; then sum up what grew long. When the customer edits or
-                   deletes the message meanwhile, begin again with what it is by then
-  _listen          in a channel's thread: is it said to us, or to others?
-  _customer_wrote  a case is open: the next one · a person was there: thanks, or the case again · a stop of nothing:
-                   say so · the words ask for a person: a case · else an answer
-  _endangered      an open case is as urgent as what its customer writes now
-  _see_to          the cheap model saw danger beside the answer: a case, or the one that is there is as urgent
-  _to_people       an answer is begun, and nobody is there: go on · else relay, and answer as well when the customer
-                   wishes that while nobody is there
-  _begin_anew      the conversation is long: say so, and go on with a summary
-  _unreachable     the conversation is gone: staff are told, and that is the end
-  _over_limit      too many messages of one person: say so once, and close it
-  _over_budget     no money is left for answers today: a case, one for all of the customer's threads
-  _give_up         the row failed three times, or could not be stored as it came: a case, so that nobody waits for an
-                   answer that never comes, and a dead letter
+take               count the attempt, do the work, close the row, then summarize a long conversation. If the customer
+                   edits or deletes the message during the turn, begin again with the new message
+  _listen          in a channel's thread, decide whether the message is for us or for others
+  _customer_wrote  a case is open: `_to_people` · a person solved a case before: thanks, or reopen it · nothing runs
+                   that a stop could end: say so · the words ask for a person: open a case · else answer
+  _endangered      make an open case as urgent as the customer's new message
+  _see_to          the cheap model saw danger: open a case, or make the open one as urgent
+  _to_people       an answer has begun and no person has claimed the case: continue it · else relay the message, and
+                   answer it too if the customer asked for help while the case waits
+  _begin_anew      the conversation is long: say so, and continue with a summary
+  _unreachable     the conversation is gone: tell staff and close the row
+  _over_limit      one person sent too many messages: say so once, and close the row
+  _over_budget     no money is left for answers today: open one case for all of the customer's threads
+  _give_up         the row failed three times, or could not be stored as it came: open a case, so that the customer
+                   does not wait for an answer that never comes, and make the row a dead letter
 """
 
 import asyncio
@@ -67,66 +67,68 @@ from bot.turns.summaries import Episode, Summaries
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
-"""Tries at one row, crashes included; and then at giving it up with a person in its place."""
+"""The number of tries at one row, crashes included. After these there are as many tries at handing it to a person."""
 UNCOUNTED_OUTAGE_PERIOD = 900.0
-"""For so long a Slack that does not answer costs a row no attempt."""
+"""Seconds after a row's arrival in which tries that fail because Slack does not answer are not counted."""
 UNCOUNT_TIMEOUT = 5.0
-"""How long the end of the process waits for a try to be taken back."""
+"""How long a try may take to be uncounted, in seconds. The end of the process waits for it."""
 TURN_OVERHEAD_TIMEOUT = 60.0
-"""What a turn may take beside the answer itself."""
+"""How long the work of a turn other than the answer may take, in seconds."""
 WAITING_SIGN_DELAY = 1.0
-"""How long a customer sees nothing, while it is found out who they are."""
+"""Seconds until a customer who is still being identified sees that the app is working."""
 FILES_NAMED = 4
-"""Files of a message that an answer names as not read;"""
+"""How many files of a message an answer names as not read."""
 FILE_NAME_LIMIT = 80
-"""characters of each name."""
+"""The number of characters of each file's name in an answer."""
 NOTICE_TIMEOUT = 10.0
-"""How long an answer waits for a sentence that shall stand before it."""
+"""How long an answer waits until the sentence before it is posted, in seconds."""
 
 OVER_LIMIT = "over_limit"
-"""Why a message is closed that is more than its author gets answered."""
+"""The reason of a row that was closed because its author is over the limit of messages."""
 COUNTED = ("", "edited")
-"""What may be wished of a message that counts: whoever stops, deletes or wants a person asks no model."""
+"""Interrupts of messages that count for the limit. Messages with other interrupts (a stop, a deletion, a call for a
+person) ask no model.
+"""
 Ending = tuple[FinishedState, str]
-"""How a row is closed, and why in one stable word."""
+"""The state of a closed row, and the reason in one stable word."""
 
 
 OVERHEARD = "overheard"
-"""How a row ends whose message was for others."""
+"""The reason of a row whose message was for others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """Whom a message is for."""
+    """Who a message is for."""
 
     is_for_us: bool = True
     is_unasked: bool = False
-    """True: it stands in a channel's thread and does not mention the app."""
+    """True if the message is in a channel's thread and does not mention the app."""
     concerns: bool = True
-    """Whether it names the matter that the person has with us, rather than being any question."""
+    """False if the message is a question that names nothing of the person's matter with us."""
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingMessage:
-    """A customer's message with what was read beside it."""
+    """A customer's message with what was read next to it."""
 
     item: InboxItem
     customer: Customer
     language: Language
     agent: str
-    """Who answered last in the thread; empty for nobody."""
+    """The agent that answered last in the thread. Empty if none did."""
     episode: Episode
     interrupt: Interrupt
     epoch: int
-    """The ownership epoch of the thread, read before it was decided who answers."""
+    """The ownership epoch of the thread, read before the turn decided who answers."""
     local_changes: int
-    """LOCAL_CHANGES when the epoch was read."""
+    """The count of LOCAL_CHANGES when the epoch was read."""
     hearing: Hearing = Hearing()
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Takes turns; the parts are put together in `bot.app`."""
+    """Runs turns. `bot.app` puts the parts together."""
 
     database: Database
     outbox: Outbox
@@ -143,18 +145,18 @@ class Turns:
     edits: MessageEdits
     sessions: TurnSessions
     danger_check: DangerCheck | None = None
-    """None: there is no cheap model to look for danger beside an answer."""
+    """Checks messages for danger next to the answer. None if there is no cheap model."""
     interrupts: Interrupts = field(default_factory=Interrupts)
     allowance: Allowance | None = None
-    """None: as many messages as they like."""
+    """Limits the messages of one person. None means no limit."""
     faults: dict[int, str] = field(default_factory=dict)
-    """Row -> why its latest try in this process failed; of tries that ended the process nobody knows."""
+    """Row -> why its latest try in this process failed. Tries that crashed the process leave no entry."""
 
     async def take(self, item_id: int) -> None:
-        """Work on one inbox row until it is closed; does nothing when it is closed already.
+        """Work on one inbox row until it is closed. Does nothing if it is closed already.
 
-        Raises what Slack and the database raise while they are away. While Slack is, the attempt does not count,
-        for a quarter of an hour.
+        Raises what Slack and the database raise while they are away. In the first quarter of an hour
+        (UNCOUNTED_OUTAGE_PERIOD) such an attempt does not count.
         """
         is_over = False
         while not is_over:
@@ -162,7 +164,7 @@ class Turns:
                 is_over = await self._take_up(item_id, interrupt)
 
     async def _take_up(self, item_id: int, interrupt: Interrupt) -> bool:
-        """Begin one attempt; False when it was interrupted, and the row now says how it goes on."""
+        """Make one attempt. Return False if it was interrupted: the row's interrupt then says how it continues."""
         over: Window | None = None
         async with self.database.transaction() as tx:
             item = await inbox.start(tx, item_id)
@@ -173,7 +175,7 @@ class Turns:
                 and item.interrupt in COUNTED
             ):
                 over = await self.allowance.admit(tx, item)
-            # A crash between the turn's end and the row's leaves a row whose answer was given.
+            # A crash between the end of the turn and the close of its row leaves a row with a finished answer.
             ended = await turns.ended(tx, item.id, item.thread) if item else None
         if item is None:
             return True
@@ -196,13 +198,13 @@ class Turns:
             self.faults[item.id] = str(error) if isinstance(error, FrontdeskError) else type(error).__name__
             raise
         state, reason = ending
-        # Before the row is closed, so that a crash leaves no session that looks busy.
+        # This comes before the row is closed, so that a crash leaves no session that looks busy.
         unsettled = await self.sessions.settle(item)
         async with self.database.transaction() as tx:
             if unsettled is not None:
                 await outbox.add(tx, unsettled, now=self.clock.now())
             await inbox.finish(tx, item.id, state, reason=reason, now=self.clock.now())
-            # Only an earlier attempt has left anything; past all tries nothing may keep the row from being closed.
+            # Only an earlier attempt can have left something. After all tries, nothing may keep the row open.
             is_left = reason in ("relayed", "called", "unreachable") or (
                 state == "dead" and item.attempts <= 2 * ATTEMPTS
             )
@@ -231,7 +233,7 @@ class Turns:
                 return await self._give_up(item)
             return await self._work(item, interrupt, over=over)
         except asyncio.CancelledError:
-            # The process ends in good order, which is no fault of the row's.
+            # The process shuts down, which is not the row's fault.
             with contextlib.suppress(FrontdeskError, TimeoutError):
                 async with asyncio.timeout(UNCOUNT_TIMEOUT), self.database.transaction(urgent=True) as tx:
                     await inbox.uncount(tx, item.id)
@@ -240,7 +242,7 @@ class Turns:
             await self._uncount(item)
             raise
         except StoreUnavailable:
-            # Somebody else's lock, or a restart of the database: there may be several within one answer.
+            # The cause is another transaction's lock or a restart of the database. One answer can meet several.
             with contextlib.suppress(FrontdeskError, TimeoutError):
                 async with asyncio.timeout(UNCOUNT_TIMEOUT):
                     await self._uncount(item)
@@ -252,12 +254,12 @@ class Turns:
                 return await self._unreachable(item, refusal.error)
             if refusal.error not in DEAD_TOKEN:
                 raise
-            # Nothing can be said to anybody until the token is mended, and then an answer is better than a case.
+            # With a dead token nothing can be posted at all. Once it is replaced, an answer is better than a case.
             await self._uncount(item)
             raise SlackUnanswered(refusal.method, refusal.error, sent=False) from None
 
     async def _answered_before(self, item: InboxItem, ended: str) -> str:
-        """The answer was given before a crash, and perhaps nobody knows yet whether its message shows danger."""
+        """Finish a row that was answered before a crash. Check its message for danger if that was not done."""
         is_for_us = item.thread.is_direct or item.body.get("to_us", True)
         if self.danger_check is None or not is_for_us or item.attempts > ATTEMPTS:
             return ended
@@ -275,13 +277,13 @@ class Turns:
         return ended
 
     async def _unreachable(self, item: InboxItem, error: str) -> Ending:
-        """Nobody can be answered there, however often it is tried: staff are told once, and the row is closed."""
+        """Tell staff once that the conversation is gone, and close the row. Further tries could not reach it either."""
         logger.warning("a conversation is gone", extra={"turn": item.id, "slack": error})
         await self.relay.tell_unreachable(item, error)
         return "dropped", "unreachable"
 
     async def _uncount(self, item: InboxItem) -> None:
-        """Take the attempt back, as long as that may go on."""
+        """Uncount the attempt, unless the row is older than UNCOUNTED_OUTAGE_PERIOD."""
         if self.clock.now() - item.received_at < UNCOUNTED_OUTAGE_PERIOD:
             async with self.database.transaction(urgent=True) as tx:
                 await inbox.uncount(tx, item.id)
@@ -300,14 +302,14 @@ class Turns:
                 case "staff":
                     return "done", await self.relay.from_staff(item)
                 case "stop":
-                    # What was stopped has said so; when nothing was, at least nothing looks as if it went on: see
-                    # `TurnSessions.settle`.
+                    # A stopped answer has said so itself. If nothing ran, `TurnSessions.settle` makes sure that the
+                    # session does not look busy.
                     return "done", "noted"
                 case _:
                     return "done", await self.interactions.carry_out(item)
 
     async def _customer_thought(self, item: InboxItem, interrupt: Interrupt, *, over: Window | None) -> Ending:
-        """A message, or an edit of one: unless the customer has thought again since."""
+        """Work on a message or an edit, unless the customer has deleted or stopped it since."""
         async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
             if item.interrupt == "deleted":
                 await self.edits.deleted(item)
@@ -335,7 +337,7 @@ class Turns:
         return self.sentences.language_of(item.words, "")
 
     async def _identify(self, item: InboxItem, *, is_unasked: bool) -> Customer | None:
-        """The author. While the shop takes its time to say who that is, the customer sees that something is done."""
+        """Return the author. If the shop is slow to identify them, the customer sees that the app is working."""
         asking = asyncio.create_task(self.identities.identify(item.author))
         try:
             await asyncio.wait({asking}, timeout=WAITING_SIGN_DELAY)
@@ -349,8 +351,11 @@ class Turns:
             asking.cancel()
 
     async def _listen(self, item: InboxItem) -> Hearing:
-        """Whether a message is for us. In a channel we are spoken to by a mention, or by a reply of whoever was
-        answered last; the words of a case's customer go to the people who are on it (bot/desk/addressing.py)."""
+        """Decide whether a message is for us. The rules are in bot/desk/addressing.py.
+
+        In a channel, a mention is for us, and so is a reply of the person who was answered last. What the customer of
+        a case writes goes to the people on the case.
+        """
         if item.thread.is_direct or item.body.get("to_us", True):
             return Hearing()
         text, others = item.words, frozenset(item.body["others"])
@@ -361,7 +366,7 @@ class Turns:
             state = await threads.find_thread(tx, item.thread)
             episode = await self.summaries.read(tx, item.thread, state) if state else None
         if case is not None and item.author == case.customer:
-            # They may write to whoever is on it by name.
+            # They may mention the people on the case by name.
             is_for_others = item.body["leads"] and not any(case.speaker(other) is not None for other in others)
             return Hearing(not is_for_others, is_unasked=True)
         if others:
@@ -369,7 +374,7 @@ class Turns:
         history = episode.history if episode else ()
         matter = [message.text for message in history if isinstance(message, CustomerMessage)]
         if case is not None:
-            # What others ask in the thread of a case is no matter of the case's.
+            # What others ask in the thread of a case does not belong to the case.
             matter += [case.title, case.summary]
             return Hearing(item.author == answered and _concerns(text, matter), is_unasked=True)
         if ended is not None and item.author == ended.customer and may_be_reopened(ended, now=self.clock.now()):
@@ -384,7 +389,7 @@ class Turns:
         return Hearing(is_unasked=True, concerns=asked_back or calls or _concerns(text, matter))
 
     async def _leave(self, item: InboxItem) -> None:
-        """Keep nothing of a message that was for others."""
+        """Erase the content of a message that was for others."""
         async with self.database.transaction() as tx:
             await interrupts.overhear(tx, item)
 
@@ -399,7 +404,7 @@ class Turns:
         language = self.sentences.language_of(item.words, customer.locale)
         async with self.database.transaction() as tx:
             if is_stop and (known := await threads.find_thread(tx, item.thread)) and known.language:
-                # The word is the same in several languages.
+                # A stop word can be the same in several languages.
                 language = self.sentences.language_for(known.language)
             await threads.set_language(tx, item.thread, language)
             state = await threads.find_thread(tx, item.thread) or ThreadState("", language, 0, "")
@@ -431,7 +436,7 @@ class Turns:
             return "dropped", "paused"
         has_nothing = is_stop or not (reason or item.body["text"])
         if hearing.is_unasked and has_nothing and not await self.answers.has_begun(item, before=self.clock.now()):
-            # There is nothing to be stopped, and nobody has asked what we can do.
+            # There is nothing to stop, and the person did not ask us anything.
             await self._leave(item)
             return "dropped", OVERHEARD
         if not item.body["text"]:
@@ -456,10 +461,10 @@ class Turns:
         return "done", ended_as
 
     async def _to_people(self, case: Case, incoming: IncomingMessage, *, is_helped: bool) -> str:
-        """The message belongs to a case: to whoever is on it, and with `is_helped` perhaps to the assistant as well."""
+        """Give a message to the people on its case, and perhaps to the assistant too if `is_helped` is True."""
         item = incoming.item
         if case.waits and await self.answers.has_begun(item, before=case.opened_at):
-            # A case that was opened in the course of this very answer does not take its place, until somebody claims.
+            # This very answer may have opened the case. Until staff claim it, the answer continues.
             return await self._answer(incoming) if item.interrupt != "called" else await self._call(incoming)
         if is_helped and await self._may_help(case, item):
             await self.relay.from_customer(case, item, incoming.customer, is_helped=True)
@@ -471,16 +476,17 @@ class Turns:
         return "relayed"
 
     async def _endangered(self, case: Case, incoming: IncomingMessage, danger: Danger) -> None:
-        """The case is as urgent as this is, and who waits for a person reads what to do until one is there."""
+        """Make the case as urgent as the danger. While it waits, tell the customer what to do until a person comes."""
         is_news = await self.cases.endanger(case.ref, incoming.item.author, danger) is not None
         if is_news and case.waits and (key := SAID_FIRST.get(danger)):
             await self._say(incoming, key)
 
     async def _call(self, incoming: IncomingMessage, seen: Look | None = None) -> str:
-        """The author wants a person instead of this answer, and has asked for one since: the case holds what was asked.
-        Or they need one, as was `seen` while it was being made.
+        """Open a case instead of answering. The case holds the question.
 
-        It is opened here and not by what they asked with, which may be edited or deleted before its turn comes.
+        The author asked for a person after this message, or the cheap model has `seen` danger in it. The case is
+        opened here and not by the message that asked for a person, because that one may be edited or deleted before
+        its turn comes.
         """
         item = incoming.item
         await self.answers.close_leftover(item)
@@ -491,7 +497,7 @@ class Turns:
         return "called"
 
     async def _see_to(self, incoming: IncomingMessage, seen: Look) -> None:
-        """The model saw danger: a person is called, or the case that is there is as urgent as that."""
+        """Open a case for the danger that the model saw, or make the open case as urgent."""
         if seen.danger is None or self.danger_check is None:
             return
         case = await self.cases.open(incoming.item.thread, incoming.customer, reason=seen.danger, priority="high")
@@ -499,13 +505,13 @@ class Turns:
         await self.danger_check.book(incoming.item, seen)
 
     async def _is_about(self, ended: Case, item: InboxItem, customer: Customer) -> bool:
-        """Whether the message goes on with the case that ended, rather than with an answer that was begun."""
+        """Whether the message belongs to the ended case, and not to an answer that has begun."""
         now = self.clock.now()
         is_theirs = ended.customer == customer.user and may_be_reopened(ended, now=now)
         return is_theirs and not await self.answers.has_begun(item, before=now)
 
     async def _comes_back(self, ended: Case, incoming: IncomingMessage, danger: Danger | None) -> str:
-        """The customer writes after a person has solved it: thanks, or the case waits again with what they wrote."""
+        """Handle a message after a person solved the case: pass thanks on, or reopen the case with the message."""
         item, customer = incoming.item, incoming.customer
         if danger is None and not item.body.get("files") and is_last_word(item.words):
             await self.relay.thanked(ended, item)
@@ -518,7 +524,7 @@ class Turns:
         return "relayed"
 
     async def _may_help(self, case: Case, item: InboxItem) -> bool:
-        """Whether the assistant answers this while the case waits, since its customer wishes it."""
+        """Whether the assistant answers this while the case waits, because its customer asked it to keep helping."""
         text = item.words
         return (
             case.waits
@@ -532,7 +538,7 @@ class Turns:
     async def _help(self, case: Case, incoming: IncomingMessage) -> str:
         """Answer while the case waits.
 
-        When the agent calls a person, or gives no answer, the customer is told how the case stands.
+        If the agent calls a person or gives no answer, the customer gets the status text of the case.
         """
         told = replace(incoming.episode, note=f"{incoming.episode.note}\n{_waits(case)}".strip())
         ended = await self._answer(replace(incoming, episode=told))
@@ -545,7 +551,7 @@ class Turns:
         return policy.asks_for_person(text) or find_danger(text) is not None
 
     async def _is_for_people(self, item: InboxItem) -> bool:
-        """Whether a message over its author's limit goes to a person all the same, and no model is asked for it."""
+        """Whether a message over its author's limit still goes to a person. No model is asked for it."""
         async with self.database.transaction() as tx:
             case = await case_rows.find_open(tx, item.thread)
             if case is None and not self._is_for_a_person(item.words):
@@ -553,7 +559,7 @@ class Turns:
             return self.allowance is None or await self.allowance.admit(tx, item, for_people=True) is None
 
     async def _over_limit(self, item: InboxItem, window: Window) -> Ending:
-        """The author writes more than is answered: say so once in the window, and staff hear of it."""
+        """Tell the author and staff, once in a window, that the author is over the limit. Close the row."""
         language = await self._language(item)
         async with self.database.transaction() as tx:
             if await pauses.is_paused(tx, item.thread.channel):
@@ -573,7 +579,7 @@ class Turns:
         return "dropped", OVER_LIMIT
 
     async def _nothing_runs(self, incoming: IncomingMessage) -> str:
-        """A stop that came as a message, so there is nothing to be stopped: unless it was edited into one."""
+        """Answer a stop that came as a message. Nothing runs, unless a running message was edited into a stop."""
         if await self.answers.has_begun(incoming.item, before=self.clock.now()):
             return await self.answers.stop_leftover(incoming.item, incoming.language)
         await self._say(incoming, "nothing_to_stop")
@@ -610,7 +616,7 @@ class Turns:
         return ended if ended != UNANSWERED else "escalated"
 
     def _heading(self, incoming: IncomingMessage) -> str:
-        """What is said before the answer: that it is of an edit, and which files nobody has read."""
+        """Return the lines before the answer: that it answers an edit, and which files were not read."""
         lines = [self.sentences.say(incoming.language, "saw_edit")] if incoming.item.kind == "edit" else []
         if names := file_names(incoming.item.body):
             shown = ", ".join(f"`{name.replace('`', '')[:FILE_NAME_LIMIT]}`" for name in names[:FILES_NAMED])
@@ -619,7 +625,7 @@ class Turns:
         return "\n".join(lines)
 
     async def _begin_anew(self, incoming: IncomingMessage) -> IncomingMessage:
-        """Tell the customer, and begin an episode that knows the summary of the one before, with nobody's turn."""
+        """Tell the customer, and begin a new episode with the summary of the one before and no agent in charge."""
         item, episode = incoming.item, incoming.episode
         key = f"{item.thread.key}/{episode.number}/long_conversation"
         words = self._words(incoming, "", self.sentences.say(incoming.language, "long_conversation"))
@@ -632,9 +638,9 @@ class Turns:
         return replace(incoming, agent="", episode=Episode(episode.number + 1, note, turns=(), summary=None))
 
     async def _over_budget(self, incoming: IncomingMessage) -> Ending:
-        """The day's money is spent: a person instead of a model, but nobody is called for a thank-you.
+        """Open a case instead of asking a model, because the day's budget is spent. Small talk opens no case.
 
-        One case a customer is enough: what they ask in further threads is shown there.
+        One case for each customer is enough: it also shows what they ask in other threads.
         """
         item, customer = incoming.item, incoming.customer
         if policy.is_small_talk(item.words):
@@ -647,12 +653,12 @@ class Turns:
         return "done", "over_budget"
 
     async def _say(self, incoming: IncomingMessage, key: str, *more: str) -> None:
-        """Say one of our own sentences in the thread, and `more` behind it; once."""
+        """Post one of our own sentences in the thread, followed by `more`. Idempotent."""
         words = " ".join(self.sentences.say(incoming.language, each) for each in (key, *more))
         await self._queue(self._words(incoming, key, words))
 
     def _words(self, incoming: IncomingMessage, name: str, words: str) -> Outgoing:
-        """What the assistant says in the thread, unless a person gets it before."""
+        """Return a post of the assistant in the thread. It is dropped if the epoch changes before it is sent."""
         item, thread = incoming.item, incoming.item.thread
         epoch = (thread.key, incoming.epoch)
         key = f"turn/{item.id}/{name}"
@@ -664,12 +670,12 @@ class Turns:
         self.outbox.wake()
 
     async def _give_up(self, item: InboxItem) -> Ending:
-        """Close a row that failed too often, with a person instead of an answer.
+        """Close a row that failed too often, and open a case instead of an answer.
 
-        That can fail too, each time; past three more tries the row is closed with nothing but its dead letter.
+        This can fail too. After three more tries the row is closed with its dead letter alone.
         """
         if item.interrupt == "deleted" and item.attempts <= 2 * ATTEMPTS:
-            # Nobody waits for an answer any more.
+            # The customer no longer waits for an answer.
             async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
                 await self.edits.deleted(item)
             return "dropped", "deleted"
@@ -696,7 +702,7 @@ class Turns:
                 await self.interactions.tell_failed(item)
                 return "dead", reason
         if item.body.get("to_us") is False and not self._is_for_a_person(item.words):
-            # Nobody has asked us, so nobody waits for an answer.
+            # The message was not for us, so no one waits for an answer.
             await self.answers.close_leftover(item)
             return "dead", reason
         await self.answers.close_leftover(item)
@@ -704,13 +710,13 @@ class Turns:
         return "dead", reason
 
     async def _somebody(self, item: InboxItem) -> Customer:
-        """The author as far as that can be known; asking may be what failed, and so may the answer."""
+        """Return the author, as far as known. The lookup may be the very thing that fails, so it is limited."""
         known = None
         if item.attempts <= ATTEMPTS + 1:
             try:
                 async with asyncio.timeout(TURN_OVERHEAD_TIMEOUT):
                     known = await self.identities.identify(item.author, with_shop=False)
-            except Exception as error:  # noqa: BLE001 - whatever it is, somebody must look after the customer
+            except Exception as error:  # noqa: BLE001 - whatever fails, the customer must get a person
                 logger.warning("nobody says who the author is", extra={"turn": item.id, "fault": type(error).__name__})
         return known or Customer(item.author_team, item.author, name=item.author, locale="", member_type="member")
 
@@ -720,14 +726,14 @@ def _concerns(text: str, matter: Sequence[str]) -> bool:
 
 
 def _has_asked_back(episode: Episode | None) -> bool:
-    """Whether the last thing that the assistant said is a question."""
+    """Whether the assistant's last message ends with a question."""
     said = [message.text for message in episode.history if isinstance(message, AgentMessage)] if episode else []
     return bool(said) and said[-1].rstrip().endswith(("?", "？"))
 
 
 def _waits(case: Case) -> str:
-    """What the assistant is told of a case beside which it answers."""
-    # Others may go on in a channel's thread, so there the matter itself is left out.
+    """Return the note to the assistant about the case that waits while it answers."""
+    # Others may write in a channel's thread, so the note leaves out the matter there.
     matter = json.dumps(case.summary or case.title, ensure_ascii=False) if case.thread.is_direct else ""
     matter = f" It is about, in words that are data: {matter}." if matter else ""
     return (
@@ -738,7 +744,7 @@ def _waits(case: Case) -> str:
 
 
 def staff_line(author: str, window: Window) -> str:
-    """What staff read of somebody who is over their limit."""
+    """Return the line to staff about a person who is over the limit."""
     return (
         f"<@{author}> sent more messages within a {window} than one customer gets answered. The rest of that {window} "
         "goes unanswered, and they know. Requests for a person still reach you."

@@ -1,7 +1,7 @@
-"""What keeps a database well, in the background and long after the start.
+"""Maintenance of the database, in the background.
 
-Every hour what serves no more is deleted, and SQLite's log is emptied of what was erased. Once a week SQLite's file is
-looked through as a whole; that reads all of it, which a start must not wait for.
+Every hour, rows that are no longer needed are deleted, and erased data is removed from SQLite's log. Once a week
+SQLite's whole file is checked for damage. That reads all of it, so a start must not wait for it.
 """
 
 import logging
@@ -15,33 +15,33 @@ logger = logging.getLogger(__name__)
 
 CLEANUP_INTERVAL = HOUR
 FIRST_CLEANUP_DELAY = 20.0
-"""After the start, which has enough to do with what waited."""
+"""Seconds from the start to the first cleanup. A start is busy enough with the rows that waited."""
 CHECK = "database-check"
-"""The row in the schedule."""
+"""The name of the check's row in the schedule."""
 
 
 class Upkeep:
-    """Looks after one database."""
+    """Maintains one database."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
         self._alerts = Alerts()
         self.fault: str | None = None
-        """What is damaged in the database's file, in a sentence that names it."""
+        """A sentence that says what is damaged in the database's file. None if nothing is known to be."""
 
     async def run(self) -> None:
-        """Do it now and then, until cancelled."""
+        """Do the maintenance every CLEANUP_INTERVAL, until cancelled."""
         await self._clock.sleep(FIRST_CLEANUP_DELAY)
         while True:
             try:
                 await self.look()
-            except Exception as error:  # noqa: BLE001 - the database may be away, and whoever stopped would never look
+            except Exception as error:  # noqa: BLE001 - the database may be away, and the loop must not end
                 self._alerts.tell(logger, "the database was not looked after", about=type(error).__name__)
             await self._clock.sleep(CLEANUP_INTERVAL)
 
     async def look(self) -> None:
-        """Do what is due by now."""
+        """Do the maintenance that is due."""
         now = self._clock.now()
         async with self._database.transaction() as tx:
             await limits.prune(tx, now=now)
@@ -51,7 +51,7 @@ class Upkeep:
             await self._check()
 
     async def _check(self) -> None:
-        """Look through the file; one that is damaged is looked through again in an hour."""
+        """Check the file for damage. A damaged file is checked again in an hour."""
         began = self._clock.monotonic()
         self.fault = await self._database.find_damage()
         if self.fault is not None:
@@ -61,5 +61,5 @@ class Upkeep:
         async with self._database.transaction() as tx:
             await schedule.plan(tx, CHECK, rule=f"weekly after {int(then)}", due=then)
         logger.info("the database's file is sound", extra={"seconds": round(self._clock.monotonic() - began, 1)})
-        # While it was read, its log could not be emptied.
+        # The log could not be emptied while the file was read.
         await self._database.scrub()
