@@ -271,6 +271,7 @@ async def test_a_product_that_is_killed_right_after_an_edit_answers_the_new_word
     await world.model_says({"text": "We accept cards and PayPal.", "when": "payment"})
     await world.bot("restart")
     answer = await world.customer.reads(asked, having=lambda seen: "PayPal" in seen.text)
+    await until_thread(world, asked, lambda seen: [each.ts for each in seen] == [answer.ts], what="one answer alone")
     await settles(world)
     assert [seen.ts for seen in await world.replies(asked)] == [answer.ts]
     assert answer.raw["text"].count("PayPal") == 1
