@@ -9,8 +9,6 @@ CLIENTS := tests/clients/node
 CASE_STORIES := $(patsubst %,tests/stories/test_%.py,cases moving_cases waiting learning shortcuts files edits)
 # Whoever has told Python to keep no bytecode has every process of the tests compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
-# A process of pytest that dies ends the run: what it had begun would be waited for without end.
-SIDE_BY_SIDE := --dist loadfile --max-worker-restart 0
 BENCH_KEPT := --figures bench/figures.json --plot docs/images/loop-bench.svg
 UV_COMPILE := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
@@ -40,16 +38,16 @@ demo: $(VENV)/.runtime  ## start the local Slack, the stand-in model, the shop a
 	@exec $(BIN)/python -m demo
 
 test: $(VENV)/.dev  ## every test that needs only Python, four files at a time: most of them wait
-	$(PYTEST) tests --numprocesses 4 $(SIDE_BY_SIDE) --no-loadscope-reorder
+	$(PYTEST) tests --workers 4
 
 test-local-slack: $(VENV)/.dev  ## the local Slack by itself: what it accepts, refuses, delivers and limits
-	$(PYTEST) local_slack/tests --numprocesses 4 $(SIDE_BY_SIDE)
+	$(PYTEST) local_slack/tests --workers 4
 
 test-kills: $(VENV)/.dev  ## kill Frontdesk a few times on both databases, where something was done and not noted yet
-	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --numprocesses 2 $(SIDE_BY_SIDE)
+	$(PYTEST) -m chaos tests/chaos/test_kills.py tests/chaos/test_fleet_kills.py --workers 2
 
 test-browser: $(VENV)/.dev  ## the page in headless Chromium (Debian: apt-get install chromium)
-	$(PYTEST) -m "browser and not long" tests/browser local_slack/tests/page --numprocesses 2 $(SIDE_BY_SIDE)
+	$(PYTEST) -m "browser and not long" tests/browser local_slack/tests/page --workers 2
 
 pictures: $(VENV)/.dev  ## walk the staff's journeys in headless Chromium and take the pictures of docs/guides/staff.md again
 	$(PYTEST) -m browser tests/browser/test_staff_guide.py
@@ -64,12 +62,12 @@ test-clients: $(VENV)/.dev $(CLIENTS)/node_modules/.ready  ## Slack's clients fo
 	$(PYTEST) -m clients tests/clients
 
 test-both: $(VENV)/.dev  ## all on Postgres that make test tries on SQLite, and cases in a fleet (half an hour)
-	$(PYTEST) -m "twin and not long" --numprocesses 4 $(SIDE_BY_SIDE)
-	STORIES_ON=postgres $(PYTEST) tests/stories --numprocesses 2 $(SIDE_BY_SIDE)
-	STORIES_ON=fleet $(PYTEST) $(CASE_STORIES) --numprocesses 2 $(SIDE_BY_SIDE)
+	$(PYTEST) -m "twin and not long" --workers 4
+	STORIES_ON=postgres $(PYTEST) tests/stories --workers 2
+	STORIES_ON=fleet $(PYTEST) $(CASE_STORIES) --workers 2
 
 test-long: $(VENV)/.dev  ## what takes its time: benches in their smallest form, damage, a Chroma server, a fleet, many examples
-	HYPOTHESIS_PROFILE=long $(PYTEST) -m "(long or hypothesis) and not browser" --numprocesses 2 $(SIDE_BY_SIDE)
+	HYPOTHESIS_PROFILE=long $(PYTEST) -m "(long or hypothesis) and not browser" --workers 2
 
 check: $(VENV)/.dev  ## style, types, import contracts, documents against code
 	$(BIN)/ruff check .

@@ -22,11 +22,12 @@ ON_BOTH = (
     "store/",
     "cases/",
     "turns/",
+    "ingest/",
     "desk/test_budgets",
-    "desk/test_drafts",
-    "desk/test_learning",
-    "desk/test_shelf",
-    "desk/test_schedule",
+    "drafts/",
+    "learning/",
+    "help_center/test_article_folder",
+    "help_center/test_schedule",
     "slack/test_rate_limiter",
     "slack/test_outbox",
     "handlers/test_twice",
@@ -34,16 +35,14 @@ ON_BOTH = (
 """Where in `tests` every test that uses a database runs twice, on SQLite and on Postgres."""
 MIGRATED = "migrated"
 """A database of the session's Postgres that others are copied from, which is quicker than migrating each."""
-
-
 OWN_SQL = (
     "store/",
     "cases/test_cases",
     "slack/test_rate_limiter",
     "slack/test_outbox",
-    "turns/test_engine",
+    "ingest/test_engine",
+    "ingest/test_inbox",
     "turns/test_erasure",
-    "turns/test_inbox",
 )
 """Of those, where Postgres has its turn in `make test` already: what they ask of the database is asked nowhere else, or
 in words of SQL that the two read differently. The others have it in `make test-both`."""
@@ -52,10 +51,12 @@ FIRST = ("chaos", "stories", "faults", "turns", "knowledge")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the folder of what the processes of a run prepare for each other."""
+    """Make the folder of what the processes of a run prepare for each other, and start the fork server they share."""
     if VARIABLE not in os.environ:
         shared = os.environ[VARIABLE] = tempfile.mkdtemp(prefix="frontdesk-tests-")
         config.add_cleanup(partial(shutil.rmtree, shared, ignore_errors=True))
+    if config.option.workers and not config.option.collectonly:
+        forkserver.listening_at()  # It imports the product while the tests are collected.
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

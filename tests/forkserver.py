@@ -37,6 +37,7 @@ from typing import Any
 from bot.desk.danger.classifier import load_classifier
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.values import load_value_words
+from bot.language.matching import load_matchers
 from bot.language.sentences import load_sentences
 from demo.program import dying_with_parent
 from tests.patience import patience
@@ -54,7 +55,8 @@ IMPORTED = (
     "sqlalchemy.dialects.sqlite.aiosqlite",
 )
 """What a world imports sooner or later, here before it is forked."""
-FORKED = ("bot", "demo", "knowledge.build")
+BUILDER = "knowledge.build"
+FORKED = ("bot", "demo", BUILDER)
 """The modules that are run in a fork."""
 OPTIONS = {"stdin", "stdout", "stderr", "cwd", "env", "limit", "start_new_session", "preexec_fn"}
 """What may be asked of a fork. What runs before a program only sees to it that it dies with us, as a fork does."""
@@ -100,10 +102,12 @@ class Forked:
         status = await asyncio.shield(self._ended)
         with suppress(TimeoutError):
             async with asyncio.timeout(END_OF_PIPES_SECONDS):
-                # A loop that ends before it has seen a pipe end leaves it to the garbage collector, which warns.
                 while not all(pipe.is_closing() for pipe in self._pipes):  # noqa: ASYNC110 - a transport tells nobody
                     await asyncio.sleep(0.001)
-                await asyncio.sleep(0)
+        # A pipe that is still open when the loop ends is left to the garbage collector, which warns.
+        for pipe in self._pipes:
+            pipe.close()
+        await asyncio.sleep(0)
         return status
 
     async def communicate(self, given: bytes = b"") -> tuple[bytes | None, bytes | None]:
@@ -122,7 +126,7 @@ async def start(*arguments: str, **options: Any) -> Forked:
 
     Raises TimeoutError or OSError.
     """
-    return await _start(_address(), arguments, **options)
+    return await _start(listening_at(), arguments, **options)
 
 
 def in_place_of(spawn: Callable[..., Awaitable[Any]], *, address: str = "") -> Callable[..., Awaitable[Any]]:
@@ -133,7 +137,7 @@ def in_place_of(spawn: Callable[..., Awaitable[Any]], *, address: str = "") -> C
         if not is_known or not options.keys() <= OPTIONS:
             return await spawn(program, *arguments, **options)
         options.pop("preexec_fn", None)
-        return await _start(address or _address(), arguments, **options)
+        return await _start(address or listening_at(), arguments, **options)
 
     return create_subprocess_exec
 
@@ -249,7 +253,7 @@ def _module(arguments: Sequence[str]) -> list[str]:
 
 
 @functools.cache
-def _address() -> str:
+def listening_at() -> str:
     """Where this process's fork server listens, which is started at the first question and ends with us."""
     folder = tempfile.mkdtemp(prefix="fork-")
     address = f"{folder}/socket"
@@ -269,8 +273,8 @@ def _address() -> str:
 
 
 def _end(server: subprocess.Popen[bytes], folder: str) -> None:
-    server.kill()
-    server.wait()
+    with server:
+        server.kill()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -280,6 +284,7 @@ def main() -> None:
         importlib.import_module(name)
     # What is read here need not be read in each that is forked.
     load_wordings()
+    load_matchers()
     load_value_words()
     load_sentences()
     load_classifier()
@@ -376,6 +381,9 @@ def _become(request: Mapping[str, Any]) -> None:
         # The product that the world starts is a fork as well.
         forking = in_place_of(asyncio.create_subprocess_exec, address=request["address"])
         asyncio.create_subprocess_exec = forking  # type: ignore[assignment]
+    if sys.argv[0] == BUILDER:
+        # On a busy machine whoever yields to everybody does not come to its end while a test waits for it.
+        os.nice = lambda increment, /: 0
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 
 

@@ -7,6 +7,8 @@ from hypothesis import settings
 
 from tests.patience import patience
 
+pytest_plugins = ("tests.workers",)
+
 # The same examples each time, however busy the machine is: whether a change is taken must not be a matter of luck.
 # `make test-long` takes many; `pytest --hypothesis-profile=default` looks for new ones.
 settings.register_profile("steady", max_examples=25, deadline=None, derandomize=True)

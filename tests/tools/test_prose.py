@@ -26,5 +26,5 @@ def test_a_docstring_under_a_field_that_begins_in_the_middle_of_a_sentence_is_fo
 
 def test_the_sentences_of_a_locale_are_read(tmp_path: Path) -> None:
     locale = tmp_path / "en.yml"
-    locale.write_text('one: "Whoever asks is answered."\ntwo: "You get an answer."\n')
+    locale.write_text('name: English\nsentences:\n  one: "Whoever asks is answered."\n  two: "You get an answer."\n')
     assert kinds(locale) == [(1, "word")]

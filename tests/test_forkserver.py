@@ -1,0 +1,20 @@
+"""A fork is waited for as a process is."""
+
+import asyncio
+import os
+import signal
+from asyncio.subprocess import PIPE
+
+from tests.forkserver import start
+from tests.patience import patience
+
+STATEMENT = "import subprocess; print(subprocess.Popen(['sleep', '600']).pid, flush=True)"
+
+
+async def test_a_pipe_that_a_child_of_the_fork_still_holds_is_closed_when_the_fork_has_ended() -> None:
+    fork = await start("-m", "timeit", "-n", "1", "-r", "1", STATEMENT, stdout=PIPE)
+    async with asyncio.timeout(patience(60)):
+        assert await fork.wait() == 0
+        assert fork.stdout is not None
+        child, *_ = (await fork.stdout.read()).split()
+    os.kill(int(child), signal.SIGKILL)
