@@ -31,7 +31,7 @@ import numpy as np
 
 from knowledge import catalog
 from knowledge.calibration import Thresholds, calibrate
-from knowledge.catalog import Catalog, Reader
+from knowledge.catalog import Catalog, CatalogReader
 from knowledge.chunking import Chunk, chunk_within
 from knowledge.config import Audience, BuildOptions, Source, read_config
 from knowledge.documents import Document, Notice
@@ -43,9 +43,10 @@ from knowledge.errors import BuildRefused, IndexBroken, KnowledgeError, VectorsA
 from knowledge.generations import CHROMA, DATABASE, SPOOL, Generation, Generations, Manifest, now
 from knowledge.index import fingerprint_of
 from knowledge.plan import Known, Plan, Tell, make_plan
-from knowledge.report import Phase, Progress, Report
+from knowledge.report import BuildReport, LeftOut, Phase, Progress
 from knowledge.secrets import Secret, find_secrets
-from knowledge.vectors import Home, Shelf, VectorIndex, clear, copy_index, create
+from knowledge.site_markup import without_targets
+from knowledge.vectors import ChromaCollection, Home, VectorIndex, clear, copy_index, create
 
 EMBED_BATCH = 256
 FOLLOW = 0.3
@@ -83,13 +84,14 @@ class _Job:
     tokens: int = 0
     """Tokens given to the embedder so far."""
 
-    def report(self, generation: Generation, plan: Plan, *, embedded: int) -> Report:
-        return Report(
+    def report(self, generation: Generation, plan: Plan, *, embedded: int) -> BuildReport:
+        return BuildReport(
             added=plan.added,
             changed=plan.changed,
             removed=len(plan.gone),
             unchanged=plan.unchanged,
             quarantined=tuple(plan.quarantined),
+            passed_over=dict(plan.passed_over),
             seconds=round(time.monotonic() - self.started, 3),
             generation=generation.number,
             documents=generation.manifest.documents,
@@ -129,7 +131,7 @@ async def build(
     options: BuildOptions = WHATEVER_IS_THERE,
     chroma_url: str = "",
     tell: Tell,
-) -> Report:
+) -> BuildReport:
     """Make the next generation from `sources`, on top of the current one as far as it is usable.
 
     Without changes there is no next generation. Raises BuildRefused if it would do harm, and SourceUnreadable,
@@ -151,7 +153,7 @@ async def build(
             return await _build_on(job, sources, current, reusable=False)
 
 
-async def repair(generations: Generations, embedder: Embedder, *, chroma_url: str = "", tell: Tell) -> Report:
+async def repair(generations: Generations, embedder: Embedder, *, chroma_url: str = "", tell: Tell) -> BuildReport:
     """Rebuild the current generation's vector index from the stored vectors. Nothing is embedded."""
     with generations.building():
         current = generations.current()
@@ -163,7 +165,7 @@ async def repair(generations: Generations, embedder: Embedder, *, chroma_url: st
         return replace(report, mended=True)
 
 
-async def _build_on(job: _Job, sources: Sequence[Source], current: Generation | None, *, reusable: bool) -> Report:
+async def _build_on(job: _Job, sources: Sequence[Source], current: Generation | None, *, reusable: bool) -> BuildReport:
     job.tell(Progress("scan"))
     with tempfile.TemporaryDirectory(prefix=SPOOL, dir=job.generations.root) as spool:
         plan = await make_plan(
@@ -173,6 +175,7 @@ async def _build_on(job: _Job, sources: Sequence[Source], current: Generation | 
             spool=Path(spool),
             tell=job.tell,
         )
+    LeftOut(tuple(plan.quarantined), dict(plan.passed_over)).save(job.generations.root)
     if not plan.total:
         places = ", ".join(source.where for source in sources)
         raise BuildRefused("empty", f"{places} holds no document that could be used.{_first_reason(plan)}")
@@ -187,7 +190,7 @@ def _known(current: Generation | None, *, reusable: bool) -> Known:
         return Known()
     sources = {source.name: source for source in current.manifest.sources}
     try:
-        with closing(Reader(current.database)) as reader:
+        with closing(CatalogReader(current.database)) as reader:
             return Known(reader.documents_by_name(), reader.files(), sources, reusable)
     except (IndexBroken, sqlite3.Error):
         if reusable:
@@ -198,12 +201,15 @@ def _known(current: Generation | None, *, reusable: bool) -> Known:
 
 def _first_reason(plan: Plan) -> str:
     if not plan.quarantined:
-        return ""
+        others = ", ".join(f"{kind} ({count:,})" for kind, count in plan.passed_over.most_common(5))
+        return f" Passed over: {others}." if others else ""
     first = plan.quarantined[0]
     return f" {len(plan.quarantined):,} left out, the first being {first.name}: {first.reason}."
 
 
-async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | None, anew: bool = False) -> Report:
+async def _write(
+    job: _Job, plan: Plan, base: Generation | None, *, keep: int | None, anew: bool = False
+) -> BuildReport:
     """Carry out a plan on a copy of `base`, or from nothing, and publish the result. Generation `keep` stays.
 
     `anew` rebuilds the whole vector index, even where a few changes would do.
@@ -227,7 +233,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             metadata = {"fingerprint": fingerprint_of(job.embedder)}
             with closing(VectorIndex(home) if follows else create(home, metadata=metadata)) as vectors:
                 _index(vectors, stored, (added, removed) if follows else None, chunks=chunks, tell=job.tell)
-                with closing(Reader(folder / DATABASE)) as reader:
+                with closing(CatalogReader(folder / DATABASE)) as reader:
                     thresholds = await _thresholds(job, reader, vectors, base)
                     job.tell(Progress("verify"))
                     _verify(reader, vectors)
@@ -247,7 +253,7 @@ async def _write(job: _Job, plan: Plan, base: Generation | None, *, keep: int | 
             content=content,
             forced=job.options.force,
             follows=job.options.follows,
-            collection=home.collection if isinstance(home, Shelf) else "",
+            collection=home.collection if isinstance(home, ChromaCollection) else "",
             notices=notices,
         )
         generation = job.generations.publish(folder, manifest)
@@ -265,7 +271,7 @@ def _home(job: _Job, folder: Path, number: int) -> Home:
     if not job.chroma_url:
         return folder / CHROMA
     _clear(job)
-    return Shelf(job.chroma_url, f"{job.generations.base()}-{number:06}")
+    return ChromaCollection(job.chroma_url, f"{job.generations.base()}-{number:06}")
 
 
 def _clear(job: _Job) -> None:
@@ -276,7 +282,7 @@ def _clear(job: _Job) -> None:
 
 def _follow(base: Generation, home: Home) -> bool:
     """Begin with a copy of the base's vectors. False if they cannot be copied: a server copies no collection."""
-    if isinstance(home, Shelf) or base.manifest.collection:
+    if isinstance(home, ChromaCollection) or base.manifest.collection:
         return False
     copy_index(base.chroma, home)
     return True
@@ -338,7 +344,7 @@ async def _embed(stored: Catalog, job: _Job) -> int:
     for at in range(0, len(missing), EMBED_BATCH):
         job.tell(Progress("embed", at, len(missing)))
         ids = missing[at : at + EMBED_BATCH]
-        texts = stored.texts(ids)
+        texts = [(heading, without_targets(text)) for heading, text in stored.texts(ids)]
         full = [f"{heading}\n{text}" for heading, text in texts]
         if not job.embedder.window_words:
             # An embedder whose vectors are too expensive for windows may be one that costs money.
@@ -371,13 +377,13 @@ def _index(
     vectors.add(_counted(stored.entries(), chunks, tell))
 
 
-def _counted(entries: Iterable[catalog.Entry], total: int, tell: Tell) -> Iterable[catalog.Entry]:
+def _counted(entries: Iterable[catalog.IndexedChunk], total: int, tell: Tell) -> Iterable[catalog.IndexedChunk]:
     for number, entry in enumerate(entries):
         tell(Progress("index", number, total))
         yield entry
 
 
-async def _thresholds(job: _Job, reader: Reader, vectors: VectorIndex, base: Generation | None) -> "_Thresholds":
+async def _thresholds(job: _Job, reader: CatalogReader, vectors: VectorIndex, base: Generation | None) -> "_Thresholds":
     if base:
         known = base.manifest
         moved = abs(reader.chunks - known.calibrated_chunks) > RECALIBRATE * known.calibrated_chunks
@@ -393,7 +399,7 @@ class _Thresholds(Thresholds):
     chunks: int
 
 
-def _verify(reader: Reader, vectors: VectorIndex) -> None:
+def _verify(reader: CatalogReader, vectors: VectorIndex) -> None:
     """Check the database and the vector index. Raises IndexBroken unless both are whole and agree."""
     reader.check()
     if vectors.count() != reader.chunks:
@@ -408,7 +414,7 @@ def _finds(vectors: VectorIndex, vector: Vectors) -> bool:
     return max(vectors.nearest(vector, limit=1).values(), default=0.0) > 0.999
 
 
-async def _run(options: argparse.Namespace) -> Report:
+async def _run(options: argparse.Namespace) -> BuildReport:
     generations = Generations(options.root)
     embedder = _embedder(options)
     tell = _Teller()

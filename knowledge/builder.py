@@ -14,7 +14,7 @@ from typing import Any, get_args
 from knowledge.config import Audience, BuildOptions
 from knowledge.embedding.embedder import Recipe
 from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
-from knowledge.report import Phase, Progress, Report
+from knowledge.report import BuildReport, Phase, Progress
 
 BUILD_SECONDS = 3_600.0
 """Seconds that a build may take. After that it is stopped."""
@@ -62,7 +62,7 @@ class _Request:
     arguments: tuple[str, ...]
     options: BuildOptions
     listeners: list[Listen] = field(default_factory=list)
-    waiting: list[asyncio.Future[Report]] = field(default_factory=list)
+    waiting: list[asyncio.Future[BuildReport]] = field(default_factory=list)
 
 
 class Builder:
@@ -92,7 +92,7 @@ class Builder:
         audience: Audience,
         options: BuildOptions,
         on_progress: Listen,
-    ) -> Report:
+    ) -> BuildReport:
         """Build from the sources of one audience at `source`, or from only one of these.
 
         Requests that come while a build runs share a single one after it, which reads everything that any request
@@ -100,7 +100,7 @@ class Builder:
         """
         return await self._ask("build", _from(source, audience), options, listen=on_progress)
 
-    async def repair(self) -> Report:
+    async def repair(self) -> BuildReport:
         """Rebuild the vector index from the stored vectors. Raises BuildRefused or BuildFailed."""
         return await self._ask("repair", ("--repair",), BuildOptions(), listen=lambda progress: None)
 
@@ -113,12 +113,14 @@ class Builder:
             _give_up(request, BuildStopped("The program ends."))
         self._next.clear()
 
-    async def _ask(self, kind: str, arguments: tuple[str, ...], options: BuildOptions, *, listen: Listen) -> Report:
+    async def _ask(
+        self, kind: str, arguments: tuple[str, ...], options: BuildOptions, *, listen: Listen
+    ) -> BuildReport:
         request = self._next.setdefault(kind, _Request(arguments, options))
         request.arguments = arguments
         request.options = request.options.with_those_of(options)
         request.listeners.append(listen)
-        done: asyncio.Future[Report] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[BuildReport] = asyncio.get_running_loop().create_future()
         request.waiting.append(done)
         if not self.is_busy:
             self._task = asyncio.create_task(self._work(), name="kb-builder")
@@ -142,7 +144,7 @@ class Builder:
                     if not waiting.done():
                         waiting.set_result(report)
 
-    async def _run(self, request: _Request) -> Report:
+    async def _run(self, request: _Request) -> BuildReport:
         options = request.options
         force = ("--force",) if options.force else ()
         anew = ("--anew",) if options.anew else ()
@@ -238,10 +240,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         await process.wait()
 
 
-def _outcome(last: dict[str, Any], code: int | None, complaint: str) -> Report:
+def _outcome(last: dict[str, Any], code: int | None, complaint: str) -> BuildReport:
     match last.get("phase"):
         case "done":
-            return Report.from_json(last["report"])
+            return BuildReport.from_json(last["report"])
         case "refused":
             raise BuildRefused(last["reason"], last["message"])
         case "failed":

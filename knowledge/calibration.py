@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from knowledge.catalog import Reader
+from knowledge.catalog import CatalogReader
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.fuse import fuse
 from knowledge.index import rank
@@ -134,7 +134,7 @@ class Thresholds:
     """The threshold when only words can be searched."""
 
 
-async def calibrate(reader: Reader, vectors: VectorIndex, embedder: Embedder) -> Thresholds:
+async def calibrate(reader: CatalogReader, vectors: VectorIndex, embedder: Embedder) -> Thresholds:
     """Measure the thresholds of a finished base, with about 300 searches."""
     questions = [(text, frozenset[int]()) for text in FOREIGN_QUESTIONS]
     foreign, _ = await _ask(reader, vectors, embedder, questions)
@@ -155,7 +155,7 @@ def _threshold(foreign: Vectors, present: Vectors, absent: Vectors, *, few: bool
 
 
 async def _ask(
-    reader: Reader, vectors: VectorIndex, embedder: Embedder, questions: Sequence[tuple[str, frozenset[int]]]
+    reader: CatalogReader, vectors: VectorIndex, embedder: Embedder, questions: Sequence[tuple[str, frozenset[int]]]
 ) -> tuple[Vectors, Vectors]:
     """The best fused and word scores of each question: from the whole base, and without the chunks it names."""
     embedded = await embedder.embed_documents([text for text, _ in questions])
@@ -169,7 +169,7 @@ async def _ask(
     return scores[0], scores[1]
 
 
-def _own_sentences(reader: Reader) -> list[tuple[str, frozenset[int]]]:
+def _own_sentences(reader: CatalogReader) -> list[tuple[str, frozenset[int]]]:
     """A sentence from the middle of each sampled chunk, with the chunks that must not answer it."""
     by_document = reader.chunks_by_document()
     sentences: list[tuple[str, frozenset[int]]] = []

@@ -86,7 +86,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChunkChanges:
     """What storing a document did to the chunks, as row numbers. The vector index then makes the same changes."""
 
     added: tuple[int, ...] = ()
@@ -94,7 +94,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexedChunk:
     """A chunk as the vector index holds it."""
 
     id: int
@@ -107,7 +107,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredVectors:
     """The vectors of some chunks, at half precision."""
 
     ids: list[int]
@@ -157,7 +157,7 @@ class Catalog:
         """Forget a file. It will be read again if it still exists."""
         self._database.execute("DELETE FROM file WHERE path = ?", (path,))
 
-    def put_document(self, file: str, document: Document, chunks: Sequence[Chunk]) -> Change:
+    def put_document(self, file: str, document: Document, chunks: Sequence[Chunk]) -> ChunkChanges:
         """Store a document. Its unchanged chunks keep their row; the same text keeps its vector in any case."""
         row = self._put_document_row(file, document)
         before = {
@@ -193,7 +193,7 @@ class Catalog:
         keywords.index(self._database, ((id_, *words) for id_, words in added.items()))
         gone = {id_: words for key, (id_, words) in before.items() if key not in kept}
         self._remove(gone)
-        return Change(tuple(added), tuple(gone))
+        return ChunkChanges(tuple(added), tuple(gone))
 
     def put_notices(self, name: str, notices: Iterable[Notice]) -> None:
         """Note what was found in a document, and replace what was found before."""
@@ -240,7 +240,7 @@ class Catalog:
         """Return the numbers of documents and chunks."""
         return _counts(self._database)
 
-    def entries(self, ids: Sequence[int] | None = None) -> Iterator["Entry"]:
+    def entries(self, ids: Sequence[int] | None = None) -> Iterator["IndexedChunk"]:
         """What the vector index holds of these chunks, or of all chunks."""
         if ids is None:
             rows = self._database.execute(f"{_ENTRY} ORDER BY chunk.id")
@@ -276,7 +276,7 @@ class Catalog:
         self._database.executemany("DELETE FROM vector WHERE chunk = ?", ((id_,) for id_ in chunks))
 
 
-class Reader:
+class CatalogReader:
     """One connection that reads a finished generation. It is for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -330,7 +330,7 @@ class Reader:
         found = {row[0]: Passage(*row) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
-    def vectors(self, ids: Sequence[int]) -> "Stored":
+    def vectors(self, ids: Sequence[int]) -> "StoredVectors":
         """The vectors of chunks. Ids that do not exist are left out."""
         rows = self._database.execute(
             "SELECT chunk, whole, windows FROM vector WHERE chunk IN (SELECT value FROM json_each(?))",
@@ -340,7 +340,7 @@ class Reader:
         wholes, windows = (np.frombuffer(b"".join(row[part] for row in rows), np.float16) for part in (1, 2))
         dim = len(wholes) // max(1, len(rows))
         shape = (-1, max(1, dim))
-        return Stored([row[0] for row in rows], wholes.reshape(shape), windows.reshape(shape), counts)
+        return StoredVectors([row[0] for row in rows], wholes.reshape(shape), windows.reshape(shape), counts)
 
     def sample(self, size: int) -> list[tuple[int, int, str]]:
         """At most `size` chunks, spread evenly over the base: id, document, text."""
@@ -389,9 +389,9 @@ _ENTRY = (
 )
 
 
-def _entry(row: tuple[int, bytes, str, str, str, str, str]) -> Entry:
+def _entry(row: tuple[int, bytes, str, str, str, str, str]) -> IndexedChunk:
     id_, vector, *described = row
-    return Entry(id_, np.frombuffer(vector, np.float16).astype(np.float32), *described)
+    return IndexedChunk(id_, np.frombuffer(vector, np.float16).astype(np.float32), *described)
 
 
 def _keys(document: Document, chunks: Sequence[Chunk]) -> list[str]:

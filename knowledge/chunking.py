@@ -14,10 +14,13 @@ from functools import lru_cache
 
 from knowledge.documents import Document
 from knowledge.markdown import Block, Heading, blocks, headings
+from knowledge.site_markup import without_targets
 
-VERSION = 2
+VERSION = 3
 """A part of the fingerprint. Raise it whenever the same document would be cut differently."""
 
+LEAST_WORDS = 12
+"""Words below which a chunk says nothing by itself: it joins a neighbour, whatever that is about."""
 LIMIT = 500
 """Tokens of the largest chunk, heading path included."""
 FULL = 400
@@ -35,6 +38,7 @@ PATH_SEPARATOR = " > "
 
 _TOKEN = re.compile(r"[A-Za-z]+|\n\s*|[^\sA-Za-z]")
 _SPLITS = (
+    re.compile(r"\n(?=(?:[-*+]|\d{1,9}[.)])[ \t])"),
     re.compile(r"\n"),
     re.compile(r"(?<=[.!?;:…])\s+|(?<=[。！？；])"),
     re.compile(r"\s+"),
@@ -60,8 +64,8 @@ class Chunk:
 
     @property
     def full_text(self) -> str:
-        """What is embedded: the heading path above the text."""
-        return f"{self.heading}\n{self.text}"
+        """What is embedded: the heading path above the text, without the addresses of links."""
+        return f"{self.heading}\n{without_targets(self.text)}"
 
 
 def count_tokens(text: str) -> int:
@@ -261,23 +265,38 @@ class _Cutter:
         return packed
 
     def _joined(self, before: _Draft, after: _Draft) -> _Draft | None:
-        if not (before.whole and after.whole) or min(before.tokens, after.tokens) >= SMALL:
-            return None
-        if before.tokens + after.tokens > JOINED or not _related(before.paths[-1], after.paths[0]):
+        is_tiny = self._is_tiny(before, after) or self._is_tiny(after, before)
+        if not is_tiny:
+            if not (before.whole and after.whole) or min(before.tokens, after.tokens) >= SMALL:
+                return None
+            if not _related(before.paths[-1], after.paths[0]):
+                return None
+        most = LIMIT if is_tiny else JOINED
+        if before.tokens + after.tokens > most:
             return None
         paths = before.paths + after.paths
         # The headings between them count too, since they are part of the text now.
         tokens = self._count(self._text[before.start : after.end])
-        if tokens + self._count(self._path(paths)) + GAP > JOINED:
+        if tokens + self._count(self._path(paths)) + GAP > most:
             return None
         return replace(before, paths=paths, end=after.end, tokens=tokens)
+
+    def _is_tiny(self, draft: _Draft, other: _Draft) -> bool:
+        """Whether a draft has too few words to be alone. The rest of a section only joins a part of that section."""
+        belongs = draft.whole or draft.paths[-1:] == other.paths[:1]
+        return (
+            belongs
+            and not (draft.lead or other.lead)
+            and len(self._text[draft.start : draft.end].split()) < LEAST_WORDS
+        )
 
     def _path(self, paths: tuple[tuple[str, ...], ...]) -> str:
         """`Title > Section > Part`. Joined sections share one path, with their own names side by side at its end."""
         first = paths[0]
         steps = list(first)
         if len(paths) > 1:
-            shared = min(len(first) - 1, *(len(path) - 1 for path in paths[1:]))
+            most = min(len(path) - 1 for path in paths)
+            shared = next((at for at in range(max(most, 0)) if len({path[at] for path in paths}) > 1), most)
             leaves = dict.fromkeys(path[-1] for path in paths if path and not self._is_title(path[-1]))
             steps = [*first[: max(shared, 0)], " · ".join(leaves)]
         steps = [self._title, *(step for step in steps if step and not self._is_title(step))]

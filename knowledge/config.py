@@ -15,6 +15,7 @@
 `read_config` reads either form. Every fault is reported at once.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +29,34 @@ from knowledge.addresses import is_private_host
 from knowledge.errors import SourcesFaulty
 
 Audience = Literal["public", "internal"]
+Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 
 SITE_PAGES = 2_000
 """Pages that are fetched from a site by default."""
 FILE_BYTES = 200_000
 LEARNED = "learned"
 """The name of the source that the program itself writes: what people have added to the base in the course of work."""
+NOT_ARTICLES = (
+    "SUMMARY.md",
+    "_sidebar.*",
+    "_navbar.*",
+    "sidebars*.js*",
+    "CHANGELOG.*",
+    "CHANGES.*",
+    "RELEASE_NOTES.*",
+    "CONTRIBUTING.*",
+    "CODE_OF_CONDUCT.*",
+    "LICENSE.*",
+    "404.*",
+    "node_modules/*",
+    "package*.json",
+    "tsconfig*.json",
+    "docs.json",
+    "mint.json",
+    "_category_.json",
+    "*meta.json",
+)
+"""Patterns of files that describe a tree of pages, and answer no customer. They are passed over by default."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -80,9 +103,16 @@ class Source(BaseModel):
     """Whether the hosts may be on this machine or in a private network."""
     most: Annotated[int, Field(ge=1, le=100_000)] = SITE_PAGES
     """Pages fetched at the most."""
+    include: tuple[Pattern, ...] = ()
+    """Patterns of the files of a folder that are read. If empty, all are."""
+    exclude: tuple[Pattern, ...] = NOT_ARTICLES
+    """Patterns of the files of a folder that are passed over."""
     audience: Audience = "public"
     url: str = ""
-    """Where a folder's pages can be read: this, and the file's path without its suffix."""
+    """Where a folder's pages can be read: this, and the file's path without its suffix.
+
+    Or a pattern: `{path}` stands for that path, `{slug}` for the slug in the page's front matter, or its file's name.
+    """
     category: Annotated[str, Field(max_length=100)] = ""
     """For documents that name none."""
     language: Annotated[str, Field(pattern=r"^([a-z]{2,3}(-[a-z0-9]{2,8})*)?$")] = ""
@@ -97,6 +127,8 @@ class Source(BaseModel):
             self._check_address(address)
         if self.url and urlsplit(self.url).scheme not in ("http", "https"):
             raise ValueError("url must begin with https://")
+        if unknown := set(re.findall(r"\{[^{}]*\}?", self.url)) - {"{path}", "{slug}"}:
+            raise ValueError(f"url has {', '.join(sorted(unknown))}; only {{path}} and {{slug}} are known")
         return self
 
     def _check_address(self, address: str) -> None:

@@ -14,7 +14,8 @@ from typing import Literal
 
 import yaml
 
-from knowledge.markdown import FENCE, closes, lines
+from knowledge.markdown import FENCE, closes, headings, lines
+from knowledge.site_markup import plain_markdown
 from knowledge.text import count_hidden, visible
 
 FRONT_MATTER_LIMIT = 16_384
@@ -29,7 +30,8 @@ Markup = Literal["markdown", "plain"]
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)(?:^|\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _PLAIN_FIELD = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)$", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]")
-_FIRST_HEADING = re.compile(r"\A\s*#[ \t]+(.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
+_PLACE = re.compile(r"/?[\w.-]+(?:/[\w.-]+){0,20}/?")
+"""A path on the site, as front matter has it."""
 _LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{2,8})*")
 
 
@@ -44,7 +46,7 @@ class Document:
     """The text: newlines are `\\n`, Unicode is NFC, control characters and Markdown comments are removed."""
     markup: Markup = "markdown"
     url: str = ""
-    """The http or https address where a customer can read it, or empty."""
+    """The http or https address where a customer can read it, or empty. A reader may leave a path on its site."""
     category: str = ""
     last_updated: str = ""
     """The ISO date, or empty if the document does not have one."""
@@ -54,6 +56,8 @@ class Document:
     """The name of its source. Empty in a base with one source."""
     hidden: int = 0
     """Invisible characters that were removed from title and text, as `text.count_hidden` counts them."""
+    withheld: str = ""
+    """Why it must not be in a public base. Empty if it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,23 +74,59 @@ class Notice:
     """The name of the document's source."""
 
 
-def read_page(text: str, *, path: str, markup: Markup) -> Document:
-    """Read a page. `path` is its place inside the source. It names a page that has neither title nor heading."""
+def read_page(text: str, *, path: str, markup: Markup, jsx: bool = False) -> Document:
+    """Read a page. `path` is its place inside the source. It names a page that has neither title nor heading.
+
+    `jsx` says that it is MDX.
+    """
     fields, body = split_front_matter(clean(text))
+    heading = ""
     if markup == "markdown":
-        body = _without_comments(body)
-    heading = _FIRST_HEADING.search(body) if markup == "markdown" else None
+        body = plain_markdown(_without_comments(body), jsx=jsx)
+        heading = _first_heading(body)
     known = page_fields(fields)
     return Document(
         id=path,
-        title=known["title"] or (heading[1][:TITLE_LIMIT] if heading else title_of(path)),
-        text=body,
+        title=known["title"] or heading[:TITLE_LIMIT] or title_of(path),
+        text=_introduced(body, fields),
         markup=markup,
         url=known["url"],
         category=known["category"] or folder_of(path),
         last_updated=known["last_updated"],
         language=known["language"],
+        withheld=_withheld(fields),
     )
+
+
+def _first_heading(body: str) -> str:
+    """The words of the heading at the top of a page, if it is one of the first level."""
+    first = next(headings(body.lstrip()[:FRONT_MATTER_LIMIT]), None)
+    return first.words if first and first.level == 1 and not first.start else ""
+
+
+def _introduced(body: str, fields: Mapping[str, str]) -> str:
+    """The text with what the front matter adds to it: a description, and other names that people look for."""
+    about = next((fields[name] for name in ("description", "summary", "excerpt", "subtitle") if fields.get(name)), "")
+    # In Hugo and others, aliases are old addresses of the page.
+    names = [name for name in fields.get("aliases", "").split(", ") if name and "/" not in name]
+    added = [part for part in (about, " · ".join(names)) if part and part not in body]
+    if not added:
+        return body
+    heading = next(headings(body.lstrip()[:FRONT_MATTER_LIMIT]), None)
+    top = len(body) - len(body.lstrip()) + heading.end if heading and not heading.start else 0
+    told = "\n\n".join(added)
+    return f"{body[:top]}\n{told}\n\n{body[top:]}" if top else f"{told}\n\n{body}"
+
+
+def _withheld(fields: Mapping[str, str]) -> str:
+    """Why customers must not read the page, by its front matter. Empty if they may."""
+    visibility = fields.get("visibility", "").lower()
+    if visibility in ("internal", "private", "hidden"):
+        return "its front matter says that it is internal"
+    if visibility not in ("", "public"):
+        return f"its front matter has the visibility {visibility[:40]!r}, which is neither public nor internal"
+    is_draft = fields.get("draft", "").lower() == "true" or fields.get("published", "").lower() == "false"
+    return "its front matter says that it is a draft" if is_draft else ""
 
 
 def sift(document: Document) -> Document:
@@ -138,8 +178,8 @@ class _FrontMatter(yaml.SafeLoader):
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
     """The front matter's plain values, and the text after it.
 
-    Only scalars are kept, as text. YAML that does not parse is read line by line instead, since a title such as
-    `Refunds: how long?` is no reason to lose a page.
+    Scalars are kept as text, and lists of them joined by ", ". YAML that does not parse is read line by line instead,
+    since a title such as `Refunds: how long?` is no reason to lose a page.
     """
     match = _FRONT_MATTER.match(text)
     if match is None or len(match[1]) > FRONT_MATTER_LIMIT:
@@ -165,13 +205,16 @@ def _loaded(text: str) -> object:
 
 def page_fields(fields: Mapping[str, str]) -> dict[str, str]:
     """The five fields that a document keeps, each checked. A value of the wrong shape becomes empty."""
-    first = next((fields[name] for name in ("url", "link", "source") if _is_link(fields.get(name, ""))), "")
+    links = (fields.get(name, "") for name in ("url", "link", "source", "permalink"))
+    places = (fields.get(name, "") for name in ("permalink", "url", "slug"))
+    first = next(filter(_is_link, links), "") or next(filter(_PLACE.fullmatch, places), "")
+    category = fields.get("category") or fields.get("categories", "").partition(", ")[0]
     updated = next((fields[name] for name in ("last_updated", "updated", "date") if fields.get(name)), "")
     language = (fields.get("language") or fields.get("lang") or "").lower().replace("_", "-")
     return {
         "title": " ".join(fields.get("title", "").split())[:TITLE_LIMIT],
         "url": first,
-        "category": " ".join(fields.get("category", "").split())[:100],
+        "category": " ".join(category.split())[:100],
         "last_updated": _iso_date(updated),
         "language": language if _LANGUAGE.fullmatch(language) else "",
     }
@@ -219,6 +262,8 @@ def _plain(value: object) -> str:
             return clean(str(value)).strip()
         case datetime() | date():
             return value.isoformat()
+        case list():
+            return ", ".join(filter(None, (_plain(each) for each in value if not isinstance(each, list))))
         case _:
             return ""
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from knowledge.catalog import Stored
+from knowledge.catalog import StoredVectors
 from knowledge.embedding.embedder import Vectors
 
 WORDS_WEIGHT = 0.6
@@ -23,7 +23,7 @@ def fuse(cosines: Mapping[int, float], words: Mapping[int, float]) -> list[tuple
     return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
 
 
-def cosines(query: Vectors, stored: Stored) -> dict[int, float]:
+def cosines(query: Vectors, stored: StoredVectors) -> dict[int, float]:
     """How near chunks are: the mean of the whole chunk's cosine and its best window's, if it has windows.
 
     If one sentence of a passage answers, the rest of the chunk hides it; its best window does not.

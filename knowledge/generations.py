@@ -19,7 +19,7 @@ from pathlib import Path
 
 from knowledge.documents import Notice
 from knowledge.errors import BuildRefused, IndexBroken
-from knowledge.vectors import Home, Shelf
+from knowledge.vectors import ChromaCollection, Home
 
 CURRENT = "CURRENT"
 LOCK = "LOCK"
@@ -35,7 +35,7 @@ _NAME = re.compile(r"gen-(\d{6,})")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class IndexedSource:
     """What a generation was read from."""
 
     path: str
@@ -57,7 +57,7 @@ class Manifest:
     embedder: str
     documents: int
     chunks: int
-    sources: tuple[Source, ...]
+    sources: tuple[IndexedSource, ...]
     built_at: str
     """The build time as ISO 8601, in UTC."""
     threshold: float
@@ -89,7 +89,7 @@ class Manifest:
             values = json.loads(text)
             if values.pop("schema") != MANIFEST_SCHEMA:
                 raise IndexBroken("The generation was made by another version of the program.")
-            sources = tuple(Source(**source) for source in values.pop("sources"))
+            sources = tuple(IndexedSource(**source) for source in values.pop("sources"))
             notices = tuple(Notice(**notice) for notice in values.pop("notices", ()))
             return cls(sources=sources, notices=notices, **values)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -132,7 +132,7 @@ class Generation:
             return self.chroma
         if not chroma_url:
             raise IndexBroken("The vectors are on a Chroma server, and none is set (CHROMA_URL). Build again.")
-        return Shelf(chroma_url, self.manifest.collection)
+        return ChromaCollection(chroma_url, self.manifest.collection)
 
 
 class Generations:

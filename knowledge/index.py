@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from knowledge import catalog, chunking, keywords
-from knowledge.catalog import Reader
+from knowledge.catalog import CatalogReader
 from knowledge.embedding.embedder import Embedder, Vectors
 from knowledge.errors import IndexBroken, TextsDamaged
 from knowledge.filters import EVERYTHING, Filter
@@ -25,7 +25,7 @@ from knowledge.fuse import WORDS_WEIGHT, cosines, fuse
 from knowledge.generations import Generation, Hold
 from knowledge.keywords import Found
 from knowledge.passages import Hit, collect
-from knowledge.vectors import ServerVectors, Shelf, VectorIndex, has_index
+from knowledge.vectors import ChromaCollection, ServerVectors, VectorIndex, has_index
 
 CANDIDATES = 50
 """Chunks that each of the two searches returns at most."""
@@ -73,7 +73,7 @@ class Index:
         """The length of the vectors."""
         self.repairable = False
         """Whether rebuilding Chroma from the stored vectors would fix it."""
-        self._readers: queue.SimpleQueue[Reader] = queue.SimpleQueue()
+        self._readers: queue.SimpleQueue[CatalogReader] = queue.SimpleQueue()
         self._vectors: VectorIndex | None = None
         self.server: ServerVectors | None = None
         """The server to search in place of `nearest`, from the event loop. None if the vectors are in the folder."""
@@ -155,7 +155,7 @@ class Index:
         self._hold.release()
 
     def _open(self) -> None:
-        reader = Reader(self.generation.database)
+        reader = CatalogReader(self.generation.database)
         self._readers.put(reader)
         self.dim = reader.dim
         if (reader.documents, reader.chunks) != (self.manifest.documents, self.manifest.chunks):
@@ -165,7 +165,7 @@ class Index:
             return
         try:
             home = self.generation.home(self._chroma_url)
-            if isinstance(home, Shelf):
+            if isinstance(home, ChromaCollection):
                 self.server = ServerVectors(home)
                 return
             self._vectors = VectorIndex(home)
@@ -175,7 +175,7 @@ class Index:
             logger.warning("the knowledge base is opened without its vectors", extra={"fault": self.fault})
 
     @contextmanager
-    def _reading(self) -> Iterator[Reader]:
+    def _reading(self) -> Iterator[CatalogReader]:
         with self._using():
             reader = self._reader()
             try:
@@ -185,13 +185,13 @@ class Index:
             finally:
                 self._readers.put(reader)
 
-    def _reader(self) -> Reader:
+    def _reader(self) -> CatalogReader:
         try:
             return self._readers.get_nowait()
         except queue.Empty:
             pass
         try:
-            return Reader(self.generation.database)
+            return CatalogReader(self.generation.database)
         except IndexBroken as broken:
             if isinstance(broken.__cause__, sqlite3.Error):
                 raise self._broken(broken.__cause__) from broken
@@ -215,7 +215,7 @@ class Index:
                 self.close()
 
 
-def _try_out(reader: Reader, vectors: VectorIndex) -> None:
+def _try_out(reader: CatalogReader, vectors: VectorIndex) -> None:
     """Search once. A broken Chroma often opens and even counts, and fails at the first query. Raises IndexBroken."""
     if vectors.count() != reader.chunks:
         raise IndexBroken("The vector index and the texts differ in number.")
@@ -225,7 +225,9 @@ def _try_out(reader: Reader, vectors: VectorIndex) -> None:
             raise IndexBroken("The vector index finds nothing.")
 
 
-def rank(reader: Reader, found: Found, near: Mapping[int, float], vector: Vectors | None) -> list[tuple[int, float]]:
+def rank(
+    reader: CatalogReader, found: Found, near: Mapping[int, float], vector: Vectors | None
+) -> list[tuple[int, float]]:
     """Chunks with their fused scores, best first.
 
     Cosines come from the stored vectors, also for chunks that only the words have found. So even without Chroma, the

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 from knowledge.filters import EVERYTHING, Filter
 from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
+from knowledge.site_markup import without_targets
 
-VERSION = 1
+VERSION = 2
 """A part of the fingerprint. Raise it whenever the same text would be indexed differently."""
 
 HEADING_WEIGHT = 8.0
@@ -71,7 +72,7 @@ def index(database: sqlite3.Connection, rows: Iterable[tuple[int, str, str]]) ->
     """Add chunks: id, heading, text."""
     database.executemany(
         "INSERT INTO words(rowid, heading, text, pairs) VALUES (?, ?, ?, ?)",
-        ((row, heading, text, _pairs(f"{heading}\n{text}")) for row, heading, text in rows),
+        (_entry(*row) for row in rows),
     )
 
 
@@ -79,8 +80,14 @@ def forget(database: sqlite3.Connection, rows: Iterable[tuple[int, str, str]]) -
     """Remove chunks. They must be given exactly as they were added, since the index keeps no copy of the text."""
     database.executemany(
         "INSERT INTO words(words, rowid, heading, text, pairs) VALUES ('delete', ?, ?, ?, ?)",
-        ((row, heading, text, _pairs(f"{heading}\n{text}")) for row, heading, text in rows),
+        (_entry(*row) for row in rows),
     )
+
+
+def _entry(row: int, heading: str, text: str) -> tuple[int, str, str, str | None]:
+    """A row of the index. The address of a link is no word of the text."""
+    text = without_targets(text)
+    return row, heading, text, _pairs(f"{heading}\n{text}")
 
 
 class Keywords:

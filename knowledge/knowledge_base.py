@@ -21,7 +21,7 @@ import numpy as np
 
 from knowledge.alike import groups
 from knowledge.builder import Builder, Listen
-from knowledge.catalog import Reader
+from knowledge.catalog import CatalogReader
 from knowledge.config import Audience, BuildOptions, read_config
 from knowledge.documents import Notice, clean
 from knowledge.embedding.embedder import Embedder, Vectors
@@ -35,12 +35,12 @@ from knowledge.errors import (
     VectorsAway,
 )
 from knowledge.filters import EVERYTHING, Filter
-from knowledge.generations import Generation, Generations, Manifest, Source
+from knowledge.generations import Generation, Generations, IndexedSource, Manifest
 from knowledge.index import Index, LookUp, Missing, fingerprint_of
 from knowledge.passages import Hit
 from knowledge.plan import Known, is_up_to_date
 from knowledge.questions import facets, without_identifiers
-from knowledge.report import Progress, Report
+from knowledge.report import BuildReport, LeftOut, Progress
 from knowledge.threads import Threads
 from knowledge.vectors import clear
 
@@ -63,6 +63,8 @@ EMBED_BATCH = 64
 """Texts that are embedded before the event loop gets a turn."""
 FOLLOW_SECONDS = 5.0
 """Seconds between two looks at CURRENT, for generations that another process has built."""
+
+NOTHING_LEFT_OUT = LeftOut()
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +102,7 @@ class Status:
     chunks: int = 0
     built_at: str = ""
     """The build time as ISO 8601, in UTC."""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[IndexedSource, ...] = ()
     threshold: float = 0.0
     """The confidence from which a question counts as answerable, measured on this base."""
     content: str = ""
@@ -113,6 +115,8 @@ class Status:
     """The generation that `rollback` would return to."""
     notices: tuple[Notice, ...] = ()
     """What was found in documents and their authors should know, secrets first."""
+    left_out: LeftOut = NOTHING_LEFT_OUT
+    """What the last build did not take from the sources."""
     server: str = ""
     """The address of the Chroma server that holds the vectors. Empty if they are on disk."""
 
@@ -261,6 +265,7 @@ class KnowledgeBase:
             )
         manifest = index.manifest
         before = await self._disk_threads.run(self._generations.before, manifest.number)
+        left_out = await self._disk_threads.run(LeftOut.load, self._generations.root)
         fault = self._gone(manifest) or self._error or self._search_fault or index.fault or self._vector_fault
         return Status(
             embedder=manifest.embedder,
@@ -279,6 +284,7 @@ class KnowledgeBase:
             follows=manifest.follows,
             previous=before.number if before else None,
             notices=manifest.notices,
+            left_out=left_out,
             server=(self._chroma_url or "(CHROMA_URL is not set)") if manifest.collection else "",
         )
 
@@ -290,7 +296,7 @@ class KnowledgeBase:
         force: bool = False,
         follows: bool = False,
         on_progress: Listen | None = None,
-    ) -> Report:
+    ) -> BuildReport:
         """Bring the base up to its sources in a child process, then serve the result.
 
         `source` is a folder, a file, or a YAML file of sources. Of these, the sources of the base's audience are read,
@@ -319,7 +325,7 @@ class KnowledgeBase:
         await self.reload()
         return report
 
-    def _report_without_changes(self, index: Index, source: Path) -> Report | None:
+    def _report_without_changes(self, index: Index, source: Path) -> BuildReport | None:
         """What a build would report if it found nothing to do. None if only a build can tell."""
         started = time.monotonic()
         try:
@@ -329,13 +335,13 @@ class KnowledgeBase:
             if current.manifest.fingerprint != self._fingerprint:
                 return None
             sources = read_config(source, learned=self._learned).of(self._audience)
-            with closing(Reader(current.database)) as reader:
+            with closing(CatalogReader(current.database)) as reader:
                 known = Known(files=reader.files(), sources={held.name: held for held in current.manifest.sources})
             if not is_up_to_date(sources, known):
                 return None
         except (KnowledgeError, OSError, sqlite3.Error):
             return None  # The build meets it again and says what it is.
-        return Report.without_changes(current, seconds=time.monotonic() - started)
+        return BuildReport.without_changes(current, seconds=time.monotonic() - started)
 
     async def reload(self) -> None:
         """Serve the generation that CURRENT names, unless it already is. This never raises: see `Status.error`."""

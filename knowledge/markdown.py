@@ -22,6 +22,7 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _ID = re.compile(r"\{#([^\s{}]{1,200})\}\s*$")
+_ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]")
 _NOT_A_PARAGRAPH = re.compile(r"[ \t]*([-*+>|]|\d+[.)])")
 
 Kind = Literal["text", "table", "code"]
@@ -76,8 +77,15 @@ def blocks(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Block
     kind: Kind | None = None
     fence = ""
     begin = position = start
+    ended = 0
     for line in lines(text, start, end):
         mark = FENCE.match(line) if markdown else None
+        if ended and line.strip():
+            # A list goes on below an empty line, as long as items or indented lines follow.
+            if not (mark is None and (_ITEM.match(line) or line.startswith(("  ", "\t")))):
+                yield _trimmed(text, "text", begin, ended)
+                kind = None
+            ended = 0
         if fence:
             if closes(line, fence):
                 yield _trimmed(text, "code", begin, position + len(line))
@@ -87,7 +95,9 @@ def blocks(text: str, start: int, end: int, *, markdown: bool) -> Iterator[Block
                 yield _trimmed(text, kind, begin, position)
             begin, kind, fence = position, "code", mark[1]
         elif not line.strip():
-            if kind:
+            if markdown and kind == "text" and _ITEM.match(text, begin, position):
+                ended = ended or position
+            elif kind:
                 yield _trimmed(text, kind, begin, position)
                 kind = None
         elif kind is None:

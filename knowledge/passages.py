@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from knowledge.catalog import Passage
+from knowledge.site_markup import without_heading_ids
 
 LEAST_WORDS = 30
 """Words that a cut passage needs at least. A shorter one is left out."""
@@ -114,7 +115,7 @@ def _hit(run: _Run) -> Hit:
         source=best.source,
         category=best.category,
         last_updated=best.last_updated,
-        text=text,
+        text=without_heading_ids(text),
         score=run.score,
         chunk_id=best.key,
         anchor=first.anchor,

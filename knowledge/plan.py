@@ -7,20 +7,21 @@ that cannot be read, or that would lose many documents, keeps the documents it h
 
 import hashlib
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from urllib.parse import quote, urljoin
+from urllib.parse import quote, urljoin, urlsplit
 
 from knowledge import catalog
 from knowledge.catalog import KnownFile
 from knowledge.config import LEARNED, BuildOptions, Source
 from knowledge.documents import Document, folder_of
 from knowledge.errors import BuildRefused, SourceUnreadable
-from knowledge.generations import Source as Held
+from knowledge.generations import IndexedSource
 from knowledge.report import Progress
 from knowledge.sources.files import Listing, Quarantined, SourceFile, Unfit, list_files, read_bytes
-from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, Limits, open_isolation
+from knowledge.sources.isolation import DEFAULT_LIMITS, Isolation, ReadingLimits, open_isolation
 from knowledge.sources.site import fetch_site
 
 VANISHING = 0.3
@@ -28,6 +29,8 @@ VANISHING = 0.3
 SETTLED_NS = 2_000_000_000
 """Nanoseconds. A file that changed this shortly before it was read may change again under the same time stamp,
 and then its bytes decide."""
+_FOLDER_PAGES = frozenset({"index", "readme", "_index"})
+"""Names of files whose address is that of their folder."""
 Tell = Callable[[Progress], None]
 
 
@@ -38,7 +41,7 @@ class Known:
     documents: Mapping[str, tuple[str, bytes, str]] = field(default_factory=dict)
     """Name of a document -> its file, digest and source."""
     files: Mapping[str, KnownFile] = field(default_factory=dict)
-    sources: Mapping[str, Held] = field(default_factory=dict)
+    sources: Mapping[str, IndexedSource] = field(default_factory=dict)
     """Name -> source."""
     reusable: bool = False
     """Whether its rows and vectors can be reused. Otherwise it only shows what has changed."""
@@ -57,7 +60,7 @@ class Known:
 class Plan:
     """What has to be done to bring the base up to its sources."""
 
-    sources: list[Held] = field(default_factory=list)
+    sources: list[IndexedSource] = field(default_factory=list)
     files: list[tuple[str, KnownFile]] = field(default_factory=list)
     """Files that were read."""
     documents: list[tuple[str, Document]] = field(default_factory=list)
@@ -67,6 +70,8 @@ class Plan:
     gone_files: list[str] = field(default_factory=list)
     """Files to forget: they no longer exist, or must be read again each time."""
     quarantined: list[Quarantined] = field(default_factory=list)
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """A kind of file that is not read, or a pattern that excludes files -> how many there are."""
     present: set[str] = field(default_factory=set)
     """Names of all documents that the base should hold."""
     added: int = 0
@@ -90,6 +95,7 @@ class Plan:
         self.documents += other.documents
         self.gone_files += other.gone_files
         self.quarantined += other.quarantined
+        self.passed_over += other.passed_over
         self.present |= other.present
         self.added += other.added
         self.changed += other.changed
@@ -108,7 +114,7 @@ def is_up_to_date(sources: Sequence[Source], known: Known) -> bool:
     for source in sources:
         if source.addresses:
             return False
-        listing = list_files(source.place)
+        listing = list_files(source.place, include=source.include, exclude=source.exclude)
         if listing.quarantined:
             return False
         for file in listing.files:
@@ -126,7 +132,7 @@ async def make_plan(
     options: BuildOptions,
     spool: Path,
     tell: Tell,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ReadingLimits = DEFAULT_LIMITS,
 ) -> Plan:
     """Compare all sources with the base. Pages of sites are fetched into the folder `spool`.
 
@@ -178,18 +184,19 @@ class _Reader:
 
     async def _list(self) -> Listing:
         if not self.source.addresses:
-            listing = list_files(self.source.place)
+            listing = list_files(self.source.place, include=self.source.include, exclude=self.source.exclude)
             prefix = self.source.prefix
             return Listing(
                 tuple(replace(file, path=prefix + file.path) for file in listing.files),
                 tuple(Quarantined(prefix + each.name, each.reason) for each in listing.quarantined),
+                passed_over=listing.passed_over,
             )
         self.spool.mkdir(parents=True)
         known = self.known.files if self.known.reusable else {}
         return await fetch_site(self.source, known, self.spool, read_sitemap=self.isolation.read_sitemap)
 
     def _read_all(self, listing: Listing) -> Plan:
-        plan = Plan(quarantined=list(listing.quarantined))
+        plan = Plan(quarantined=list(listing.quarantined), passed_over=Counter(listing.passed_over))
         by_file: dict[str, list[str]] = {}
         for name, file in self.known.of(self.source).items():
             by_file.setdefault(file, []).append(name)
@@ -202,7 +209,7 @@ class _Reader:
             names = by_file.get(path, [])
             plan.present.update(names)
             plan.unchanged += len(names)
-        plan.sources = [Held(self.source.where, len(plan.present), self.source.name)]
+        plan.sources = [IndexedSource(self.source.where, len(plan.present), self.source.name)]
         return plan
 
     def _read(self, plan: Plan, file: SourceFile) -> bool:
@@ -242,6 +249,9 @@ class _Reader:
             plan.present.add(document.id)
             plan.unchanged += 1
             return
+        if document.withheld and self.source.audience == "public":
+            plan.quarantined.append(Quarantined(document.id, document.withheld))
+            return
         if not document.text.strip():
             plan.quarantined.append(Quarantined(document.id, "no text"))
             return
@@ -260,7 +270,7 @@ class _Reader:
         named = document.category if document.category != folder_of(file.path) else ""
         return replace(
             document,
-            url=document.url or file.url or _address(source, file),
+            url=_address(source, file, document.url),
             category=named or source.category or document.category,
             language=document.language or source.language,
             origin=source.name,
@@ -268,7 +278,7 @@ class _Reader:
 
     def _keep(self, held: Mapping[str, str], *, stale: str) -> Plan:
         """A plan that keeps everything the base holds from this source."""
-        described = Held(self.source.where, len(held), self.source.name, stale)
+        described = IndexedSource(self.source.where, len(held), self.source.name, stale)
         return Plan(sources=[described], present=set(held), unchanged=len(held))
 
     def _vanishing(self, plan: Plan, held: Mapping[str, str]) -> str:
@@ -296,10 +306,20 @@ def _is_unchanged(before: KnownFile | None, file: SourceFile) -> bool:
     return before.mtime_ns < before.read_ns - SETTLED_NS
 
 
-def _address(source: Source, file: SourceFile) -> str:
-    """Where a folder's page can be read, if the source has an address for its pages."""
-    if not source.url:
-        return ""
-    path = PurePosixPath(file.path.removeprefix(source.prefix))
-    name = path.with_suffix("") if path.stem != "index" else path.parent
-    return urljoin(source.url if source.url.endswith("/") else f"{source.url}/", quote(str(name)))
+def _address(source: Source, file: SourceFile, own: str) -> str:
+    """Where a page can be read: its own address, where it was fetched, or by the address of its source.
+
+    `own` may be a path on the site, as in `permalink: /fees/`, or a last part, as in `slug: fees`.
+    """
+    if urlsplit(own).scheme or file.url or not source.url:
+        return own if urlsplit(own).scheme else file.url
+    path = PurePosixPath(file.path.removeprefix(source.prefix)).with_suffix("")
+    if path.stem.lower() in _FOLDER_PAGES:
+        path = path.parent
+    named = PurePosixPath(own.strip("/")) if own else path
+    if "{" in source.url:
+        return source.url.replace("{path}", quote(str(path))).replace("{slug}", quote(named.name))
+    site = source.url if source.url.endswith("/") else f"{source.url}/"
+    if own.startswith("/"):
+        return urljoin(site, quote(own))
+    return urljoin(site, quote(str(path.parent / own if own else path)))

@@ -1,11 +1,16 @@
 """What a build reports: progress, and a report at the end. Between processes it is one JSON object a line."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
-from knowledge.generations import Generation, Source
+from knowledge.generations import Generation, IndexedSource
 from knowledge.sources.files import Quarantined
+
+LEFT_OUT = "left-out.json"
+"""The file beside the index that lists all that was left out."""
 
 Phase = Literal["scan", "read", "cut", "embed", "index", "calibrate", "verify"]
 
@@ -20,7 +25,31 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class LeftOut:
+    """What the last build found in the sources and did not take. It is kept as a file of JSON beside the index."""
+
+    quarantined: tuple[Quarantined, ...] = ()
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """A kind of file that is not read, or a pattern that excludes files -> how many there are."""
+
+    @classmethod
+    def load(cls, root: Path) -> "LeftOut":
+        """What the base in `root` left out. Empty if that is not known."""
+        try:
+            values = json.loads((root / LEFT_OUT).read_text("utf-8"))
+            return cls(tuple(Quarantined(**each) for each in values["quarantined"]), dict(values["passed_over"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls()
+
+    def save(self, root: Path) -> None:
+        """Keep it beside the index in `root`. Raises OSError."""
+        fresh = root / f"{LEFT_OUT}.tmp"
+        fresh.write_text(json.dumps(asdict(self), ensure_ascii=False, indent=1), "utf-8")
+        fresh.replace(root / LEFT_OUT)
+
+
+@dataclass(frozen=True, slots=True)
+class BuildReport:
     """What a build changed, counted in documents."""
 
     added: int
@@ -36,15 +65,17 @@ class Report:
     embedded: int
     """Chunks that needed a vector. An embedder that bills is paid for these."""
     threshold: float
-    sources: tuple[Source, ...]
+    sources: tuple[IndexedSource, ...]
     """The sources as they are now. Those that could not be read say why."""
     embedded_tokens: int = 0
     """Tokens of these chunks as the embedder counts. 0 with the built-in table, which costs nothing."""
+    passed_over: Mapping[str, int] = field(default_factory=dict)
+    """A kind of file that is not read, or a pattern that excludes files -> how many there are."""
     mended: bool = False
     """Whether there is a new generation only because the vectors were damaged, and nothing else has changed."""
 
     @classmethod
-    def without_changes(cls, current: Generation, *, seconds: float) -> "Report":
+    def without_changes(cls, current: Generation, *, seconds: float) -> "BuildReport":
         """The report of a refresh that found every file unchanged."""
         manifest = current.manifest
         return cls(
@@ -68,7 +99,7 @@ class Report:
         return bool(self.added or self.changed or self.removed or self.embedded)
 
     @property
-    def stale(self) -> tuple[Source, ...]:
+    def stale(self) -> tuple[IndexedSource, ...]:
         """Sources whose documents are from an earlier build."""
         return tuple(source for source in self.sources if source.stale)
 
@@ -77,8 +108,8 @@ class Report:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "Report":
+    def from_json(cls, values: Mapping[str, Any]) -> "BuildReport":
         """The report from plain values."""
         quarantined = tuple(Quarantined(**item) for item in values["quarantined"])
-        sources = tuple(Source(**item) for item in values["sources"])
+        sources = tuple(IndexedSource(**item) for item in values["sources"])
         return cls(**{**values, "quarantined": quarantined, "sources": sources})

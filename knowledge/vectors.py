@@ -27,7 +27,7 @@ from urllib.parse import urlsplit
 import pydantic
 import pydantic_settings
 
-from knowledge.catalog import Entry, copy
+from knowledge.catalog import IndexedChunk, copy
 from knowledge.embedding.embedder import Vectors
 from knowledge.errors import IndexBroken, VectorsAway
 from knowledge.filters import EVERYTHING, Filter, primary
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class ChromaCollection:
     """A collection on a Chroma server."""
 
     url: str
@@ -54,7 +54,7 @@ class Shelf:
     collection: str
 
 
-Home = Path | Shelf
+Home = Path | ChromaCollection
 """Where a generation's vectors are."""
 
 
@@ -96,7 +96,7 @@ class VectorIndex:
         with _told("query"):
             return _cosines(self._collection.query(**_query(vector, limit, only)))
 
-    def add(self, entries: Iterable[Entry]) -> int:
+    def add(self, entries: Iterable[IndexedChunk]) -> int:
         """Add chunks, whose ids must be new. Return how many."""
         total = 0
         for batch in _batches(entries):
@@ -123,7 +123,7 @@ class ServerVectors:
     caller has one, and leaving early ends the request.
     """
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: ChromaCollection) -> None:
         """Store the shelf; nothing connects yet."""
         self._shelf = shelf
         self._client: Any = None
@@ -170,7 +170,7 @@ def create(home: Home, *, metadata: Mapping[str, str]) -> VectorIndex:
 
 def clear(url: str, *, prefix: str, keep: Collection[str]) -> None:
     """Remove a server's collections whose names begin with `prefix`, except those in `keep`."""
-    server = Shelf(url, prefix)
+    server = ChromaCollection(url, prefix)
     with _told("clear", server), _door:
         client = _connect(server)
         for collection in client.list_collections():
@@ -191,7 +191,7 @@ def copy_index(source: Path, target: Path) -> None:
         raise IndexBroken(f"{source} cannot be copied: {error}") from error
 
 
-def _metadata(entry: Entry) -> dict[str, str]:
+def _metadata(entry: IndexedChunk) -> dict[str, str]:
     described = {
         "source": entry.source,
         "origin": entry.origin,
@@ -210,7 +210,7 @@ def _batches(items: Iterable[T]) -> Iterator[list[T]]:
 
 def _connect(home: Home) -> Any:
     chroma = _chroma()
-    if isinstance(home, Shelf):
+    if isinstance(home, ChromaCollection):
         return chroma.HttpClient(**_address(home))
     return chroma.PersistentClient(path=_spell(home), settings=chroma.config.Settings(anonymized_telemetry=False))
 
@@ -232,12 +232,12 @@ def _spell(home: Path) -> str:
 
 def _disconnect(client: Any, home: Home) -> None:
     client.close()
-    if isinstance(home, Shelf):
+    if isinstance(home, ChromaCollection):
         # Chroma's own close (1.5.9) leaves the connections to a server open.
         client._server._session.close()
 
 
-def _address(shelf: Shelf) -> dict[str, Any]:
+def _address(shelf: ChromaCollection) -> dict[str, Any]:
     parts = urlsplit(shelf.url)
     secure = parts.scheme == "https"
     settings = _chroma().config.Settings(anonymized_telemetry=False)
@@ -250,7 +250,7 @@ def _address(shelf: Shelf) -> dict[str, Any]:
 
 
 def _name_in(home: Home) -> str:
-    return home.collection if isinstance(home, Shelf) else COLLECTION
+    return home.collection if isinstance(home, ChromaCollection) else COLLECTION
 
 
 def _query(vector: Vectors, limit: int, only: Filter) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def _told(what: str, home: Home | None = None) -> Iterator[None]:
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        place = home.url if isinstance(home, Shelf) else home
+        place = home.url if isinstance(home, ChromaCollection) else home
         told = f"The vector index{f' in {place}' if place else ''} fails ({what}): {type(error).__name__}: {error}"
-        is_away = isinstance(home, Shelf) and type(error).__name__ != "NotFoundError"
+        is_away = isinstance(home, ChromaCollection) and type(error).__name__ != "NotFoundError"
         raise (VectorsAway if is_away else IndexBroken)(told) from error

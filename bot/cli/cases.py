@@ -12,7 +12,7 @@ from bot.store import audit, case_lists, cases, transcripts
 from bot.store.audit import AuditEntry
 from bot.store.cases import OPEN_STATES, Case
 from bot.store.database import open_kept
-from bot.store.transcripts import Line
+from bot.store.transcripts import TranscriptLine
 
 MAX_LISTED_CASES = 100
 ENDED = ("resolved", "closed", "merged", "bot")
@@ -54,7 +54,9 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _whole(case: Case, entries: Sequence[AuditEntry], said: Sequence[Line], *, clean: Callable[[str], str]) -> str:
+def _whole(
+    case: Case, entries: Sequence[AuditEntry], said: Sequence[TranscriptLine], *, clean: Callable[[str], str]
+) -> str:
     """The case's data, its audit entries, and what was said in the customer's thread."""
     lines = [
         f"{case.ref}  {case.state}, {case.priority} priority, {case.reason}",

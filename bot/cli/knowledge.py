@@ -11,8 +11,8 @@ from typing import TextIO
 
 from bot.clock import SystemClock
 from bot.errors import ConfigurationError
-from bot.help_center import texts as words
-from bot.help_center.article_folder import Shelf
+from bot.help_center import texts
+from bot.help_center.article_folder import ArticleFolder
 from bot.help_center.library import Library, Refresh
 from bot.integrations import build_library, open_knowledge
 from bot.models.prices import load_prices
@@ -41,13 +41,13 @@ async def run(given: argparse.Namespace, settings: Settings) -> int:
         opening = open_kept(settings.database)
         database = await stack.enter_async_context(opening) if verb == "gaps" else None
         prices = load_prices(settings.model_prices)
-        shelf = None if index else Shelf(settings.data_dir, database)
+        shelf = None if index else ArticleFolder(settings.data_dir, database)
         library = build_library(settings, bases, clock=SystemClock(), database=database, prices=prices, shelf=shelf)
         match verb:
             case "build":
                 return await _build(library, only=given.only, force=given.force)
             case "status":
-                print(_plain(await library.status()))
+                print(_plain(await (library.problems() if given.problems else library.status())))
             case "search":
                 return await _search(given, library)
             case "rollback":
@@ -65,7 +65,7 @@ async def _build(library: Library, *, only: str, force: bool) -> int:
                 report = await base.refresh(library.place(), only=only, force=force, on_progress=bar)
             finally:
                 bar.end()
-            print(_plain(words.report(report, audience=audience, price=library.price)))
+            print(_plain(texts.report(report, audience=audience, price=library.price)))
     except KnowledgeError as error:
         print(f"frontdesk: not built: {error}", file=sys.stderr)
         return 1
@@ -140,9 +140,9 @@ class _Bar:
     def __call__(self, progress: Progress) -> None:
         """Show the progress."""
         if self._is_terminal:
-            print(f"\r\x1b[K{_plain(words.progress(progress))}", end="", file=self._to, flush=True)
+            print(f"\r\x1b[K{_plain(texts.progress(progress))}", end="", file=self._to, flush=True)
         elif progress.phase != self._phase:
-            print(words.phase(progress), file=self._to, flush=True)
+            print(texts.phase(progress), file=self._to, flush=True)
         self._phase = progress.phase
 
     def end(self) -> None:

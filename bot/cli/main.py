@@ -122,6 +122,7 @@ def _add_knowledge(commands: "argparse._SubParsersAction[argparse.ArgumentParser
     build.add_argument("--only", default="", metavar="NAME", help="read this source of the YAML file alone")
     build.add_argument("--force", action="store_true", help="also when much of what is there would vanish")
     status = verbs.add_parser("status", help="the generation that serves")
+    status.add_argument("--problems", action="store_true", help="everything that the last build left out, and why")
     search = verbs.add_parser("search", help="what a question would find")
     search.add_argument("text", nargs="*", help="the question; several words need no quotes")
     search.add_argument("--source", default="", metavar="NAME", help="only in this source")

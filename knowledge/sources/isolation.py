@@ -40,7 +40,7 @@ Task = Literal["documents", "sitemap"]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadingLimits:
     """What reading one file may cost."""
 
     cpu_seconds: int = 60
@@ -57,7 +57,7 @@ class Limits:
         return self.pdf_memory_bytes if suffix == ".pdf" else self.memory_bytes
 
 
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = ReadingLimits()
 
 
 class _ChildLost(Exception):
@@ -70,7 +70,7 @@ class _ChildLost(Exception):
 
 
 @contextmanager
-def open_isolation(limits: Limits = DEFAULT_LIMITS) -> Iterator["Isolation"]:
+def open_isolation(limits: ReadingLimits = DEFAULT_LIMITS) -> Iterator["Isolation"]:
     """Open the isolation. Leaving the context ends its child."""
     isolation = Isolation(limits)
     try:
@@ -82,7 +82,7 @@ def open_isolation(limits: Limits = DEFAULT_LIMITS) -> Iterator["Isolation"]:
 class Isolation:
     """Reads files in a child. `open_isolation` makes it, for one thread."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReadingLimits) -> None:
         """Store the limits; no child is started yet."""
         self._limits = limits
         self._child: _Child | None = None
@@ -135,7 +135,7 @@ class Isolation:
 class _Child:
     """One process that reads files."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ReadingLimits) -> None:
         self._limits = limits
         self._answered = 0
         ours, theirs = socket.socketpair()

@@ -3,15 +3,20 @@
 Nothing here is safe from malicious files: the builder runs it in a process of its own (isolation.py).
 """
 
+import importlib
 import re
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from knowledge.documents import Document, read_page, sift
+from knowledge.sources.asciidoc import read_asciidoc
 from knowledge.sources.docx import read_docx
+from knowledge.sources.exports import exported, read_export, unpack
 from knowledge.sources.faq import read_faq, read_faq_lines
 from knowledge.sources.files import Quarantined, Unfit, decode
 from knowledge.sources.html import read_html
 from knowledge.sources.notebook import read_notebook
+from knowledge.sources.org import read_org
 from knowledge.sources.pdf import read_pdf
 
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{2,40})""", re.IGNORECASE)
@@ -45,12 +50,36 @@ def _read(path: str, suffix: str, content: bytes) -> Iterator[Document | Quarant
                 yield read_pdf(content, path=path)
             case ".ipynb":
                 yield read_notebook(decode(content), path=path)
+            case ".rst":
+                # Docutils takes a moment to import, which folders without such pages should not pay.
+                module = importlib.import_module("knowledge.sources.rst")
+                page: Document = module.read_rst(decode(content), path=path)
+                yield page
+            case ".adoc" | ".asciidoc":
+                yield read_asciidoc(decode(content), path=path)
+            case ".org":
+                yield read_org(decode(content), path=path)
+            case ".json":
+                yield from read_export(decode(content), path=path)
+            case ".zip":
+                yield from _read_archive(content, path=path)
             case ".txt":
                 yield read_page(decode(content), path=path, markup="plain")
             case _:
-                yield read_page(decode(content), path=path, markup="markdown")
+                yield read_page(decode(content), path=path, markup="markdown", jsx=suffix == ".mdx")
     except Unfit as unfit:
         yield Quarantined(path, str(unfit))
+
+
+def _read_archive(content: bytes, *, path: str) -> Iterator[Document | Quarantined]:
+    """The pages of an exported space: each file of a kind that is read, except further archives."""
+    for name, inner in unpack(content):
+        suffix = PurePosixPath(name).suffix.lower()
+        if isinstance(inner, str):
+            yield Quarantined(f"{path}/{name}", inner)
+        elif suffix != ".zip":
+            for found in _read(f"{path}/{name}", suffix, inner):
+                yield exported(found) if isinstance(found, Document) else found
 
 
 def decode_html(content: bytes) -> str:

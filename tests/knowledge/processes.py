@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from knowledge.catalog import Reader
+from knowledge.catalog import CatalogReader
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.index import Index, fingerprint_of
@@ -55,7 +55,7 @@ def serves(kb: Path, embedder: TableEmbedder) -> int:
     try:
         assert index.fault is None
         assert index.words("warranty").scores
-        reader = Reader(generation.database)
+        reader = CatalogReader(generation.database)
         reader.check()
         for chunk, _, _ in reader.sample(5):
             (vector,) = reader.vectors([chunk]).wholes.astype(np.float32)

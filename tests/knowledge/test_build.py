@@ -10,14 +10,14 @@ import pytest
 
 from knowledge import build as builder
 from knowledge.build import build, repair
-from knowledge.catalog import Reader
+from knowledge.catalog import CatalogReader
 from knowledge.chunking import LIMIT
 from knowledge.config import BuildOptions
 from knowledge.embedding.embedder import Recipe, Vectors
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
-from knowledge.report import Progress, Report
+from knowledge.report import BuildReport, Progress
 from knowledge.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
@@ -50,7 +50,7 @@ class CountingEmbedder:
         return await self._table.embed_query(text)
 
 
-async def rebuild(kb: Path, library: Path, embedder: TableEmbedder, *, force: bool = False) -> Report:
+async def rebuild(kb: Path, library: Path, embedder: TableEmbedder, *, force: bool = False) -> BuildReport:
     return await build(Generations(kb), sources_of(library), embedder, options=BuildOptions(force), tell=ignore)
 
 
@@ -329,7 +329,7 @@ def test_the_floor_lies_where_foreign_questions_do_not_reach(kb: Path) -> None:
 def test_a_base_reads_back_what_it_holds(kb: Path) -> None:
     current = Generations(kb).current()
     assert current is not None
-    reader = Reader(current.database)
+    reader = CatalogReader(current.database)
 
     (passage,) = reader.passages([reader.sample(1)[0][0]])
     assert passage.title

@@ -11,7 +11,7 @@ import pytest
 from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.knowledge_base import KnowledgeBase, open_knowledge_base
-from knowledge.vectors import Shelf, VectorIndex
+from knowledge.vectors import ChromaCollection, VectorIndex
 from tests.doubles.chroma_server import START_SECONDS, ChromaServer, open_chroma_server
 
 pytestmark = [
@@ -48,7 +48,7 @@ async def test_vectors_live_on_the_server_one_collection_a_generation(
         current = Generations(root).current()
         assert current is not None
         assert not current.chroma.exists()
-        with closing(VectorIndex(Shelf(server.url, current.manifest.collection))) as index:
+        with closing(VectorIndex(ChromaCollection(server.url, current.manifest.collection))) as index:
             assert index.count() == first.chunks
 
         await asyncio.to_thread((library / "new.md").write_text, "# New\n\nSomething that was not there before.\n")
@@ -84,7 +84,7 @@ async def test_a_collection_that_is_lost_is_made_anew_without_embedding(
         await base.refresh(library)
         current = Generations(root).current()
         assert current is not None
-        with closing(VectorIndex(Shelf(server.url, current.manifest.collection))) as index:
+        with closing(VectorIndex(ChromaCollection(server.url, current.manifest.collection))) as index:
             index._client.delete_collection(current.manifest.collection)
         assert (await base.search("How long is the warranty?")).degraded
         await until_whole(base)

@@ -37,7 +37,8 @@ def test_small_neighbours_are_joined_and_keep_both_names() -> None:
 
 
 def test_sections_of_different_parents_are_not_joined() -> None:
-    chunks = chunk(document(f"# A\n\n## One\n\nShort.\n\n# B\n\n## Two\n\nShort too. {WORDS * 9}\n"))
+    short = "Twelve words are enough to be a chunk of their own, these."
+    chunks = chunk(document(f"# A\n\n## One\n\n{short} Really.\n\n# B\n\n## Two\n\nShort too. {WORDS * 9}\n"))
 
     assert headings(chunks) == ["Help > A > One", "Help > B > Two"]
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from knowledge.config import read_config
+from knowledge.config import NOT_ARTICLES, BuildOptions, Source, read_config
 from knowledge.errors import SourcesFaulty
+from knowledge.plan import Known, make_plan
 
 GOOD = """
 sources:
@@ -77,3 +78,66 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_is_a_fault_too(tmp_path: Path) -> None:
     with pytest.raises(SourcesFaulty, match="cannot be read"):
         read_config(tmp_path / "none.yml")
+
+
+@pytest.mark.parametrize(
+    ("url", "path", "own", "address"),
+    [
+        ("https://help.example/docs", "pay/fees.md", "", "https://help.example/docs/pay/fees"),
+        ("https://help.example/docs", "pay/README.md", "", "https://help.example/docs/pay"),
+        ("https://help.example/docs", "pay/index.html", "", "https://help.example/docs/pay"),
+        ("https://help.example/docs", "pay/a.md", "/fees/", "https://help.example/fees/"),
+        ("https://help.example/docs", "pay/a.md", "fees", "https://help.example/docs/pay/fees"),
+        ("https://help.example/a/{slug}?v=1", "pay/fees.md", "", "https://help.example/a/fees?v=1"),
+        ("https://help.example/a/{slug}", "pay/a.md", "/old/fees", "https://help.example/a/fees"),
+        ("https://help.example/{path}.html", "pay/a b.md", "", "https://help.example/pay/a%20b.html"),
+        ("https://help.example/docs", "pay/a.md", "https://other.example/x", "https://other.example/x"),
+        ("", "pay/a.md", "/fees", ""),
+    ],
+)
+async def test_a_page_has_the_address_that_its_front_matter_and_source_say(
+    tmp_path: Path, url: str, path: str, own: str, address: str
+) -> None:
+    file = tmp_path / "pages" / path
+    file.parent.mkdir(parents=True)
+    front = f"---\npermalink: {own}\n---\n" if own else ""
+    file.write_text(f"{front}A return is free.")
+    (tmp_path / "sources.yml").write_text(f"sources:\n  - {{name: help, folder: pages, url: '{url}'}}\n")
+    sources = read_config(tmp_path / "sources.yml").of("public")
+    plan = await make_plan(sources, Known(), options=BuildOptions(), spool=tmp_path, tell=lambda progress: None)
+    ((_, document),) = plan.documents
+    assert document.url == address
+
+
+async def test_files_are_chosen_by_patterns_and_what_is_passed_over_is_counted(tmp_path: Path) -> None:
+    for path in ("fees.md", "SUMMARY.md", "de/fees.md", "de/changelog.md", "old/a.md", "box.png", "b.PNG", "Makefile"):
+        (tmp_path / "pages" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pages" / path).write_text("A return is free.")
+    (tmp_path / "sources.yml").write_text("sources:\n  - {name: a, folder: pages}\n")
+    (whole,) = read_config(tmp_path / "sources.yml").sources
+    assert (whole.include, whole.exclude) == ((), NOT_ARTICLES)
+
+    async def planned(more: str) -> tuple[set[str], dict[str, int]]:
+        (tmp_path / "sources.yml").write_text(f"sources:\n  - {{name: a, folder: pages{more}}}\n")
+        sources = read_config(tmp_path / "sources.yml").of("public")
+        plan = await make_plan(sources, Known(), options=BuildOptions(), spool=tmp_path, tell=lambda progress: None)
+        return {path for path, _ in plan.documents}, dict(plan.passed_over)
+
+    others = {"*.png": 2, "files without a suffix": 1}
+    assert await planned("") == (
+        {"a/fees.md", "a/de/fees.md", "a/old/a.md"},
+        {"SUMMARY.md": 1, "CHANGELOG.*": 1, **others},
+    )
+    assert await planned(", exclude: [/old/*, de/*]") == (
+        {"a/fees.md", "a/SUMMARY.md"},
+        {"/old/*": 1, "de/*": 2, **others},
+    )
+    assert await planned(", include: [fees.md]") == ({"a/fees.md", "a/de/fees.md"}, {"not in include": 3, **others})
+
+
+async def test_what_is_not_for_customers_is_left_out_of_a_public_source_only(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("---\nvisibility: internal\n---\nRefund at once.")
+    public, internal = (Source(folder=tmp_path, audience="public"), Source(folder=tmp_path, audience="internal"))
+    for source, left_out in ((public, 1), (internal, 0)):
+        plan = await make_plan([source], Known(), options=BuildOptions(), spool=tmp_path, tell=lambda progress: None)
+        assert (len(plan.documents), len(plan.quarantined)) == (1 - left_out, left_out)

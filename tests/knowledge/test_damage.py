@@ -18,7 +18,7 @@ from knowledge.errors import BuildFailed, BuildRefused, BuildStopped
 from knowledge.filters import Filter
 from knowledge.generations import Generations
 from knowledge.knowledge_base import Findings, KnowledgeBase, open_knowledge_base
-from knowledge.report import Report
+from knowledge.report import BuildReport
 from tests.knowledge.pages import PAGES
 from tests.knowledge.processes import until
 
@@ -111,7 +111,7 @@ async def test_troubles_that_pass_are_not_taken_for_damage(
 ) -> None:
     async with open_knowledge_base(kb, embedder) as base:
         with monkeypatch.context() as broken:
-            broken.setattr("knowledge.catalog.Reader.passages", _no_memory)
+            broken.setattr("knowledge.catalog.CatalogReader.passages", _no_memory)
             assert await base.search(QUESTION) == Findings(degraded=True)
         assert not base.is_damaged
         assert (await base.status()).degraded
@@ -169,7 +169,7 @@ class FullDisk:
         self._repair = Builder.repair
         monkeypatch.setattr(Builder, "repair", lambda builder: self.repair(builder))
 
-    async def repair(self, builder: Builder) -> Report:
+    async def repair(self, builder: Builder) -> BuildReport:
         self.asked += 1
         if self.asked <= self._times:
             raise BuildFailed("[Errno 28] No space left on device")

@@ -258,3 +258,179 @@ def test_a_faq_of_one_object_a_line_is_read_like_a_table() -> None:
 def test_a_faq_may_be_divided_by_tabs() -> None:
     found = document("faq.tsv", b"question\tanswer\nHow long?\tTwo days, or three.\n")
     assert (found.title, found.text) == ("How long?", "Two days, or three.")
+
+
+RST = b"""
+Returns
+=======
+
+.. meta::
+   :keywords: hidden
+
+Read :doc:`the rules </rules/all>` or :ref:`how-to-pay`. Press :guilabel:`Send`. |unknown| stays.
+
+.. note::
+
+   Keep the **box**.
+
+.. tabs::
+
+   .. tab:: By post
+
+      Use the label from `our site <https://help.example/label>`_.
+
+.. code-block:: console
+
+   $ kept --code
+
+.. include:: /etc/passwd
+.. raw:: html
+
+   <b>hidden</b>
+.. toctree::
+
+   hidden
+"""
+
+
+def test_restructured_text_is_read_with_what_sphinx_adds() -> None:
+    page = document("returns.rst", RST)
+    assert page.title == "Returns"
+    assert " ".join(page.text.split()) == (
+        "# Returns Read the rules or how to pay. Press Send. unknown stays. Keep the box. By post Use the label from "
+        "[our site](https://help.example/label). ``` $ kept --code ```"
+    )
+
+
+ASCIIDOC = b"""= Returns
+:days: 14
+:url-site: https://help.example
+
+== How long [[x]]
+.Good to know
+NOTE: You have {days} days. See link:{url-site}/fees[the fees] or xref:pay.adoc[how to pay].
+
+* One
+** Two
+. Three
+
+|===
+|To |Days
+|AT
+|3
+|===
+
+----
+kept = "<<code>>"
+----
+include::other.adoc[]
+//hidden
+"""
+
+
+def test_asciidoc_is_read_as_its_visitors_see_it() -> None:
+    page = document("returns.adoc", ASCIIDOC)
+    assert page.title == "Returns"
+    assert " ".join(page.text.split()) == (
+        "# Returns ## How long **Good to know** You have 14 days. See [the fees](https://help.example/fees) or how to "
+        'pay. - One - Two 1. Three | To | Days | | --- | --- | | AT | 3 | ``` kept = "<<code>>" ```'
+    )
+
+
+ORG = b"""#+TITLE: Returns
+#+LANGUAGE: en
+* TODO How long :tag:
+:PROPERTIES:
+:ID: hidden
+:END:
+You have =14= days. See [[https://help.example/fees][the fees]] and [[file:pay.org][how to pay]].
+| To | Days |
+|----+------|
+| AT | 3    |
+#+begin_src sh
+kept
+#+end_src
+# hidden
+"""
+
+
+def test_org_mode_is_read_as_its_visitors_see_it() -> None:
+    page = document("returns.org", ORG)
+    assert (page.title, page.language) == ("Returns", "en")
+    assert " ".join(page.text.split()) == (
+        "## How long You have `14` days. See [the fees](https://help.example/fees) and how to pay. "
+        "| To | Days | | --- | --- | | AT | 3 | ``` kept ```"
+    )
+
+
+def test_exports_of_help_centres_give_their_articles_and_not_their_drafts() -> None:
+    zendesk = {
+        "articles": [
+            {
+                "id": 7,
+                "title": "Returns",
+                "body": "<h2>How long</h2><p>14 days.</p>",
+                "html_url": "https://help.example/hc/7",
+                "locale": "en-us",
+                "edited_at": "2026-05-01T08:00:00Z",
+                "draft": False,
+            },
+            {"id": 8, "title": "Later", "body": "<p>Soon.</p>", "draft": True},
+            {"id": 9, "title": "For agents", "body": "<p>Refund at once.</p>", "user_segment_id": 3},
+        ]
+    }
+    returns, later, agents = read("zendesk.json", json.dumps(zendesk).encode())
+    assert isinstance(returns, Document)
+    assert (returns.id, returns.title, returns.url) == ("zendesk.json#7", "Returns", "https://help.example/hc/7")
+    assert (returns.language, returns.last_updated) == ("en-us", "2026-05-01")
+    assert returns.text == "## How long\n\n14 days.\n"
+    assert later == Quarantined("zendesk.json#8", "a draft")
+    assert isinstance(agents, Document)
+    assert agents.withheld
+    intercom = {
+        "type": "list",
+        "data": [
+            {"id": "1", "title": "Fees", "description": "What it costs", "body": "<p>5 EUR.</p>", "state": "published"},
+            {"id": "2", "title": "Later", "body": "<p>Soon.</p>", "state": "draft"},
+        ],
+    }
+    fees, draft = read("intercom.json", json.dumps(intercom).encode())
+    assert isinstance(fees, Document)
+    assert fees.text == "What it costs\n\n5 EUR.\n"
+    assert draft == Quarantined("intercom.json#2", "a draft")
+    assert reason("package.json", b'{"name": "site"}') == "JSON without articles of Zendesk or Intercom"
+
+
+def test_an_exported_space_gives_its_pages() -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(
+            "Help 0123456789abcdef0123456789abcdef/Fees 0123456789abcdef0123456789abcdee.md", "It is free."
+        )
+        archive.writestr("space/returns.html", "<main><h1>Returns</h1><p>14 days.</p></main>")
+        archive.writestr("__MACOSX/._x.md", "hidden")
+        archive.writestr("picture.png", "hidden")
+    fees, returns = read("space.zip", packed.getvalue())
+    assert isinstance(fees, Document)
+    assert isinstance(returns, Document)
+    assert (fees.title, fees.text) == ("Fees", "It is free.")
+    assert (returns.id, returns.title) == ("space.zip/space/returns.html", "Returns")
+    assert reason("space.zip", b"PK\x03\x04 nothing") == "not a readable ZIP file"
+
+
+def test_front_matter_says_more_than_a_title() -> None:
+    page = document(
+        "a.md",
+        b"---\ntitle: Fees\ndescription: What a return costs.\naliases: [/old/fees, Return fees, Postage]\n"
+        b"categories: [Money, Other]\n---\n# Fees\n\nIt is free.\n",
+    )
+    assert page.category == "Money"
+    assert (
+        page.text
+        == "# Fees\n\nWhat a return costs.\n\nReturn fees \xc2\xb7 Postage\n\n\nIt is free.\n".encode(
+            "latin-1"
+        ).decode()
+    )
+    for line in ("visibility: internal", "visibility: everyone", "draft: true", "published: false"):
+        assert document("b.md", f"---\n{line}\n---\nText.".encode()).withheld, line
+    assert not document("b.md", b"---\nvisibility: public\n---\nText.").withheld

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from knowledge.errors import BuildRefused, IndexBroken
-from knowledge.generations import CURRENT, DATABASE, MANIFEST, Generations, Hold, Manifest, Source
+from knowledge.generations import CURRENT, DATABASE, MANIFEST, Generations, Hold, IndexedSource, Manifest
 
 
 def manifest(number: int) -> Manifest:
@@ -16,7 +16,7 @@ def manifest(number: int) -> Manifest:
         embedder="e",
         documents=1,
         chunks=2,
-        sources=(Source("/kb", 1),),
+        sources=(IndexedSource("/kb", 1),),
         built_at="2026-01-01T00:00:00+00:00",
         threshold=0.8,
         words_threshold=0.4,

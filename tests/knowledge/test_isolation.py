@@ -15,7 +15,7 @@ from knowledge.embedding.table import TableEmbedder
 from knowledge.generations import Generations
 from knowledge.sources import isolation as module
 from knowledge.sources.files import SUFFIXES, Quarantined, SourceFile, Unfit
-from knowledge.sources.isolation import Isolation, Limits, open_isolation
+from knowledge.sources.isolation import Isolation, ReadingLimits, open_isolation
 from knowledge.sources.reader import read_documents
 from tests.knowledge.bombs import BOMBS, comments_md, operators_pdf, quotes_md, wide_docx, wide_html, zip_docx
 from tests.knowledge.conftest import ignore, sources_of
@@ -29,7 +29,7 @@ LONG = {
     "quotes.md": quotes_md(5_000),
 }
 """Those that are documents in the end, in a size that is quickly embedded."""
-TIGHT = Limits(cpu_seconds=2, wall_seconds=60.0)
+TIGHT = ReadingLimits(cpu_seconds=2, wall_seconds=60.0)
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_processor_time_is_limited_for_each_file_and_the_next_one_is_read(isolat
 def test_memory_is_limited_for_each_file_and_the_next_one_is_read() -> None:
     if sys.platform != "linux":
         pytest.skip("only Linux keeps to a limit of address space")
-    with open_isolation(Limits(memory_bytes=96 << 20, pdf_memory_bytes=128 << 20)) as small:
+    with open_isolation(ReadingLimits(memory_bytes=96 << 20, pdf_memory_bytes=128 << 20)) as small:
         assert is_usable(small)
         assert reason(small, "a.docx", zip_docx()) == "takes more than 96 MB of memory to read"
         assert reason(small, "a.pdf", operators_pdf()) == "takes more than 128 MB of memory to read"
@@ -96,12 +96,12 @@ def test_the_deadline_alone_is_enough_where_the_system_limits_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     replace_reading(monkeypatch, tmp_path, "resource.setrlimit = refuse", "import time; time.sleep(600)")
-    with open_isolation(Limits(wall_seconds=3.0)) as limited:
+    with open_isolation(ReadingLimits(wall_seconds=3.0)) as limited:
         assert reason(limited, "a.md", b"words") == "took longer than 3 s to read"
 
 
 @pytest.mark.parametrize(
-    ("deed", "expected"),
+    ("body", "expected"),
     [
         ("import os; os.kill(os.getpid(), 9)", "ended the process that read it (SIGKILL)"),
         ("import ctypes; ctypes.string_at(0)", "ended the process that read it (SIGSEGV)"),
@@ -111,9 +111,9 @@ def test_the_deadline_alone_is_enough_where_the_system_limits_nothing(
     ],
 )
 def test_whatever_ends_a_parser_is_the_files_reason(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, deed: str, expected: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, body: str, expected: str
 ) -> None:
-    replace_reading(monkeypatch, tmp_path, "", deed)
+    replace_reading(monkeypatch, tmp_path, "", body)
     with open_isolation(TIGHT) as crashing:
         assert reason(crashing, "a.md", b"words") == expected
 
@@ -127,7 +127,7 @@ def test_a_file_is_not_blamed_for_what_earlier_ones_left_behind(
         assert [read(forgetful, "a.md", b"x") for _ in range(3)] == [[], [], []]
 
 
-def replace_reading(monkeypatch: pytest.MonkeyPatch, folder: Path, before: str, deed: str) -> None:
+def replace_reading(monkeypatch: pytest.MonkeyPatch, folder: Path, before: str, body: str) -> None:
     """Have the child do something else than read documents."""
     program = folder / "program.py"
     program.write_text(
@@ -135,7 +135,7 @@ def replace_reading(monkeypatch: pytest.MonkeyPatch, folder: Path, before: str, 
         "from knowledge.sources import reading\n"
         "def refuse(*_given): raise ValueError\n"
         f"{before}\n"
-        f"def read_documents(path, suffix, content):\n    {deed}\n"
+        f"def read_documents(path, suffix, content):\n    {body}\n"
         "reading.read_documents = read_documents\n"
         "reading.main()\n"
     )
@@ -180,8 +180,9 @@ def children() -> set[int]:
 def test_the_child_ends_with_its_builder(tmp_path: Path) -> None:
     program = (
         "import os, signal\nfrom pathlib import Path\n"
-        "from knowledge.sources.isolation import Isolation, Limits\nfrom knowledge.sources.files import SourceFile\n"
-        "isolation = Isolation(Limits())\nisolation.read(SourceFile('a.md', Path('a.md'), 1, 0), b'words')\n"
+        "from knowledge.sources.isolation import Isolation, ReadingLimits\n"
+        "from knowledge.sources.files import SourceFile\n"
+        "isolation = Isolation(ReadingLimits())\nisolation.read(SourceFile('a.md', Path('a.md'), 1, 0), b'words')\n"
         "print(isolation._child._process.pid, flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
     ended = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=False, timeout=patience(60))

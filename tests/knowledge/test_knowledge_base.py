@@ -18,7 +18,7 @@ from knowledge.errors import BuildFailed, BuildRefused, EmbedderFailed
 from knowledge.generations import Generations
 from knowledge.index import Index
 from knowledge.knowledge_base import Findings, open_knowledge_base
-from knowledge.report import Progress, Report
+from knowledge.report import BuildReport, Progress
 from knowledge.vectors import VectorIndex
 from tests.knowledge.conftest import ignore, sources_of
 from tests.knowledge.pages import PAGES
@@ -276,7 +276,7 @@ async def test_requests_during_a_refresh_share_the_one_that_follows(
         first = asyncio.create_task(base.refresh(library, on_progress=lambda _: started.set()))
         await started.wait()
         (library / "late.md").write_text("# Lampshades\n\nShades can be washed in lukewarm water.\n")
-        later: list[Report] = await asyncio.gather(*(base.refresh(library) for _ in range(5)))
+        later: list[BuildReport] = await asyncio.gather(*(base.refresh(library) for _ in range(5)))
         await first
 
     assert all(report is later[0] for report in later)

@@ -116,7 +116,8 @@ def page(secret: str) -> str:
     return (
         f"# Printing labels\n\n{'Labels are printed at the counter of the shop. ' * 40}\n\n"
         f"## Access for the label printer\n\n{'The printer wants a key of its own. ' * 30}\n\n{secret}\n\n"
-        f"## Paper for labels\n\n{'Paper comes in rolls of two hundred sheets. ' * 40}\n"
+        f"## Paper for labels\n\n{'Paper comes in rolls of two hundred sheets. ' * 40}\n\n"
+        f"## Ink\n\n{'The ink dries in a minute and lasts for a year. ' * 40}\n"
     )
 
 

@@ -12,7 +12,7 @@ from knowledge.errors import SourceUnreadable
 from knowledge.filters import Filter
 from knowledge.generations import Generations
 from knowledge.knowledge_base import open_knowledge_base
-from knowledge.report import Report
+from knowledge.report import BuildReport
 from tests.knowledge.conftest import ignore
 
 CONFIG = """
@@ -37,7 +37,7 @@ def config(tmp_path: Path) -> Path:
 
 async def refresh(
     config: Path, embedder: TableEmbedder, options: BuildOptions | None = None, to: Audience = "public"
-) -> Report:
+) -> BuildReport:
     sources = read_config(config).of(to)
     return await build(
         Generations(config.parent / to), sources, embedder, options=options or BuildOptions(), tell=ignore

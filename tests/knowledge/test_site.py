@@ -17,7 +17,7 @@ from knowledge.config import Source
 from knowledge.embedding.table import TableEmbedder
 from knowledge.errors import SourceUnreadable
 from knowledge.generations import Generations
-from knowledge.report import Report
+from knowledge.report import BuildReport
 from knowledge.sources import site as module
 from knowledge.sources.files import SUFFIXES, Listing
 from knowledge.sources.sitemap import read_sitemap
@@ -88,7 +88,7 @@ def page(name: str) -> str:
     return f"<html><body><main><h1>About {name}</h1><p>All there is to say about {name} stands here.</p></main></body>"
 
 
-async def refresh(kb: Path, embedder: TableEmbedder, *sources: Source) -> Report:
+async def refresh(kb: Path, embedder: TableEmbedder, *sources: Source) -> BuildReport:
     return await build(Generations(kb), sources, embedder, tell=ignore)
 
 
@@ -98,7 +98,7 @@ def names(kb: Path) -> list[str]:
     return [source.stale for source in from_disk.manifest.sources]
 
 
-def reasons(report: Report) -> dict[str, str]:
+def reasons(report: BuildReport) -> dict[str, str]:
     return {each.name.rpartition("/")[2]: each.reason for each in report.quarantined}
 
 
