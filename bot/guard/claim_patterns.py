@@ -1,9 +1,9 @@
-"""The words that claim actions, in five languages: the files in `bot/guard/claim_words`, read into tables.
+"""The words that claim actions: the section `claims` of each language's file, read into tables.
 
 A claim has one of four forms. Done: "I have cancelled it". Promised: "I'll cancel it now". Pledged by the shop or by no
 one: "it will be cancelled", which is a claim only if something ties it to this customer. Stated: "it was cancelled".
-`claimed_actions.py` reads sentences with these lists. A language's file writes words as the language does, with a blank
-between them; words that belong together have a `_` between, such as `called_off`. The file has:
+`claimed_actions.py` reads sentences with these lists. The section writes words as the language does, with a blank
+between them; words that belong together have a `_` between, such as `called_off`. It has:
 
 endings     form -> what is put around a stem to make it; `-` is the stem. The forms are done ("cancelled"), do
             ("cancel"), now (a present that promises if the desk says it: "ich storniere"), and doing ("I'm
@@ -28,7 +28,7 @@ marks       what shows who did it, and whether it is done:
   nothing     a phrase that means none of what its words mean
 subject     what a sentence lacks that begins with an action
 
-The file also has patterns over folded text (claims.folded: small letters, no accents, one blank between words):
+It also has patterns over folded text (claims.folded: small letters, no accents, one blank between words):
 
 conditions  before a claim in its clause: it speaks of a case that may not be given
 cases       anywhere in a promise's sentence, or before a state in the present: it holds only in that case
@@ -43,11 +43,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any, Literal, NamedTuple, get_args
 
 from bot.guard.letters import plain_letters
-from bot.own_files import read_own
+from bot.language.languages import read_section
 
 Kind = Literal["refunded", "cancelled", "changed", "resent", "transferred"]
 """The kind of action that is claimed: money went back · an order or a part of it is off · something of an order or
@@ -104,10 +103,8 @@ class Wording:
 
 @cache
 def load_wordings() -> tuple[Wording, ...]:
-    """All five languages."""
-    folder = resources.files("bot") / "guard" / "claim_words"
-    files = sorted((each for each in folder.iterdir() if each.name.endswith(".yml")), key=lambda each: each.name)
-    return tuple(_wording(read_own(each)) for each in files)
+    """The words of all languages."""
+    return tuple(_wording(claims) for claims in read_section("claims").values())
 
 
 def _wording(read: Mapping[str, Any]) -> Wording:

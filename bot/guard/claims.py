@@ -19,10 +19,10 @@ from itertools import chain
 from bot.agent.messages import ToolResult
 from bot.guard.claim_patterns import MONEY, ORDER_ID, Form, Kind, Wording
 from bot.guard.claimed_actions import ClaimedAction, find_actions, find_bare, starts_with_action, words_in
-from bot.guard.grounding import Kept
+from bot.guard.grounding import EpisodeEvidence
 from bot.guard.guardrails import OutputGate
 from bot.guard.letters import MARKUP, plain_letters
-from bot.guard.tool_results import ESCALATE, SEARCH, Record, amounts_of, figures_in, maps_in, read_records
+from bot.guard.tool_results import ESCALATE, SEARCH, LookupRecord, amounts_of, figures_in, maps_in, read_records
 from bot.guard.values import Value, plain, read_values
 
 ACTIONS: Mapping[str, frozenset[Kind]] = {ESCALATE: frozenset({"transferred"})}
@@ -267,7 +267,7 @@ class Grounds:
     """Returns the words of the help pages that the agents were given."""
     earlier: Sequence[ToolResult] = ()
     """What tools returned earlier in the conversation. States that were looked up then still count, actions do not."""
-    kept: Kept | None = None
+    kept: EpisodeEvidence | None = None
     """What the values of an answer must be found in. If None, only actions are checked."""
 
     def bear(self, claim: Claim) -> bool:
@@ -292,7 +292,7 @@ def _holds_words(words: Sequence[str], page: str) -> bool:
     return f" {' '.join(words)} " in f" {' '.join(_WORD.findall(folded(page)))} "
 
 
-def _show(found: Sequence[Record], earlier: Sequence[Record], claim: Claim) -> bool:
+def _show(found: Sequence[LookupRecord], earlier: Sequence[LookupRecord], claim: Claim) -> bool:
     """Whether lookups show the state and the amounts, for every order that is named or else was asked for."""
     records = [*earlier, *found]
     numbers = claim.orders or _spoken_of(found) or _spoken_of(earlier)
@@ -302,13 +302,13 @@ def _show(found: Sequence[Record], earlier: Sequence[Record], claim: Claim) -> b
     return claim.amounts <= amounts_of([record for own in of_each for record in own])
 
 
-def _spoken_of(records: Sequence[Record]) -> frozenset[str]:
+def _spoken_of(records: Sequence[LookupRecord]) -> frozenset[str]:
     """The orders that a claim without a number may be about: those asked for one by one, or else all of a list."""
     asked_for = frozenset(record.number for record in records if record.number and not record.is_listed)
     return asked_for or frozenset(record.number for record in records if record.number)
 
 
-def _shows(record: Record, claim: Claim) -> bool:
+def _shows(record: LookupRecord, claim: Claim) -> bool:
     """Whether the shop's or the carrier's own words say so."""
     states = {record.word(name).replace("_", " ") for name in ("status", "payment")}
     if states & _STATUS.get(claim.kind, frozenset()):

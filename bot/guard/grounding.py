@@ -251,7 +251,7 @@ class Grounding:
 
 
 @dataclass(slots=True)
-class Kept:
+class EpisodeEvidence:
     """What code keeps of an episode. It is read at the first value, and what came since then at each further one."""
 
     results: Callable[[], Iterable[ToolResult]]
@@ -312,8 +312,8 @@ def _agree(one: Day, other: Day) -> bool:
 
 def _behind(base: Day, length: Duration, today: date | None) -> Iterator[Day]:
     year = base[0] or (today.year if today else 0)
-    if not 0 < year <= LAST_YEAR or not is_day((year, base[1], base[2])):
-        return
+    if not base[2] or not 0 < year <= LAST_YEAR or not is_day((year, base[1], base[2])):
+        return  # a month without a day, such as "January 2026", is no day to count from
     start = date(year, base[1], base[2])
     match length.unit:
         case "days":

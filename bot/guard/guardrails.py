@@ -10,9 +10,12 @@ both passes, and the rest is rewritten so that neither makes a link or a mention
 
 import re
 import unicodedata
+from functools import cache
 from html.entities import html5
 
 from bot.guard.link_domains import is_ending, is_suffix
+from bot.language.languages import read_section
+from bot.language.matching import phrases
 from knowledge.text import Sieve, visible
 
 # What comes in
@@ -56,10 +59,6 @@ _SECRETS = re.compile(
     r"|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]+|(?i:\bbearer)[ ]+[\w.~+/-]{16,}=*"
     r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
 )
-_NAMED_SECRET = re.compile(
-    r"(?i:\b(password|passwort|kennwort|contraseña|mot de passe|kata sandi|passcode|cvv2?|cvc2?))"
-    r"([ ]*(?:[:=]|\b(?i:is|ist|es|est|adalah)\b)[ ]*)(?=\S*[^\sA-Za-z.,;])([^\s,;]{3,})"
-)
 
 
 def mask(text: str) -> str:
@@ -69,9 +68,17 @@ def mask(text: str) -> str:
     that order and tracking numbers survive.
     """
     text = _SECRETS.sub("[secret]", text)
-    text = _NAMED_SECRET.sub(r"\1\2[secret]", text)
+    text = _named_secret().sub(r"\1\2[secret]", text)
     text = _CARD.sub(lambda found: "[card number]" if _is_card(found[0]) else found[0], text)
     return _IBAN.sub(_masked_account, text)
+
+
+@cache
+def _named_secret() -> re.Pattern[str]:
+    """A password behind its name, such as "password: hunter2"."""
+    names = "|".join(name for named in read_section("secrets.names").values() for name in phrases(named))
+    between = "|".join(read_section("secrets.is").values())
+    return re.compile(rf"(?i:\b({names}))([ ]*(?:[:=]|\b(?i:{between})\b)[ ]*)(?=\S*[^\sA-Za-z.,;])([^\s,;]{{3,}})")
 
 
 def _is_card(text: str) -> bool:

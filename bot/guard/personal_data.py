@@ -6,8 +6,12 @@ names_in           the names of people, and the parts of these names that people
 
 import re
 from collections.abc import Iterable
+from functools import cache
 
+from bot.errors import ConfigurationError
 from bot.guard.guardrails import mask
+from bot.language.languages import read_section
+from bot.language.matching import phrases
 from knowledge.questions import FUNCTION_WORDS, IDENTIFIER, UNSPACED
 
 NAME = "[name]"
@@ -29,25 +33,20 @@ _HOUSE = r"\d{1,5}\s?[a-zA-Z]?"
 _GAP = r"\s{1,4}"
 _TOWN = rf"(?:,?{_GAP}(?:[A-Z]{{1,2}}-)?\d{{4,5}}{_GAP}[^\W\d_][\w-]{{1,40}})?"
 # Words and gaps have a maximum length: without it, a row of dashes would be read to its end from each dash.
-_ADDRESS = re.compile(
-    rf"""
+_STREETS = {
     # 12 Elm Street; 221B Old Kent Road
-    (?<!\w){_HOUSE}{_GAP}(?:{_CAPITALIZED}{_GAP}){{1,4}}
-        (?i:street|st|avenue|ave|road|rd|lane|ln|drive|boulevard|blvd|court|square|terrace|crescent)\b\.?{_TOWN}
+    "number_name_word": rf"(?<!\w){_HOUSE}{_GAP}(?:{_CAPITALIZED}{_GAP}){{1,4}}(?i:WORD)\b\.?{_TOWN}",
     # Lindenstraße 5; Am Alten Platz 17b, 10115 Berlin
-    | (?<![\w-])(?:{_CAPITALIZED}{_GAP}){{0,3}}[\w-]{{0,60}}(?i:stra(?:ß|ss)e|str\.|weg|platz|allee|gasse)
-        {_GAP}{_HOUSE}\b{_TOWN}
-    # 8 bis, rue de la Paix; Calle de Alcalá 45; Jl. Merdeka No. 3
-    | (?<!\w){_HOUSE}(?:\s?(?:bis|ter))?,?{_GAP}(?i:rue|boulevard|chemin|impasse|quai)
-        {_GAP}(?:[\w'’.-]{{1,40}}\s?){{1,5}}{_TOWN}
-    | (?<!\w)(?i:calle|avenida|plaza|paseo|carrer){_GAP}(?:{_WORD}{_GAP}){{1,4}}
-        (?:[Nn][º.o]\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}
-    | (?<!\w)(?i:jl\.|jalan){_GAP}(?:{_WORD}{_GAP}){{1,4}}(?:[Nn]o\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}
-    """,
-    re.VERBOSE,
-)
+    "name_word_number": rf"(?<![\w-])(?:{_CAPITALIZED}{_GAP}){{0,3}}[\w-]{{0,60}}(?i:WORD){_GAP}{_HOUSE}\b{_TOWN}",
+    # 8 bis, rue de la Paix
+    "number_word_name": (
+        rf"(?<!\w){_HOUSE}(?:\s?(?:bis|ter))?,?{_GAP}(?i:WORD){_GAP}(?:[\w'’.-]{{1,40}}\s?){{1,5}}{_TOWN}"
+    ),
+    # Calle de Alcalá 45; Jl. Merdeka No. 3
+    "word_name_number": (rf"(?<!\w)(?i:WORD){_GAP}(?:{_WORD}{_GAP}){{1,4}}(?:[Nn][º.o]\.?\s{{0,4}})?{_HOUSE}\b{_TOWN}"),
+}
+"""Addresses by the order of their parts. WORD is one of the language's words for a street."""
 _PERSONAL = [
-    (_ADDRESS, "[address]"),
     (re.compile(r"(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+"), "[e-mail address]"),
     (re.compile(r"https?://\S+|www\.\S+"), "[link]"),
     (re.compile(r"<@[A-Z0-9]+(?:\|[^<>]*)?>"), "[person]"),
@@ -59,7 +58,7 @@ _PERSONAL = [
 
 def without_personal(text: str, *, names: Iterable[str] = ()) -> str:
     """The text with personal data replaced. `names` are of people; case and blanks do not matter."""
-    text = mask(text)
+    text = _addresses().sub("[address]", mask(text))
     for pattern, instead in _PERSONAL:
         text = pattern.sub(instead, text)
     for name in names_in(names):
@@ -67,6 +66,20 @@ def without_personal(text: str, *, names: Iterable[str] = ()) -> str:
         edges = ("", "") if UNSPACED.search(name) else (r"(?<!\w)", r"(?!\w)")
         text = re.sub(f"{edges[0]}@?{spaced}{edges[1]}", NAME, text, flags=re.IGNORECASE)
     return text
+
+
+@cache
+def _addresses() -> re.Pattern[str]:
+    """Addresses, as any of the languages has them. Raises ConfigurationError for an order that is unknown."""
+    found: dict[str, list[str]] = {order: [] for order in _STREETS}
+    for language, streets in read_section("streets").items():
+        for order, words in streets.items():
+            if order not in found:
+                raise ConfigurationError([f"{language}.yml: streets.{order} is none of {', '.join(_STREETS)}"])
+            found[order] += phrases(words)
+    return re.compile(
+        "|".join(_STREETS[order].replace("WORD", "|".join(words)) for order, words in found.items() if words)
+    )
 
 
 def names_in(names: Iterable[str]) -> list[str]:

@@ -30,7 +30,7 @@ _FIELD = re.compile(r'"(order|tracking_number|status|payment|total)":"([^"\\]*)"
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class LookupRecord:
     """One order or parcel as a lookup returned it."""
 
     fields: Mapping[str, Any]
@@ -69,19 +69,19 @@ class Record:
         return value.casefold().lstrip("#") if isinstance(value, str) else ""
 
 
-def read_records(results: Iterable[ToolResult]) -> list[Record]:
+def read_records(results: Iterable[ToolResult]) -> list[LookupRecord]:
     """The records in the results of lookups."""
     return [record for each in results if each.ok and each.name in LOOK_UPS for record in _read(each.content)]
 
 
-def amounts_of(records: Sequence[Record]) -> set[int]:
+def amounts_of(records: Sequence[LookupRecord]) -> set[int]:
     """What these orders can have paid back, in hundredths: a total, all totals, some lines, a total less some lines."""
     totals = {record.number: total for record in records for total in record.total()}
     sums = {one for record in records for one in record.sums()}
     return {*totals.values(), sum(totals.values()), *sums, *(total - one for total in totals.values() for one in sums)}
 
 
-def _read(content: str) -> Iterator[Record]:
+def _read(content: str) -> Iterator[LookupRecord]:
     """The orders or the parcel in a result. A note may come before it. A result that was cut is read up to its end."""
     start = content.find("{")
     try:
@@ -90,9 +90,9 @@ def _read(content: str) -> Iterator[Record]:
         whole = {"orders": parts} if len(parts := list(_parts(content))) > 1 else next(iter(parts), None)
     match whole:
         case {"orders": list(listed)}:
-            yield from (Record(each, is_listed=True) for each in maps_in(listed))
+            yield from (LookupRecord(each, is_listed=True) for each in maps_in(listed))
         case Mapping():
-            yield Record(whole, is_listed=False)
+            yield LookupRecord(whole, is_listed=False)
 
 
 def _parts(content: str) -> Iterator[Mapping[str, str]]:

@@ -1,24 +1,19 @@
-"""Every sentence that a customer sees and no model wrote, in five languages, and which language to use.
+"""Every sentence that a customer sees and no model wrote, and which language to use.
 
-The sentences are in `bot/language/locales`: one file for each language, with the same keys and the same placeholders.
-Operators can replace any sentence with a file of their own.
+The sentences are a section of each language's file in `bot/language/locales`, with the same keys and the same
+placeholders. Operators can replace any sentence with a file of their own.
 """
 
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from string import Formatter
-from typing import Any, Literal, get_args
+from typing import Any
 
 from bot.errors import ConfigurationError
+from bot.language.languages import DEFAULT, Language, languages, read_section
 from bot.operator_files import read_entries
-from bot.own_files import read_own
-
-Language = Literal["en", "id", "de", "es", "fr"]
-LANGUAGES: tuple[Language, ...] = get_args(Language)
-DEFAULT: Language = "en"
 
 PROMPTS = "prompts"
 """The only key whose value is a list: what a customer may want to ask first."""
@@ -56,35 +51,6 @@ _READ_LIMIT = 2_000
 _CLEAR = 1.5
 """A message is clear if it has this many times as many words of one language as of any other."""
 
-# Words that are in many sentences and in few other languages. A word that two languages share counts for both.
-_COMMON: dict[Language, str] = {
-    "en": """a an the and or but is are was were be been am i i'm i'd i've my me you your we our it its it's this that
-        these those he she they them there to of in on at for from with about into by as not no don't doesn't didn't
-        can't can could would should will what what's when where which who why how do does did have has had get got
-        want need please thanks thank hello hi hey order orders delivery delivered shipping shipped refund return
-        returned tracking package parcel still yet any some if so""",
-    "id": """saya aku kami kita anda kamu dia mereka ini itu yang dan atau tapi tetapi dengan untuk dari ke di pada
-        adalah ada tidak tak nggak gak ga bukan belum sudah udah akan bisa boleh mau ingin apa apakah siapa kapan
-        mana dimana kenapa mengapa bagaimana gimana berapa nomor status pesanan paket barang kirim dikirim
-        pengiriman sampai sampe kembali kembalikan uang tolong mohon terima kasih makasih halo selamat pagi siang
-        sore malam kok dong sih nih ya juga lagi kalau karena jadi""",
-    "de": """ich du er sie wir ihr mein meine meinen meiner meinem dein deine ihre ihren unser unsere der die das den
-        dem des ein eine einen einer einem und oder aber ist sind war waren bin bist habe hat haben hatte wurde wird
-        werden kann können könnte möchte will nicht kein keine noch schon auch nur wo wann wie was wer warum wieso
-        welche mit von zu zum zur auf für aus bei nach über an im am es bitte danke hallo guten tag bestellung
-        bestellt lieferung paket sendung rücksendung zurück geld wenn dass""",
-    "es": """yo tú usted él ella nosotros mi mis tu tus su sus el la los las un una unos unas y o pero es son está
-        están estoy fue era ser he ha han había no sí que qué cuándo cuando dónde donde cómo como cuál quién por
-        para con sin de del al a en se me te le lo nos les muy más ya todavía aún quiero quisiera puedo puede
-        necesito tengo hay gracias hola buenos buenas días tardes favor pedido pedidos envío entrega paquete
-        devolver devolución reembolso dinero llegado llegó número""",
-    "fr": """je j'ai tu il elle nous vous mon ma mes ton votre vos notre nos le la les l' un une des du de d' et ou où
-        mais est sont était suis c'est été avoir ai a ont n'ai n'est pas ne plus encore déjà que qu'est qui quoi
-        quand comment pourquoi combien quel quelle pour avec sans sur dans en au aux par ce cette ces se me te lui
-        y bonjour bonsoir salut merci s'il plaît voudrais veux peux pouvez besoin commande commandes livraison colis
-        retour retourner remboursement argent reçu""",
-}
-_WORDS = {language: frozenset(words.split()) for language, words in _COMMON.items()}
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -119,18 +85,17 @@ class Sentences:
 
 
 def load_sentences(path: Path | None = None) -> Sentences:
-    """The catalogue of `bot/language/locales`, with the sentences of the YAML file at `path` in place of its own.
+    """The sentences of all languages, with the sentences of the YAML file at `path` in place of its own.
 
     Raises:
         ConfigurationError: the file cannot be read, or its sentences do not fit. It has one sentence for each fault.
     """
-    catalogues: dict[Language, Mapping[str, Any]] = {language: read_locale(language) for language in LANGUAGES}
+    catalogues: dict[Language, Mapping[str, Any]] = read_section("sentences")
     if path is not None:
         own = read_entries(path, setting="SENTENCES_PATH", needed="languages, each with sentences by their keys")
         if faults := [*_faults(own, catalogues)]:
             raise ConfigurationError([f"SENTENCES_PATH: {fault}" for fault in faults])
-        for language in LANGUAGES:
-            catalogues[language] = {**catalogues[language], **own.get(language, {})}
+        catalogues = {language: {**held, **own.get(language, {})} for language, held in catalogues.items()}
     return Sentences(catalogues)
 
 
@@ -143,28 +108,22 @@ def placeholders(template: str) -> set[str]:
     }
 
 
-@cache
-def read_locale(language: Language) -> Mapping[str, Any]:
-    """One language's file: keys to templates, and `prompts`."""
-    catalogue: Mapping[str, Any] = read_own(resources.files("bot") / "language" / "locales" / f"{language}.yml")
-    return catalogue
-
-
 def language_for(locale: str) -> Language:
     """The language of a profile's locale (`id-ID`). English if we do not have that language."""
     code = locale.replace("_", "-").partition("-")[0].lower()
-    return next((language for language in LANGUAGES if language == code), DEFAULT)
+    return next((language for language in languages() if language == code), DEFAULT)
 
 
-def common_words(language: Language) -> frozenset[str]:
-    """Words that many sentences of the language have, and few of the others."""
-    return _WORDS[language]
+@cache
+def common_words() -> Mapping[Language, frozenset[str]]:
+    """Words that many sentences of a language have, and few of the others. A word of two languages counts for both."""
+    return {language: frozenset(words.split()) for language, words in read_section("common").items()}
 
 
 def language_of(text: str, locale: str) -> Language:
     """The language of a message, by its common words. The locale's language if these are not clear."""
     words = [word.replace("’", "'") for word in _WORD.findall(text[:_READ_LIMIT].lower())]
-    counts = {language: sum(word in known for word in words) for language, known in _WORDS.items()}
+    counts = {language: sum(word in known for word in words) for language, known in common_words().items()}
     first, second = sorted(counts.values(), reverse=True)[:2]
     if not first or first < second * _CLEAR:
         return language_for(locale)
@@ -174,7 +133,7 @@ def language_of(text: str, locale: str) -> Language:
 def _faults(own: Mapping[Any, Any], built_in: Mapping[Language, Mapping[str, Any]]) -> Iterator[str]:
     for language, sentences in own.items():
         if language not in built_in:
-            yield f"{language} is none of {', '.join(LANGUAGES)}"
+            yield f"{language} is none of {', '.join(built_in)}"
         elif not isinstance(sentences, dict):
             yield f"{language}: it needs sentences by their keys"
         else:

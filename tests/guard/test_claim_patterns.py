@@ -18,7 +18,7 @@ def test_each_word_of_a_list_is_read_as_it_stands_there(wording: Wording) -> Non
 
 
 @pytest.mark.parametrize("wording", WORDINGS, ids=lambda wording: wording.subject)
-def test_each_language_has_deeds_of_every_kind_and_things_for_what_needs_one(wording: Wording) -> None:
+def test_each_language_has_actions_of_every_kind_and_things_for_what_needs_one(wording: Wording) -> None:
     roles = [*wording.roles.values(), *(own for phrases in wording.phrases.values() for _, own in phrases)]
     verbs = [verb for own in roles for verb in own.verbs]
     assert {kind for kind, _, _ in verbs} == set(KINDS)

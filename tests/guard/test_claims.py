@@ -1,4 +1,4 @@
-"""The claim guard: no deed is told that nothing did or shows, and nothing else is held against a text."""
+"""The claim guard: no action is claimed that no tool took or shows, and nothing else is held against a text."""
 
 import re
 import time
@@ -483,7 +483,7 @@ CALLED = ToolResult("call_1", ESCALATE, "Case FD-1001 is open.")
 
 
 @pytest.mark.parametrize(("language", "kind"), [(language, kind) for language in CLAIMS for kind in KINDS])
-def test_a_deed_that_nothing_did_is_not_told(language: str, kind: Kind) -> None:
+def test_an_action_that_no_tool_took_is_not_claimed(language: str, kind: Kind) -> None:
     assert [sentence for sentence in CLAIMS[language][kind] if not is_withheld(sentence, kind)] == []
 
 
@@ -507,7 +507,7 @@ def passed(text: str) -> str:
 
 
 def is_withheld(sentence: str, kind: Kind) -> bool:
-    """Whether what stands before it is shown, it is not, and it is taken for this kind of deed."""
+    """Whether what stands before it is shown, it is not, and it is taken for this kind of action."""
     judged = gate()
     shown = judged.feed(f"{KEPT}{sentence}") + judged.settle()
     is_kind = judged.stopped is not None and judged.stopped.kind == kind
@@ -537,7 +537,7 @@ BARE: dict[Kind, tuple[str, ...]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_sentence_that_is_nothing_but_a_deed_is_not_told(kind: Kind) -> None:
+def test_a_sentence_that_only_claims_an_action_is_not_shown(kind: Kind) -> None:
     assert [sentence for sentence in BARE[kind] if not is_withheld(sentence, kind)] == []
 
 
@@ -705,7 +705,7 @@ def test_a_pledge_may_be_quoted_and_a_call_of_a_person_bears_its_own() -> None:
     assert claim_in("We will refund you $500 today.", CALLED) is not None
 
 
-def test_a_state_that_was_looked_up_earlier_still_counts_and_a_deed_does_not() -> None:
+def test_a_state_that_was_looked_up_earlier_still_counts_and_an_action_does_not() -> None:
     assert claim_in("Your order ORD-12345 was cancelled.", earlier=[looked_up(CANCELLED)]) is None
     assert claim_in("I've passed this on to our team.", earlier=[CALLED]) is not None
 

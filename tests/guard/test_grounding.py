@@ -13,7 +13,7 @@ from bot.agent.messages import AgentMessage, CustomerMessage, Message, StaffMess
 from bot.desk.summing_up import as_note
 from bot.guard.claim_patterns import load_wordings
 from bot.guard.claims import Claim, ClaimGate, Grounds
-from bot.guard.grounding import Kept
+from bot.guard.grounding import EpisodeEvidence, Grounding
 from bot.guard.guardrails import OutputGate
 from bot.guard.values import Value, plain, read_values
 from evals.claims.__main__ import FOLDER, judge, load
@@ -42,7 +42,7 @@ def looked_up(order: dict[str, object], tool: str = "lookup_order") -> ToolResul
 
 
 def gate(*messages: Message, results: Sequence[ToolResult] = (), pages: Iterable[str] = ()) -> ClaimGate:
-    kept = Kept(lambda: results, lambda: pages, messages, today=TODAY, link_hosts=frozenset({HOST}))
+    kept = EpisodeEvidence(lambda: results, lambda: pages, messages, today=TODAY, link_hosts=frozenset({HOST}))
     grounds = Grounds(results=lambda: results, passages=lambda: pages, kept=kept)
     return ClaimGate(load_wordings(), grounds, OutputGate(frozenset({HOST})))
 
@@ -245,3 +245,10 @@ def test_the_division_into_pieces_makes_no_difference(parts: list[str], data: st
     shown = [divided.feed(text[start:end]) for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
     assert "".join([*shown, divided.settle()]) == expected
     assert divided.stopped == whole.stopped
+
+
+def test_no_day_is_counted_from_a_month_without_a_day() -> None:
+    grounding = Grounding()
+    grounding.add("In January 2026 you have 17 days.", "page")
+    (value,) = read_values("18 February 2026")
+    assert not grounding.holds(value, "18 February 2026, 17 days")

@@ -1,7 +1,7 @@
 """A person is called in every language that the assistant speaks, and nobody is for an ordinary question."""
 
 from bot.desk import policy
-from bot.language.sentences import LANGUAGES, Language
+from bot.language.languages import Language
 
 PERSON: dict[Language, tuple[str, ...]] = {
     "en": (
@@ -159,10 +159,6 @@ ORDINARY = (
 
 def each(words: dict[Language, tuple[str, ...]]) -> list[str]:
     return [text for texts in words.values() for text in texts]
-
-
-def test_every_language_of_the_sentences_has_its_words() -> None:
-    assert set(PERSON) == set(SENSITIVE) == set(LANGUAGES)
 
 
 def test_a_person_is_asked_for_in_every_language() -> None:
