@@ -23,7 +23,7 @@ from typing import TypeVar
 from bot.clock import DAY
 from bot.reporting.outcomes import SILENCE_SECONDS, Conversation, Ending, Judged, judge_all, parted
 from bot.store.database import Database
-from bot.store.metrics import Opened, Record, Relayed, Use, read
+from bot.store.metrics import MetricsRecord, Opened, Relayed, Use, read
 
 PARTS = 62
 """The most parts of a period."""
@@ -172,7 +172,7 @@ class People:
 
 
 @dataclass(frozen=True, slots=True)
-class Money:
+class ModelCosts:
     """The cost of models in US dollars, by the price table: answers, summaries, and drafts for staff."""
 
     cost: float
@@ -239,7 +239,7 @@ class PeriodMetrics:
     opened: Mapping[str, int]
     """Reason -> cases that were opened, the commonest first; a conversation may have had several."""
     people: People
-    money: Money
+    money: ModelCosts
     relay: RelayMetrics
 
 
@@ -292,7 +292,7 @@ def midnight_before(now: float, *, days: int) -> float:
     return now - now % DAY - (days - 1) * DAY
 
 
-def metrics_of(record: Record, *, since: float, now: float, between: Between = all_the_time) -> Report:
+def metrics_of(record: MetricsRecord, *, since: float, now: float, between: Between = all_the_time) -> Report:
     """The metrics of everything since `since`, which is a midnight (UTC).
 
     `record` must reach back to `history_of(since)`. `between` counts waiting times, by the desk's hours.
@@ -387,7 +387,7 @@ def _escalation(judged: Sequence[Judged], cases: Sequence[Opened]) -> Escalation
     )
 
 
-def _people(cases: Iterable[Opened], record: Record, between: Between) -> People:
+def _people(cases: Iterable[Opened], record: MetricsRecord, between: Between) -> People:
     cases = [case for case in cases if not case.was_merged]
     resolved = [case for case in cases if case.was_resolved]
     scores = Counter(int(verdict.value) for case in cases if (verdict := record.on_cases.get(case.id)))
@@ -407,11 +407,11 @@ def _money(
     uses: Sequence[Use],
     spent: Mapping[Conversation, Sequence[Use]],
     resolution: Resolution,
-) -> Money:
+) -> ModelCosts:
     conversations = [each.conversation for each in begun]
     of_conversations = [use for conversation in conversations for use in spent.get(conversation, ())]
     of_cases = [use for conversation in conversations if conversation.cases for use in spent.get(conversation, ())]
-    return Money(
+    return ModelCosts(
         cost=math.fsum(use.cost for use in uses),
         tokens=sum(use.tokens for use in uses),
         estimated=any(use.estimated for use in uses),

@@ -33,7 +33,7 @@ from typing import Literal, NamedTuple
 
 from bot.clock import DAY, WEEK
 from bot.desk.affirmation import affirms, asks_nothing
-from bot.store.metrics import Opened, Record, Verdict, Written
+from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
 from knowledge.questions import IDENTIFIER
 
 SILENCE_SECONDS = DAY
@@ -64,7 +64,7 @@ class Conversation:
     begun: float
     is_whole: bool = True
     """Whether its beginning is known: what is passed on to people does not begin one."""
-    questions: list[Written] = field(default_factory=list)
+    questions: list[AskedMessage] = field(default_factory=list)
     cases: list[Opened] = field(default_factory=list)
     thanked: list[float] = field(default_factory=list)
     """When the customer said that it helped."""
@@ -82,11 +82,11 @@ class Judged:
     """Whether a person should have been called, as it turned out."""
 
 
-def parted(record: Record) -> list[Conversation]:
+def parted(record: MetricsRecord) -> list[Conversation]:
     """The conversations in the order in which they began; the first may have begun before the record does."""
     asked = (message for message in record.written if message.ended not in NOT_ASKED)
-    events: dict[tuple[str, str], list[Written | Opened]] = {}
-    happened: list[Written | Opened] = [*asked, *record.cases]
+    events: dict[tuple[str, str], list[AskedMessage | Opened]] = {}
+    happened: list[AskedMessage | Opened] = [*asked, *record.cases]
     for event in happened:
         events.setdefault((event.thread, event.customer), []).append(event)
     found = [
@@ -97,7 +97,7 @@ def parted(record: Record) -> list[Conversation]:
     return sorted(found, key=lambda conversation: (conversation.begun, conversation.thread, conversation.customer))
 
 
-def judge_all(conversations: Sequence[Conversation], record: Record, *, now: float) -> list[Judged]:
+def judge_all(conversations: Sequence[Conversation], record: MetricsRecord, *, now: float) -> list[Judged]:
     """What came of each by now."""
     histories: dict[str, _History] = {}
     for conversation in conversations:
@@ -112,25 +112,25 @@ def judge_all(conversations: Sequence[Conversation], record: Record, *, now: flo
     ]
 
 
-def marks_of(question: Written) -> frozenset[str]:
+def marks_of(question: AskedMessage) -> frozenset[str]:
     """The pages that its answer names, and the numbers in it."""
     numbers = IDENTIFIER.findall(question.text) if _DIGIT.search(question.text) else ()
     return question.sources.union(map(str.casefold, numbers))
 
 
-def _parted(events: Iterable[Written | Opened]) -> list[Conversation]:
+def _parted(events: Iterable[AskedMessage | Opened]) -> list[Conversation]:
     """The conversations of one customer in one thread, from what happened in the order of time."""
     conversations: list[Conversation] = []
     latest = 0.0
     for event in events:
-        if isinstance(event, Written) and asks_nothing(event.text):
+        if isinstance(event, AskedMessage) and asks_nothing(event.text):
             if conversations and affirms(event.text):
                 conversations[-1].thanked.append(event.at)
             continue
-        goes_on = isinstance(event, Written) and event.ended in PASSED_ON
+        goes_on = isinstance(event, AskedMessage) and event.ended in PASSED_ON
         if not conversations or not (goes_on or event.at - latest < SILENCE_SECONDS):
             conversations.append(Conversation(event.thread, event.customer, event.at, is_whole=not goes_on))
-        if isinstance(event, Written):
+        if isinstance(event, AskedMessage):
             conversations[-1].questions.append(event)
         else:
             conversations[-1].cases.append(event)
@@ -183,11 +183,11 @@ def _calls(conversation: Conversation) -> list[_Call]:
     return opened + [_Call(at, wanted=True) for case in conversation.cases for at in case.reopened_at]
 
 
-def _is_served(question: Written) -> bool:
+def _is_served(question: AskedMessage) -> bool:
     return question.ended == "answered" and bool(question.sources or question.looked_up)
 
 
-def _unserved(question: Written) -> Ending:
+def _unserved(question: AskedMessage) -> Ending:
     if not question.ended:
         return "pending"
     return "unresolved" if question.ended in BY_ASSISTANT else "with_people"
@@ -223,7 +223,7 @@ class _History:
         """The conversations of its thread, itself among them."""
         return self._threads[conversation.thread]
 
-    def elsewhere(self, conversation: Conversation, *, after: Written, until: float) -> list[Conversation]:
+    def elsewhere(self, conversation: Conversation, *, after: AskedMessage, until: float) -> list[Conversation]:
         """Those of other threads in which its subject was spoken of `after` that message."""
         if not self._asked:
             return []

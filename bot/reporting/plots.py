@@ -1,23 +1,25 @@
-"""Charts of metrics over time and the tables next to them, as HTML with inline SVG, without scripts and requests.
+"""The geometry of the report's charts, in percent of their width and height. `templates/charts.html` draws them.
 
-A chart is stretched to the available width, so its texts are next to it and not in it: the scale, the first and the
-last day, the names of the series. A tooltip and the table show the value of a column.
-
-columns   Draws a column for each part of a period.
-bars      Draws a bar for each of a few values.
-table     Shows the numbers.
+columns   Places a column for each part of a period.
+bars      Places a bar for each of a few values.
+spark     Places the points of a small line without a scale.
+even, even_count, even_time   Choose where a scale ends.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from bot.clock import DAY, HOUR
 
-HEIGHT = 100.0
-GAP = 0.16
-"""Of a column's place, what is left free on either side."""
+FULL = 100.0
+"""The width and the height of a chart."""
+GAP = 0.14
+"""The part of a column's place that stays free on either side."""
+SPARK_MARGIN = 6.0
+"""The part of a spark's height that stays free above and below, so that its line is not cut."""
+MAX_LABELS = 6
+"""The most labels below a chart."""
 STEPS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 TIMES = (10.0, 30.0, 60.0, *(minutes * 60.0 for minutes in (2, 4, 10, 20, 30)))
 HOURS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96)
@@ -25,7 +27,7 @@ HOURS = (1, 2, 3, 4, 6, 8, 12, 24, 48, 96)
 
 
 class Series(NamedTuple):
-    """One value a column."""
+    """One value per column."""
 
     name: str
     style: str
@@ -33,58 +35,89 @@ class Series(NamedTuple):
     values: Sequence[float | None]
 
 
+class Rect(NamedTuple):
+    """A colored part of a column."""
+
+    style: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+class Column(NamedTuple):
+    """Everything that is drawn for one part of the period."""
+
+    title: str
+    """The tooltip. Empty if there is no value."""
+    x: float
+    rects: Sequence[Rect]
+    label: str
+    """The text below the column. Most columns have none."""
+
+
+class Columns(NamedTuple):
+    """A chart with a column for each part of a period."""
+
+    series: Sequence[Series]
+    ticks: Sequence[str]
+    """The values at the top, in the middle and at the bottom of the scale."""
+    columns: Sequence[Column]
+    width: float
+    """The width of a column's place."""
+
+
+class Bar(NamedTuple):
+    """A number and its bar."""
+
+    name: str
+    value: int
+    width: float
+
+
 def columns(
-    name: str,
     labels: Sequence[str],
     series: Sequence[Series],
     *,
     shown: Callable[[float], str],
     top: Callable[[float], float],
     stacked: bool = True,
-) -> str:
-    """A figure with a column for each label: the series on top of each other, or each before the one before it.
+) -> Columns:
+    """Place a column for each label, with the series on top of each other, or each in front of the one before it.
 
-    `shown` writes a value, `top` says where the scale ends that holds one.
+    `shown` formats a value. `top` says where a scale ends that holds a value.
     """
-    highest = max((_height(place, series, stacked=stacked) for place in range(len(labels))), default=0.0)
-    end = top(highest)
-    drawn = "".join(
-        _column(place, label, series, end=end, shown=shown, stacked=stacked) for place, label in enumerate(labels)
-    )
-    ticks = "".join(f"<span>{escape(shown(value))}</span>" for value in (end, end / 2, 0.0))
-    edges = "".join(f"<span>{escape(label)}</span>" for label in dict.fromkeys((labels[0], labels[-1])))
-    return (
-        f'<figure><figcaption><b>{escape(name)}</b><ul class="legend">{_legend(series)}</ul></figcaption>'
-        f'<div class="frame"><div class="ticks" aria-hidden="true">{ticks}</div>'
-        f'<svg viewBox="0 0 {len(labels)} {HEIGHT:.0f}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{escape(f"{name}: the table beside this holds its numbers.")}">'
-        f'<path class="grid" d="M0 0H{len(labels)}M0 {HEIGHT / 2:.0f}H{len(labels)}M0 {HEIGHT:.0f}H{len(labels)}"/>'
-        f'{drawn}</svg><div class="edges" aria-hidden="true">{edges}</div></div></figure>'
-    )
+    places = range(len(labels))
+    end = top(max((_height(place, series, stacked=stacked) for place in places), default=0.0))
+    width = FULL / len(labels)
+    # Labels are an odd number of columns apart, so report.css can hide every other label where there is little room.
+    apart = math.ceil(len(labels) / MAX_LABELS) | 1
+    drawn: list[Column] = []
+    for place, label in enumerate(labels):
+        values = [f"{each.name} {shown(value)}" for each in series if (value := each.values[place])]
+        title = f"{label}: {', '.join(values)}" if values else ""
+        rects = _rects(place, series, width=width, end=end, stacked=stacked)
+        drawn.append(Column(title, place * width, rects, label if place % apart == 0 else ""))
+    return Columns(series, [shown(value) for value in (end, end / 2, 0.0)], drawn, width)
 
 
-def bars(name: str, values: Sequence[tuple[str, int]], *, style: str) -> str:
-    """A figure with a bar for each name, as long as its number."""
+def bars(values: Sequence[tuple[str, int]]) -> list[Bar]:
+    """Return a bar for each name. The longest bar has the full width."""
     end = max((number for _, number in values), default=0) or 1
-    rows = "".join(
-        f'<li><span>{escape(label)}</span><svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="{style}" width="{100 * number / end:.2f}" height="1"/></svg><span>{number:,}</span></li>'
-        for label, number in values
-    )
-    return f'<figure><figcaption><b>{escape(name)}</b></figcaption><ul class="bars">{rows}</ul></figure>'
+    return [Bar(name, number, FULL * number / end) for name, number in values]
 
 
-def table(name: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that scrolls if it is too wide or too long. The first cell of a row is its heading."""
-    head = "".join(f'<th scope="col">{escape(each)}</th>' for each in heads)
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(each)}</td>" for each in rest)}</tr>'
-        for first, *rest in rows
-    )
-    body = body or f'<tr><td colspan="{len(heads)}">Nothing in this time.</td></tr>'
-    return (
-        f'<div class="table" role="region" tabindex="0" aria-label="{escape(name)}"><table>'
-        f"<caption>{escape(name)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+def spark(values: Sequence[float | None]) -> str:
+    """Return the points of a line through the values, as SVG wants them. Empty if there are fewer than two values."""
+    known = [(place, value) for place, value in enumerate(values) if value is not None]
+    if len(known) < 2:
+        return ""
+    lowest, highest = min(value for _, value in known), max(value for _, value in known)
+    room = FULL - 2 * SPARK_MARGIN
+    height = room / (highest - lowest) if highest > lowest else 0.0
+    base = FULL - SPARK_MARGIN if height else FULL / 2
+    return " ".join(
+        f"{FULL * place / (len(values) - 1):.1f},{base - (value - lowest) * height:.1f}" for place, value in known
     )
 
 
@@ -97,12 +130,12 @@ def even(highest: float) -> float:
 
 
 def even_count(highest: float) -> float:
-    """The same of whole numbers, whose half is one too."""
+    """Where a scale of whole numbers ends. Its half is a whole number too."""
     return even(highest) if highest > 10 else max(2.0, math.ceil(highest / 2) * 2.0)
 
 
 def even_time(highest: float) -> float:
-    """The same of seconds."""
+    """Where a scale of seconds ends: at a round number of seconds, minutes, hours or days."""
     steps = (*TIMES, *(hours * HOUR for hours in HOURS))
     return next((step for step in steps if step >= highest), even(highest / DAY) * DAY)
 
@@ -112,34 +145,15 @@ def _height(place: int, series: Sequence[Series], *, stacked: bool) -> float:
     return sum(values) if stacked else max(values, default=0.0)
 
 
-def _column(
-    place: int,
-    label: str,
-    series: Sequence[Series],
-    *,
-    end: float,
-    shown: Callable[[float], str],
-    stacked: bool,
-) -> str:
-    told = [f"{each.name} {shown(value)}" for each in series if (value := each.values[place])]
-    if not told:
-        return ""
-    parts: list[str] = []
+def _rects(place: int, series: Sequence[Series], *, width: float, end: float, stacked: bool) -> list[Rect]:
+    rects: list[Rect] = []
     base = 0.0
     for number, each in enumerate(series):
         value = each.values[place]
         if not value:
             continue
         gap = GAP if stacked else GAP * (number + 1)
-        height = HEIGHT * value / end
-        parts.append(
-            f'<rect class="{each.style}" x="{place + gap:.3f}" y="{HEIGHT - base - height:.2f}" '
-            f'width="{1 - 2 * gap:.3f}" height="{height:.2f}"/>'
-        )
+        height = FULL * value / end
+        rects.append(Rect(each.style, (place + gap) * width, FULL - base - height, (1 - 2 * gap) * width, height))
         base += height if stacked else 0.0
-    name = escape(f"{label}: {', '.join(told)}")
-    return f"<g><title>{name}</title>{''.join(parts)}</g>"
-
-
-def _legend(series: Sequence[Series]) -> str:
-    return "".join(f'<li><i class="{each.style}"></i>{escape(each.name)}</li>' for each in series)
+    return rects

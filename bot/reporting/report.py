@@ -1,26 +1,28 @@
-"""The metrics of the desk as one HTML page that needs no other file."""
+"""The metrics of the desk as one HTML page that needs no other file. The page is drawn by `templates/report.html`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from html import escape
-from importlib import resources
+from typing import NamedTuple
 
-from bot.reporting import texts as words
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bot.clock import DAY
+from bot.reporting import texts
 from bot.reporting.metrics import PeriodMetrics, Report, Resolution, Spread, day_of
-from bot.reporting.plots import Series, bars, columns, even, even_count, even_time, table
-from bot.reporting.texts import Group
+from bot.reporting.plots import Bar, Columns, Series, bars, columns, even, even_count, even_time, spark
+from bot.reporting.texts import MetricLine
 
 REASON_STYLES = ("blue", "violet", "amber", "leaf", "red")
-"""Colors of the commonest reasons; the others are one."""
+"""Colors of the most frequent reasons. The other reasons share one color."""
 OTHERS = "other reasons"
 SCORES = (5, 4, 3, 2, 1)
 ABOUT = {
     "Resolution": (
-        "A conversation is what one customer asks in one thread until a day goes by without a question. It is resolved "
-        "when its last answer rests on help pages or on the customer's own data, nobody was called, and the customer "
-        "said that it helped, or was silent for a day. It is taken back when they return on the subject within seven "
-        "days; so the last seven days may still change."
+        "A conversation is what one customer asks in one thread until a day passes without a question. It is resolved "
+        "if its last answer rests on help pages or on the customer's own data, no person was called, and the customer "
+        "said that it helped or was silent for a day. It is withdrawn if the customer comes back on the subject within "
+        "seven days, so the last seven days can still change."
     ),
     "Escalation": (
         "Conversations in which a person was called, by the reason of their first case. False: staff said that the "
@@ -33,130 +35,186 @@ ABOUT = {
 }
 
 
+class Tile(NamedTuple):
+    """One of the most important metrics."""
+
+    name: str
+    value: str
+    of: str
+    """What the value is a part of, or what else to know."""
+    line: str
+    """The points of its line over the period. Empty if there are too few values."""
+
+
+class Table(NamedTuple):
+    """The numbers of a chart."""
+
+    name: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Chart(NamedTuple):
+    """Columns or bars, and their numbers."""
+
+    name: str
+    table: Table
+    columns: Columns | None = None
+    bars: Sequence[Bar] = ()
+
+
+class Section(NamedTuple):
+    """Metrics that belong together."""
+
+    name: str
+    about: str
+    lines: Sequence[MetricLine]
+    charts: Sequence[Chart]
+
+
 def page(report: Report, *, made_at: float, hours: str = "") -> str:
-    """The page; `hours` says by which hours waiting is counted, if not by all of them."""
-    whole = report.whole
-    groups = {group.name: group for group in words.headlines(whole)}
-    pictures: dict[str, Callable[[Report], str]] = {
-        "Resolution": _conversations,
-        "Escalation": _cases,
-        "People": _people,
-        "Cost": _cost,
-        "Relay": _relay,
+    """Return the page. `hours` says which hours count as waiting, if not all of them."""
+    charts = {
+        "Resolution": [_conversations(report)],
+        "Escalation": [_cases(report)],
+        "People": _people(report),
+        "Cost": [_cost(report)],
+        "Relay": [_relay(report)],
     }
-    sections = "".join(_section(groups[name], picture(report)) for name, picture in pictures.items())
-    style = resources.files("bot.reporting").joinpath("report.css").read_text(encoding="utf-8")
-    title = f"The desk, {words.period(whole)}"
-    of_days = f" A column stands for {report.days} days." if report.days > 1 else ""
-    counted = f" Waiting is counted by {escape(hours)}." if hours else ""
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f'<meta name="color-scheme" content="light dark">\n<title>{escape(title)}</title>\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n<header><h1>{escape(title)}</h1>\n"
-        f"<p>Made {datetime.fromtimestamp(made_at, UTC):%Y-%m-%d %H:%M} UTC; days are UTC's.{of_days}{counted}</p>"
-        f"</header>\n<main>\n{_tiles(whole)}\n{sections}</main>\n</body>\n</html>\n"
+    pages = Environment(
+        loader=PackageLoader("bot.reporting"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    pages.globals["percent"] = _percent
+    return pages.get_template("report.html").render(
+        period=_period(report.whole),
+        made_at=f"{_day(made_at)}, {datetime.fromtimestamp(made_at, UTC):%H:%M}",
+        days=report.days,
+        hours=hours,
+        tiles=_tiles(report),
+        sections=[
+            Section(group.name, ABOUT[group.name], group.lines, charts[group.name])
+            for group in texts.headlines(report.whole)
+        ],
     )
 
 
-def _tiles(figures: PeriodMetrics) -> str:
-    resolution, escalation = figures.resolution, figures.escalation
-    people, money = figures.people, figures.money
-    tiles = (
-        ("Conversations", f"{resolution.conversations:,}", f"{resolution.pending:,} still open"),
-        ("Resolved by the assistant", words.percent(resolution.rate), f"of {resolution.settled:,} settled"),
-        ("Escalated", words.percent(escalation.rate), f"of {escalation.conversations:,} conversations"),
-        ("Time to claim", words.duration(people.time_to_claim.p50), f"p90 {words.duration(people.time_to_claim.p90)}"),
-        ("CSAT", words.percent(people.satisfied), f"n = {people.scored:,}"),
-        ("Cost per resolution", words.amount(money.per_resolution), f"{words.amount(money.cost)} in all"),
-        ("Relay, p95", words.seconds(figures.relay.latency.p95), f"{figures.relay.failed:,} failed"),
-    )
-    told = "".join(
-        f'<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd><dd class="of">{escape(of)}</dd></div>'
-        for name, value, of in tiles
-    )
-    return f'<dl class="tiles">{told}</dl>'
+def _tiles(report: Report) -> list[Tile]:
+    whole = report.whole
+    resolution, escalation, people, money = whole.resolution, whole.escalation, whole.people, whole.money
+
+    def tile(name: str, value: str, of: str, over: Callable[[PeriodMetrics], float | None]) -> Tile:
+        return Tile(name, value, of, spark([over(part) for part in report.parts]))
+
+    return [
+        tile(
+            "Conversations",
+            f"{resolution.conversations:,}",
+            f"{resolution.pending:,} still open",
+            lambda part: part.resolution.conversations,
+        ),
+        tile(
+            "Resolved by the assistant",
+            texts.percent(resolution.rate),
+            f"of {resolution.settled:,} settled",
+            lambda part: part.resolution.rate,
+        ),
+        tile(
+            "Escalated",
+            texts.percent(escalation.rate),
+            f"of {escalation.conversations:,} conversations",
+            lambda part: part.escalation.rate,
+        ),
+        tile(
+            "Time to claim",
+            texts.duration(people.time_to_claim.p50),
+            f"90% within {texts.duration(people.time_to_claim.p90)}",
+            lambda part: part.people.time_to_claim.p50,
+        ),
+        tile(
+            "CSAT", texts.percent(people.satisfied), f"of {people.scored:,} ratings", lambda part: part.people.satisfied
+        ),
+        tile(
+            "Cost per resolution",
+            texts.amount(money.per_resolution),
+            f"{texts.amount(money.cost)} in all",
+            lambda part: part.money.per_resolution,
+        ),
+        tile(
+            "Relay, p95",
+            texts.seconds(whole.relay.latency.p95),
+            f"{whole.relay.failed:,} failed",
+            lambda part: part.relay.latency.p95,
+        ),
+    ]
 
 
-def _section(group: Group, pictures: str) -> str:
-    rows = "".join(
-        f'<tr class="{"part" * line.is_part}"><th scope="row">{escape(line.name)}</th>'
-        f"<td>{escape(line.value)}</td><td>{escape(line.of)}</td></tr>"
-        for line in group.lines
-    )
-    name = escape(group.name)
-    return (
-        f'<section aria-label="{name}"><h2>{name}</h2><p>{escape(ABOUT[group.name])}</p>'
-        f'<table class="lines"><tbody>{rows}</tbody></table>{pictures}</section>\n'
-    )
-
-
-def _pair(
+def _table(
     report: Report,
-    picture: str,
-    *,
     name: str,
+    *,
     cells: Mapping[str, Callable[[PeriodMetrics], str]],
     has: Callable[[PeriodMetrics], object],
     first: str = "Day",
-) -> str:
-    """A picture, and beside it a table of the parts that have something, the newest first; `cells` by their heads."""
+) -> Table:
+    """Return a table of the parts that have something, the newest first. `cells` are its columns by their heads."""
     rows = [
         [day_of(part.since), *(cell(part) for cell in cells.values())] for part in reversed(report.parts) if has(part)
     ]
-    return f'<div class="pair">{picture}{table(name, [first, *cells], rows)}</div>'
+    return Table(name, [first, *cells], rows)
 
 
-def _conversations(report: Report) -> str:
+def _conversations(report: Report) -> Chart:
     name = f"Conversations {_each(report)}, by what came of them"
     kinds: dict[str, tuple[str, Callable[[Resolution], int]]] = {
-        "confirmed": ("green", lambda figures: figures.confirmed),
-        "assumed": ("leaf", lambda figures: figures.assumed),
-        "withdrawn": ("amber", lambda figures: figures.withdrawn),
-        "with people": ("blue", lambda figures: figures.with_people),
-        "no answer": ("red", lambda figures: figures.unresolved),
-        "open": ("grey", lambda figures: figures.pending),
+        "confirmed": ("green", lambda metrics: metrics.confirmed),
+        "assumed": ("leaf", lambda metrics: metrics.assumed),
+        "withdrawn": ("amber", lambda metrics: metrics.withdrawn),
+        "with people": ("blue", lambda metrics: metrics.with_people),
+        "no answer": ("red", lambda metrics: metrics.unresolved),
+        "open": ("grey", lambda metrics: metrics.pending),
     }
     series = [
         Series(kind, style, [count(part.resolution) for part in report.parts]) for kind, (style, count) in kinds.items()
     ]
-    cells = {kind: partial(_counted, count) for kind, (_, count) in kinds.items()}
-    return _pair(
+    table = _table(
         report,
-        columns(name, _labels(report), series, shown=_count, top=even_count),
-        name=name,
+        name,
         cells={
-            **cells,
-            "resolved": lambda part: words.percent(part.resolution.rate),
+            **{kind: partial(_counted, count) for kind, (_, count) in kinds.items()},
+            "resolved": lambda part: texts.percent(part.resolution.rate),
             "of settled": lambda part: _count(part.resolution.settled),
         },
         has=lambda part: part.resolution.conversations,
         first="Begun",
     )
+    return Chart(name, table, columns(_labels(report), series, shown=_count, top=even_count))
 
 
 def _counted(count: Callable[[Resolution], int], part: PeriodMetrics) -> str:
     return _count(count(part.resolution))
 
 
-def _cases(report: Report) -> str:
+def _cases(report: Report) -> Chart:
     name = f"Cases {_each(report)}, by reason"
     commonest = [*report.whole.opened][: len(REASON_STYLES)]
-    kinds = {words.reason(code): (style, [code]) for code, style in zip(commonest, REASON_STYLES, strict=False)}
+    kinds = {texts.reason(code): (style, [code]) for code, style in zip(commonest, REASON_STYLES, strict=False)}
     if others := [code for code in report.whole.opened if code not in commonest]:
         kinds[OTHERS] = ("grey", others)
     series = [
         Series(kind, style, [_opened(codes, part) for part in report.parts]) for kind, (style, codes) in kinds.items()
     ]
-    return _pair(
+    table = _table(
         report,
-        columns(name, _labels(report), series, shown=_count, top=even_count),
-        name=name,
+        name,
         cells={kind: partial(_opened_words, codes) for kind, (_, codes) in kinds.items()},
         has=lambda part: part.opened,
         first="Opened",
     )
+    return Chart(name, table, columns(_labels(report), series, shown=_count, top=even_count))
 
 
 def _opened(codes: Sequence[str], part: PeriodMetrics) -> int:
@@ -167,92 +225,104 @@ def _opened_words(codes: Sequence[str], part: PeriodMetrics) -> str:
     return _count(_opened(codes, part))
 
 
-def _people(report: Report) -> str:
-    claimed = _wait(report, "Time to claim", lambda part: part.people.time_to_claim)
-    replied = _wait(report, "Time to the first human reply", lambda part: part.people.time_to_reply)
+def _people(report: Report) -> list[Chart]:
     scores = [(f"{score} of 5", report.whole.people.scores.get(score, 0)) for score in SCORES]
-    return (
-        claimed
-        + replied
-        + _pair(
-            report,
-            bars("Cases by their customer's score", scores, style="blue"),
-            name="CSAT, by when a case was opened",
-            cells={
-                "4 or 5 of 5": lambda part: words.percent(part.people.satisfied),
-                "mean": lambda part: f"{part.people.mean_score or 0.0:.1f}",
-                "n": lambda part: _count(part.people.scored),
-            },
-            has=lambda part: part.people.scored,
-            first="Opened",
-        )
+    table = _table(
+        report,
+        "CSAT, by when a case was opened",
+        cells={
+            "4 or 5 of 5": lambda part: texts.percent(part.people.satisfied),
+            "mean": lambda part: f"{part.people.mean_score or 0.0:.1f}",
+            "n": lambda part: _count(part.people.scored),
+        },
+        has=lambda part: part.people.scored,
+        first="Opened",
     )
+    return [
+        _wait(report, "Time to claim", lambda part: part.people.time_to_claim),
+        _wait(report, "Time to the first human reply", lambda part: part.people.time_to_reply),
+        Chart("Cases by their customer's score", table, bars=bars(scores)),
+    ]
 
 
-def _wait(report: Report, what: str, spread: Callable[[PeriodMetrics], Spread]) -> str:
+def _wait(report: Report, what: str, spread: Callable[[PeriodMetrics], Spread]) -> Chart:
     name = f"{what}, by when a case was opened"
-    # The longer one behind the shorter one.
+    # The longer one is behind the shorter one.
     series = [
         Series("p90", "pale", [spread(part).p90 for part in report.parts]),
         Series("p50", "blue", [spread(part).p50 for part in report.parts]),
     ]
-    return _pair(
+    table = _table(
         report,
-        columns(name, _labels(report), series, shown=words.duration, top=even_time, stacked=False),
-        name=name,
+        name,
         cells={
-            "p50": lambda part: words.duration(spread(part).p50),
-            "p90": lambda part: words.duration(spread(part).p90),
+            "p50": lambda part: texts.duration(spread(part).p50),
+            "p90": lambda part: texts.duration(spread(part).p90),
             "n": lambda part: _count(spread(part).n),
         },
         has=lambda part: spread(part).n,
         first="Opened",
     )
+    return Chart(name, table, columns(_labels(report), series, shown=texts.duration, top=even_time, stacked=False))
 
 
-def _cost(report: Report) -> str:
+def _cost(report: Report) -> Chart:
     name = f"Spent on models {_each(report)}"
     series = [Series("US dollars", "violet", [part.money.cost for part in report.parts])]
-    return _pair(
+    table = _table(
         report,
-        columns(name, _labels(report), series, shown=lambda cost: f"${cost:,.4g}", top=even),
-        name=name,
+        name,
         cells={
-            "cost": lambda part: words.amount(part.money.cost),
+            "cost": lambda part: texts.amount(part.money.cost),
             "tokens": lambda part: _count(part.money.tokens),
-            "a conversation": lambda part: words.amount(part.money.per_conversation),
+            "per conversation": lambda part: texts.amount(part.money.per_conversation),
         },
         has=lambda part: part.money.tokens,
     )
+    return Chart(name, table, columns(_labels(report), series, shown=lambda cost: f"${cost:,.4g}", top=even))
 
 
-def _relay(report: Report) -> str:
+def _relay(report: Report) -> Chart:
     name = f"Latency of the relay {_each(report)}"
     series = [
         Series("p95", "pale", [part.relay.latency.p95 for part in report.parts]),
         Series("p50", "blue", [part.relay.latency.p50 for part in report.parts]),
     ]
-    return _pair(
+    table = _table(
         report,
-        columns(name, _labels(report), series, shown=words.seconds, top=even, stacked=False),
-        name=name,
+        name,
         cells={
-            "p50": lambda part: words.seconds(part.relay.latency.p50),
-            "p95": lambda part: words.seconds(part.relay.latency.p95),
+            "p50": lambda part: texts.seconds(part.relay.latency.p50),
+            "p95": lambda part: texts.seconds(part.relay.latency.p95),
             "messages": lambda part: _count(part.relay.messages),
             "failed": lambda part: _count(part.relay.failed),
         },
         has=lambda part: part.relay.messages,
     )
+    return Chart(name, table, columns(_labels(report), series, shown=texts.seconds, top=even, stacked=False))
+
+
+def _period(metrics: PeriodMetrics) -> str:
+    first, last = _day(metrics.since), _day(metrics.until - DAY)
+    return last if first == last else f"{first} to {last}"
+
+
+def _day(at: float) -> str:
+    day = datetime.fromtimestamp(at, UTC)
+    return f"{day.day} {day:%b %Y}"
 
 
 def _labels(report: Report) -> list[str]:
-    return [day_of(part.since) for part in report.parts]
+    return [_day(part.since).rpartition(" ")[0] for part in report.parts]
 
 
 def _each(report: Report) -> str:
-    return "a day" if report.days == 1 else f"in {report.days} days"
+    return "per day" if report.days == 1 else f"per {report.days} days"
 
 
 def _count(number: float) -> str:
     return f"{number:,.0f}"
+
+
+def _percent(of_a_drawing: float) -> str:
+    return f"{of_a_drawing:.2f}%"

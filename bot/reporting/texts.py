@@ -12,12 +12,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from bot.cases.messages import WHY
 from bot.clock import DAY, Clock
 from bot.reporting.metrics import (
     Between,
     Escalation,
-    Money,
+    ModelCosts,
     People,
     PeriodMetrics,
     RelayMetrics,
@@ -30,6 +29,7 @@ from bot.reporting.metrics import (
 from bot.reporting.traces import dollars, harmless
 from bot.slack.mrkdwn import escape
 from bot.store.database import Database
+from bot.views.staff_cards import WHY
 
 NONE = "–"
 """In place of a figure of nothing."""
@@ -39,7 +39,7 @@ REASONS_SHOWN = 3
 """In Slack."""
 
 
-class Line(NamedTuple):
+class MetricLine(NamedTuple):
     """One figure."""
 
     name: str
@@ -54,7 +54,7 @@ class Group(NamedTuple):
     """Figures that belong together."""
 
     name: str
-    lines: Sequence[Line]
+    lines: Sequence[MetricLine]
 
 
 def headlines(figures: PeriodMetrics) -> list[Group]:
@@ -178,55 +178,55 @@ def seconds(spent: float | None) -> str:
     return f"{spent * 1000:.0f} ms" if 0 < spent < 0.9995 else f"{spent:,.1f} s"
 
 
-def _resolution(figures: Resolution) -> Iterator[Line]:
-    yield Line("Conversations", f"{figures.conversations:,}", f"{figures.pending:,} still open")
-    yield Line(
+def _resolution(figures: Resolution) -> Iterator[MetricLine]:
+    yield MetricLine("Conversations", f"{figures.conversations:,}", f"{figures.pending:,} still open")
+    yield MetricLine(
         "Resolved by the assistant", percent(figures.rate), f"{figures.resolved:,} of {figures.settled:,} settled"
     )
-    yield Line("confirmed by the customer", f"{figures.confirmed:,}", is_part=True)
-    yield Line("assumed after a day of silence", f"{figures.assumed:,}", is_part=True)
+    yield MetricLine("confirmed by the customer", f"{figures.confirmed:,}", is_part=True)
+    yield MetricLine("assumed after a day of silence", f"{figures.assumed:,}", is_part=True)
     withdrawn = f"{figures.confirmed_withdrawn:,} confirmed, {figures.assumed_withdrawn:,} assumed before"
-    yield Line("Withdrawn: the customer came back", f"{figures.withdrawn:,}", withdrawn)
-    yield Line("With people", f"{figures.with_people:,}")
-    yield Line("Without an answer", f"{figures.unresolved:,}")
+    yield MetricLine("Withdrawn: the customer came back", f"{figures.withdrawn:,}", withdrawn)
+    yield MetricLine("With people", f"{figures.with_people:,}")
+    yield MetricLine("Without an answer", f"{figures.unresolved:,}")
 
 
-def _escalation(figures: Escalation, resolution: Resolution) -> Iterator[Line]:
+def _escalation(figures: Escalation, resolution: Resolution) -> Iterator[MetricLine]:
     of = f"{figures.escalated:,} of {figures.conversations:,} conversations"
-    yield Line("Escalated", percent(figures.rate), of)
+    yield MetricLine("Escalated", percent(figures.rate), of)
     for code, count in figures.by_reason.items():
-        yield Line(reason(code), f"{count:,}", is_part=True)
+        yield MetricLine(reason(code), f"{count:,}", is_part=True)
     needless = f"{figures.needless:,} of {figures.judged:,} cases that staff judged"
-    yield Line("False escalations", percent(figures.needless_rate), needless)
+    yield MetricLine("False escalations", percent(figures.needless_rate), needless)
     missed = f"{resolution.missed:,} of {resolution.resolved + resolution.withdrawn:,} that counted as resolved"
-    yield Line("Missed escalations", percent(resolution.missed_rate), missed)
+    yield MetricLine("Missed escalations", percent(resolution.missed_rate), missed)
 
 
-def _people(figures: People) -> Iterator[Line]:
-    yield Line("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
-    yield Line("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
-    yield Line("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
-    yield Line("Reopened", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
+def _people(figures: People) -> Iterator[MetricLine]:
+    yield MetricLine("Cases", f"{figures.cases:,}", f"{figures.unclaimed:,} unclaimed")
+    yield MetricLine("Time to claim", duration(figures.time_to_claim.p50), _p90(figures.time_to_claim))
+    yield MetricLine("Time to the first human reply", duration(figures.time_to_reply.p50), _p90(figures.time_to_reply))
+    yield MetricLine("Reopened", percent(figures.reopen_rate), f"{figures.reopened:,} of {figures.resolved:,} resolved")
     mean = "" if figures.mean_score is None else f", mean {figures.mean_score:.1f} of 5"
-    yield Line("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")
+    yield MetricLine("CSAT: 4 or 5 of 5", percent(figures.satisfied), f"n = {figures.scored:,}{mean}")
 
 
-def _money(figures: Money) -> Iterator[Line]:
+def _money(figures: ModelCosts) -> Iterator[MetricLine]:
     estimated = ", partly estimated" if figures.estimated else ""
-    yield Line("Spent on models", dollars(figures.cost), f"{figures.tokens:,} tokens{estimated}")
-    yield Line(
+    yield MetricLine("Spent on models", dollars(figures.cost), f"{figures.tokens:,} tokens{estimated}")
+    yield MetricLine(
         "per conversation", amount(figures.per_conversation), _tokens(figures.tokens_per_conversation), is_part=True
     )
-    yield Line("per case", amount(figures.per_case), _tokens(figures.tokens_per_case), is_part=True)
-    yield Line(
+    yield MetricLine("per case", amount(figures.per_case), _tokens(figures.tokens_per_case), is_part=True)
+    yield MetricLine(
         "per resolution", amount(figures.per_resolution), f"total cost by {figures.resolved:,} resolved", is_part=True
     )
 
 
-def _relay(figures: RelayMetrics) -> Iterator[Line]:
-    yield Line("Messages relayed", f"{figures.messages:,}", f"{figures.waiting:,} on their way")
-    yield Line("Latency, p95", seconds(figures.latency.p95), f"p50 {seconds(figures.latency.p50)}")
-    yield Line("Failed", f"{figures.failed:,}")
+def _relay(figures: RelayMetrics) -> Iterator[MetricLine]:
+    yield MetricLine("Messages relayed", f"{figures.messages:,}", f"{figures.waiting:,} on their way")
+    yield MetricLine("Latency, p95", seconds(figures.latency.p95), f"p50 {seconds(figures.latency.p50)}")
+    yield MetricLine("Failed", f"{figures.failed:,}")
 
 
 def _cases(number: int) -> str:

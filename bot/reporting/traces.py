@@ -29,6 +29,7 @@ from bot.agent.messages import (
 )
 from bot.agent.model import Usage
 from bot.guard.guardrails import mask
+from bot.store.bodies import InteractionBody
 from bot.store.dead_letters import DeadLetter
 from bot.store.spending import By, Spending, Total
 from bot.store.traces import StoredTurn
@@ -79,7 +80,8 @@ def turn_line(turn: StoredTurn, spent: Sequence[Spending], *, clean: Callable[[s
 
 def letter_line(letter: DeadLetter, *, clean: Callable[[str], str] = harmless) -> str:
     """One dead letter in a line: id, time, kind, thread, author, reason, tries, the button or the first words."""
-    words = letter.body.get("action") or _first_words(str(letter.body.get("text", "")))
+    body = letter.body
+    words = body.action if isinstance(body, InteractionBody) else _first_words(body.words)
     return clean(
         f"{letter.id:>6}  {_minute(letter.received_at)}  {letter.kind:7}  {letter.thread}  {letter.author:12}  "
         f"{letter.reason:10}  {letter.failures:>3}  {words}"

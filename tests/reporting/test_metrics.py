@@ -21,7 +21,7 @@ from bot.reporting.metrics import (
 )
 from bot.store import cases
 from bot.store.database import Database
-from bot.store.metrics import Opened, Record, Relayed, Use, Verdict, Written
+from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Relayed, Use, Verdict
 from tests.desk.month import DAY, HOUR, MINUTE, MONTH, NOW, SINCE, START, at
 from tests.store.rows import a_case
 
@@ -129,7 +129,7 @@ def test_a_long_period_has_parts_of_several_days() -> None:
 
 
 def test_nothing_is_no_figure() -> None:
-    nothing = metrics_of(Record(), since=SINCE, now=NOW).whole
+    nothing = metrics_of(MetricsRecord(), since=SINCE, now=NOW).whole
     assert nothing.resolution.conversations == 0
     assert nothing.resolution.rate is None
     assert nothing.people.time_to_claim == Spread(0, None, None, None)
@@ -154,7 +154,7 @@ CUSTOMERS, THREADS = st.sampled_from("AB"), st.sampled_from(("t1", "t2", "t3"))
 TEXTS = st.sampled_from(("How?", "Where is ORD-12345?", "thanks", "hello"))
 ENDS = st.sampled_from(("answered", "no_answer", "escalated", "relayed", "failed", "", "no_words"))
 PAGES = st.frozensets(st.sampled_from(("x", "y")))
-WRITTEN = st.builds(Written, st.just(0), THREADS, CUSTOMERS, TIMES, TEXTS, ENDS, PAGES, st.booleans())
+WRITTEN = st.builds(AskedMessage, st.just(0), THREADS, CUSTOMERS, TIMES, TEXTS, ENDS, PAGES, st.booleans())
 CASES = st.builds(
     Opened,
     st.just(0),
@@ -171,11 +171,11 @@ RELAYED = st.builds(Relayed, TIMES, st.none() | TIMES, st.just(value=False))
 
 
 @st.composite
-def records(draw: st.DrawFn) -> Record:
+def records(draw: st.DrawFn) -> MetricsRecord:
     written = sorted(draw(st.lists(WRITTEN, max_size=12)), key=lambda each: each.at)
     cases = sorted(draw(st.lists(CASES, max_size=4)), key=lambda each: each.at)
     verdict = st.builds(Verdict, st.sampled_from(("up", "down")), TIMES)
-    return Record(
+    return MetricsRecord(
         [replace(each, id=number) for number, each in enumerate(written)],
         [replace(each, id=number) for number, each in enumerate(cases)],
         draw(st.dictionaries(st.integers(0, 11), verdict, max_size=3)),
@@ -186,7 +186,7 @@ def records(draw: st.DrawFn) -> Record:
 
 
 @given(records())
-def test_nothing_is_counted_twice_and_sums_agree(record: Record) -> None:
+def test_nothing_is_counted_twice_and_sums_agree(record: MetricsRecord) -> None:
     report = metrics_of(record, since=START, now=START + 9 * DAY)
     whole = report.whole
     for counts in (lambda day: astuple(day.resolution), _counts):
@@ -202,7 +202,7 @@ def test_nothing_is_counted_twice_and_sums_agree(record: Record) -> None:
 
 
 @given(records())
-def test_what_is_known_by_now_of_a_week_ago_stays(record: Record) -> None:
+def test_what_is_known_by_now_of_a_week_ago_stays(record: MetricsRecord) -> None:
     """Once seven days have gone by, no conversation is counted otherwise any more."""
     then = metrics_of(record, since=START, now=START + 17 * DAY).whole.resolution
     assert metrics_of(record, since=START, now=START + 40 * DAY).whole.resolution == then

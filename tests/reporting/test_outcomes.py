@@ -5,26 +5,26 @@ from dataclasses import replace
 import pytest
 
 from bot.reporting.outcomes import Judged, judge_all, parted
-from bot.store.metrics import Opened, Record, Verdict, Written
+from bot.store.metrics import AskedMessage, MetricsRecord, Opened, Verdict
 from tests.desk.month import DAY, HOUR, RETURNS, SHIPPING, SIZES, START
 
 NOW = START + 60 * DAY
-ANSWERED = Written(1, "t1", "A", START, "How do I return an item?", "answered", frozenset({RETURNS}))
+ANSWERED = AskedMessage(1, "t1", "A", START, "How do I return an item?", "answered", frozenset({RETURNS}))
 PERSON = Opened(1, "t1", "A", "asked_for_person", START)
 
 
-def ask(number: int, after: float, **fields: object) -> Written:
+def ask(number: int, after: float, **fields: object) -> AskedMessage:
     """The same as ANSWERED later, if nothing else is said of it."""
     return replace(ANSWERED, id=number, at=START + after, **fields)  # type: ignore[arg-type]
 
 
-def judged(*written: Written, now: float = NOW, up: float | None = None, **record: object) -> list[Judged]:
+def judged(*written: AskedMessage, now: float = NOW, up: float | None = None, **record: object) -> list[Judged]:
     verdicts = {} if up is None else {1: Verdict("up", START + up)}
-    whole = Record(written, on_answers=verdicts, **record)  # type: ignore[arg-type]
+    whole = MetricsRecord(written, on_answers=verdicts, **record)  # type: ignore[arg-type]
     return judge_all(parted(whole), whole, now=now)
 
 
-def endings(*written: Written, **more: object) -> list[str]:
+def endings(*written: AskedMessage, **more: object) -> list[str]:
     """What came of each conversation, as `assumed`, or `assumed, withdrawn, missed`."""
     return [
         ", ".join(filter(None, (each.ending, "withdrawn" * each.withdrawn, "missed" * each.missed)))

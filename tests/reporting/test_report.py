@@ -5,14 +5,14 @@ from dataclasses import replace
 
 from bot.reporting.metrics import metrics_of, midnight_before
 from bot.reporting.report import page
-from bot.store.metrics import Opened, Record
+from bot.store.metrics import MetricsRecord, Opened
 from tests.desk.month import MONTH, NOW, SINCE, at
 from tests.desk.outline import Outline
 
 
 def rows_of(html: str, name: str) -> list[list[str]]:
     """The rows of the table with this name."""
-    (found,) = re.findall(rf"<caption>{re.escape(name)}</caption>.*?<tbody>(.*?)</tbody>", html)
+    (found,) = re.findall(rf"<caption>{re.escape(name)}</caption>.*?<tbody>(.*?)</tbody>", html, re.DOTALL)
     return [re.findall(r"<t[hd][^>]*>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", found)]
 
 
@@ -26,7 +26,7 @@ def test_it_fetches_nothing_and_runs_nothing() -> None:
     assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'"
 
 
-def test_every_picture_has_a_table_beside_it() -> None:
+def test_every_chart_has_a_table_of_its_numbers() -> None:
     outline = Outline(page(metrics_of(MONTH, since=SINCE, now=NOW), made_at=NOW))
     pairs = [found for found in outline.named("div") if found.get("class") == "pair"]
     tables = [found for found in outline.named("div") if found.get("class") == "table"]
@@ -37,14 +37,14 @@ def test_every_picture_has_a_table_beside_it() -> None:
 
 def test_tables_hold_the_days_that_have_something_and_add_up() -> None:
     html = page(metrics_of(MONTH, since=SINCE, now=NOW), made_at=NOW)
-    rows = rows_of(html, "Conversations a day, by what came of them")
+    rows = rows_of(html, "Conversations per day, by what came of them")
     assert [row[0] for row in rows][:2] == ["2024-11-02", "2024-11-01"]
     assert len(rows) == 12
     assert [sum(int(row[place]) for row in rows) for place in range(1, 7)] == [2, 2, 3, 6, 3, 2]
-    reasons = rows_of(html, "Cases a day, by reason")
+    reasons = rows_of(html, "Cases per day, by reason")
     assert [sum(int(row[place]) for row in reasons) for place in range(1, 4)] == [4, 1, 1]
     assert rows_of(html, "Time to claim, by when a case was opened")[0] == ["2024-10-15", "1 h", "1 h", "1"]
-    assert rows_of(html, "Spent on models a day")[-1] == ["2024-10-04", "$0.03500", "3,500", "$0.01250"]
+    assert rows_of(html, "Spent on models per day")[-1] == ["2024-10-04", "$0.03500", "3,500", "$0.01250"]
 
 
 def test_rare_reasons_are_one_and_none_is_lost() -> None:
@@ -52,8 +52,8 @@ def test_rare_reasons_are_one_and_none_is_lost() -> None:
         Opened(number, f"t{number}", "A", reason, at(2))
         for number, reason in enumerate(["legal"] * 2 + ["upset", "billing", "other", "budget", "change", "<b>strange"])
     ]
-    html = page(metrics_of(Record(cases=cases), since=SINCE, now=NOW), made_at=NOW)
-    (row,) = rows_of(html, "Cases a day, by reason")
+    html = page(metrics_of(MetricsRecord(cases=cases), since=SINCE, now=NOW), made_at=NOW)
+    (row,) = rows_of(html, "Cases per day, by reason")
     assert sum(map(int, row[1:])) == len(cases)
     assert "other reasons" in html
     assert "&lt;b&gt;strange" in html
@@ -62,13 +62,22 @@ def test_rare_reasons_are_one_and_none_is_lost() -> None:
 
 def test_a_long_period_says_for_how_long_a_column_stands() -> None:
     report = metrics_of(MONTH, since=midnight_before(NOW, days=365), now=NOW)
-    assert "A column stands for 7 days." in page(report, made_at=NOW)
+    assert "Each column is 7 days." in page(report, made_at=NOW)
     assert "Waiting is counted by" not in page(report, made_at=NOW)
     assert "Waiting is counted by &lt;9 to 5&gt;." in page(report, made_at=NOW, hours="<9 to 5>")
 
 
+def test_what_people_wrote_is_no_markup() -> None:
+    evil = "<script>\"'&"
+    record = MetricsRecord(cases=[Opened(1, "t1", "A", evil, at(2))])
+    html = page(metrics_of(record, since=SINCE, now=NOW), made_at=NOW, hours=evil)
+    assert "script" not in {tag for tag, _ in Outline(html).elements}
+    # The hours, the reason in its line, the legend, a tooltip and the table.
+    assert html.count("&lt;script&gt;&#34;&#39;&amp;") == 5
+
+
 def test_there_is_a_page_of_nothing() -> None:
-    html = page(metrics_of(Record(), since=SINCE, now=NOW), made_at=NOW)
+    html = page(metrics_of(MetricsRecord(), since=SINCE, now=NOW), made_at=NOW)
     assert html.count("Nothing in this time.") == 7
     Outline(html)
 
@@ -76,4 +85,4 @@ def test_there_is_a_page_of_nothing() -> None:
 def test_the_parts_of_a_page_are_those_of_its_report() -> None:
     report = metrics_of(MONTH, since=SINCE, now=NOW)
     none = replace(report, parts=report.parts[:1])
-    assert len(rows_of(page(none, made_at=NOW), "Conversations a day, by what came of them")) == 1
+    assert len(rows_of(page(none, made_at=NOW), "Conversations per day, by what came of them")) == 1

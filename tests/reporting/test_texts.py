@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.reporting.metrics import metrics_of
 from bot.reporting.texts import BARS, amount, charts, duration, mrkdwn, percent, seconds, table
-from bot.store.metrics import Opened, Record
+from bot.store.metrics import MetricsRecord, Opened
 from tests.desk.month import MONTH, NOW, SINCE, at
 
 WHOLE = metrics_of(MONTH, since=SINCE, now=NOW).whole
@@ -37,11 +37,11 @@ def test_each_day_is_a_bar_and_the_longest_is_the_most() -> None:
 
 
 def test_of_nothing_there_are_no_bars() -> None:
-    assert charts(metrics_of(Record(), since=SINCE, now=NOW)) == ""
+    assert charts(metrics_of(MetricsRecord(), since=SINCE, now=NOW)) == ""
 
 
 def test_a_reason_that_is_not_known_pings_nobody_in_slack_and_obeys_no_terminal() -> None:
-    record = Record(cases=[Opened(1, "t", "A", "<!channel>\x1b[2J", at(2))])
+    record = MetricsRecord(cases=[Opened(1, "t", "A", "<!channel>\x1b[2J", at(2))])
     whole = metrics_of(record, since=SINCE, now=NOW).whole
     assert "<!" not in mrkdwn(whole)
     assert "\x1b" not in table(whole)
@@ -63,7 +63,7 @@ def test_a_terminal_gets_all_of_them_in_columns() -> None:
 
 
 def test_of_nothing_there_is_a_dash() -> None:
-    nothing = metrics_of(Record(), since=SINCE, now=NOW).whole
+    nothing = metrics_of(MetricsRecord(), since=SINCE, now=NOW).whole
     assert "CSAT: *–* (n = 0)" in mrkdwn(nothing)
     assert "None" not in table(nothing) + mrkdwn(nothing)
 
